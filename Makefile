@@ -1,0 +1,60 @@
+# The two commands a newcomer needs: `make run` and `make test`. Everything else is for developers.
+#   make run ARGS="--no-ui --run-id first"     further flags for rl-tui; every run has a folder of its own otherwise
+#   make run CONFIG=config/ppo/Acrobot.yaml    another configuration
+#   make test PYTHON=python3.12                another interpreter (3.11 or newer)
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CONFIG ?= config/ppo/CartPole.yaml
+RUN_ID ?= $(notdir $(basename $(CONFIG)))-$(shell date +%Y%m%d-%H%M%S)
+ARGS ?=
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+
+.PHONY: run test check unit bench faults screenshots clean
+
+run: $(VENV)/.ready
+	@$(BIN)/rl-tui $(CONFIG) --run-id $(RUN_ID) $(ARGS)
+
+test: check unit
+
+check: $(VENV)/.ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+bench: $(VENV)/.ready-dev
+	$(BIN)/python -m tests.benchmarks.startup
+	$(BIN)/python -m tests.benchmarks.throughput $(ARGS)
+
+faults: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -m faults --timeout 3600 $(ARGS)
+
+# From a run that is recorded here and now.
+screenshots: $(VENV)/.ready-dev
+	$(BIN)/rl-tui $(CONFIG) --no-ui --run-id screenshots --force
+	$(BIN)/python screenshots/make_screenshots.py results/screenshots/events.jsonl $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+
+# torch comes first and alone: it is by far the largest, and a build for the CPU found on the index is then kept.
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "rl-tui needs Python 3.11 or newer; name one with PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV): torch, about 200 MB on a CPU, several GB with CUDA ..."
+	@$(PIP) torch
+	@echo "Setting up $(VENV): everything else ..."
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	@echo "Setting up $(VENV): tools for checks, tests and benchmarks ..."
+	@$(PIP) --editable '.[dev,bench,box2d,mujoco]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""The trainer engine: trains without knowing who watches."""

@@ -1,0 +1,59 @@
+"""Every error this program raises on purpose.
+
+RlTuiError                   base; `exit_code` is what the process ends with
+├── ConfigError              the user's file or command line           exit 2
+├── NotSupportedError        understood, but not built yet             exit 2
+├── EnvironmentFailure       an environment raised, died, hung or lied exit 3
+├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
+├── RunBusyError             another process writes to this run        exit 6
+├── CheckpointError          a checkpoint cannot be written or read    exit 7
+└── ExportError              an exported policy differs from its own   exit 1
+"""
+
+from __future__ import annotations
+
+
+class RlTuiError(Exception):
+    """Base of all errors raised on purpose; the message is meant for the user."""
+
+    exit_code = 1
+
+
+class ConfigError(RlTuiError):
+    """Something in the user's file or command line is wrong. The message may hold several lines, one per mistake."""
+
+    exit_code = 2
+
+
+class NotSupportedError(RlTuiError):
+    """The request is understood and not built yet."""
+
+    exit_code = 2
+
+
+class EnvironmentFailure(RlTuiError):
+    """An environment raised, died, hung beyond its deadline, or returned something of the wrong shape."""
+
+    exit_code = 3
+
+
+class NonFiniteError(RlTuiError):
+    """A loss, reward, observation or parameter became NaN or infinite."""
+
+    exit_code = 5
+
+
+class RunBusyError(RlTuiError):
+    """Another live process owns this run's folder."""
+
+    exit_code = 6
+
+
+class CheckpointError(RlTuiError):
+    """A checkpoint cannot be written, or does not verify, or does not fit this run."""
+
+    exit_code = 7
+
+
+class ExportError(RlTuiError):
+    """The exported file does not compute what the policy computes; the previous file was kept."""

@@ -1,0 +1,44 @@
+"""Table of contents: where each plug-in lives, by kind and name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+
+from engine.errors import NotSupportedError
+
+BUILT_IN: Mapping[str, Mapping[str, str]] = {
+    "trainers": {"ppo": "engine.learning.trainers.ppo:PPOTrainer"},
+    "environments": {
+        "gymnasium": "engine.sampling.environments.gymnasium:GymnasiumEnvironment",
+        "toy": "engine.sampling.environments.toy:ToyEnvironment",
+    },
+    "pools": {
+        "serial": "engine.sampling.pools.serial:SerialPool",
+        "process": "engine.sampling.pools.process:ProcessPool",
+    },
+    "reward_signals": {"extrinsic": "engine.learning.rewards.extrinsic:ExtrinsicReward"},
+    "writers": {
+        "console": "engine.running.writers.console:ConsoleWriter",
+        "jsonl": "engine.running.writers.jsonl:JsonLinesWriter",
+        "tensorboard": "engine.running.writers.tensorboard:TensorBoardWriter",
+    },
+}
+
+
+def names(kind: str) -> list[str]:
+    """Every name of that kind, built in or installed (entry points of the group `rl_tui.<kind>`)."""
+    installed = (point.name for point in entry_points(group=f"rl_tui.{kind}"))
+    return sorted({*BUILT_IN[kind], *installed})
+
+
+def load(kind: str, name: str) -> type:
+    """The class. An installed plug-in cannot replace a built-in one. Raises NotSupportedError for an unknown name."""
+    if name in BUILT_IN[kind]:
+        module, _, attribute = BUILT_IN[kind][name].partition(":")
+        found: type = getattr(importlib.import_module(module), attribute)
+        return found
+    for point in entry_points(group=f"rl_tui.{kind}", name=name):
+        return point.load()  # type: ignore[no-any-return]  # whatever the plug-in registered
+    raise NotSupportedError(f"{kind}: {name} is not supported yet; there are {', '.join(names(kind))}")

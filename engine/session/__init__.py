@@ -1,0 +1,1 @@
+"""What crosses between the engine and any front end. Standard library only."""

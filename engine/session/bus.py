@@ -1,0 +1,113 @@
+"""One publisher side, many bounded mailboxes; publishing never waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+
+from engine.session.messages import DELTAS, Envelope, Event
+
+MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader that is further behind is dead
+
+
+class Subscription:
+    """One reader's mailbox. Any thread may read; one at a time."""
+
+    def __init__(self, bus: EventBus, size: int):
+        self._bus = bus
+        self._size = size
+        self._mail: deque[Envelope] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._num_deltas = 0
+        self.dropped = 0
+
+    def deliver(self, envelope: Envelope) -> None:
+        """Keep the envelope. Full: a delta is dropped; anything else pushes out all deltas, or the oldest event when
+        there are none. `dropped` counts what was lost."""
+        is_delta = isinstance(envelope.event, DELTAS)
+        with self._changed:
+            if len(self._mail) >= self._size:
+                if is_delta:
+                    self.dropped += 1
+                    return
+                self._make_room()
+            self._mail.append(envelope)
+            self._num_deltas += is_delta
+            self._changed.notify()
+
+    def take(self, timeout: float = 0.0) -> list[Envelope]:
+        """Everything in the mailbox, oldest first; waits at most `timeout` seconds for the first one."""
+        with self._changed:
+            if not self._mail and timeout > 0 and not self._closed:
+                self._changed.wait(timeout)
+            mail = list(self._mail)
+            self._mail.clear()
+            self._num_deltas = 0
+            return mail
+
+    @property
+    def is_closed(self) -> bool:
+        """No further envelope will come; those already delivered can still be taken."""
+        return self._closed
+
+    def close(self) -> None:
+        """Leave the bus. What is in the mailbox stays readable."""
+        self._bus.remove(self)
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _make_room(self) -> None:
+        if self._num_deltas == 0:
+            self._mail.popleft()
+            self.dropped += 1
+            return
+        # All at once: a search per event would make publishers wait while this reader is behind.
+        self._mail = deque(envelope for envelope in self._mail if not isinstance(envelope.event, DELTAS))
+        self.dropped += self._num_deltas
+        self._num_deltas = 0
+
+
+class EventBus:
+    """Numbers and stamps events and copies them into every mailbox. Any thread may publish."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._subscriptions: list[Subscription] = []
+        self._number = 0
+        self._closed = False
+
+    def publish(self, event: Event) -> None:
+        """Deliver to every subscription; all see the same order."""
+        with self._lock:
+            self._number += 1
+            envelope = Envelope(self._number, time.time(), event)
+            for subscription in self._subscriptions:
+                subscription.deliver(envelope)
+
+    def subscribe(self, size: int = MAILBOX_SIZE) -> Subscription:
+        """A mailbox that receives everything published from now on; a closed one once the bus is closed."""
+        subscription = Subscription(self, size)
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._subscriptions.append(subscription)
+        if closed:
+            subscription.close()
+        return subscription
+
+    def remove(self, subscription: Subscription) -> None:
+        """Stop delivering to `subscription`; harmless when it has left already."""
+        with self._lock:
+            if subscription in self._subscriptions:
+                self._subscriptions.remove(subscription)
+
+    def close(self) -> None:
+        """Close every mailbox: readers take what is left and end."""
+        with self._lock:
+            self._closed = True
+            subscriptions = list(self._subscriptions)
+        for subscription in subscriptions:
+            subscription.close()

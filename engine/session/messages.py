@@ -1,0 +1,430 @@
+"""Every event the engine tells and every command it takes, and their form as JSON lines.
+
+Times are Unix seconds, durations seconds, sizes bytes. `step` is always environment steps of one behavior.
+A line is one object: {"v": 1, "n": number, "t": time, "event": class name, ...fields}.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+import typing
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+SCHEMA_VERSION = 1
+
+RunState: TypeAlias = Literal["starting", "training", "paused", "stopping", "finished", "failed"]
+BehaviorState: TypeAlias = Literal["starting", "training", "paused", "finished", "failed"]
+CheckpointReason: TypeAlias = Literal["interval", "asked", "final", "interrupted", "error"]
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+StopMode: TypeAlias = Literal["checkpoint", "now"]
+
+# ---------------------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The run's folder exists and its configuration is written there. versions: library -> version."""
+
+    run_id: str
+    path: str
+    seed: int
+    device: str
+    resumed: bool
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStateChanged:
+    """exit_code is given with the last state of a run (finished or failed) and is None before."""
+
+    state: RunState
+    reason: str = ""
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorStarted:
+    """A behavior's trainer exists. algorithm: "ppo", ...; environment: the text that named it."""
+
+    behavior: str
+    algorithm: str
+    environment: str
+    step: int
+    max_steps: int
+    num_agents: int
+    num_parameters: int
+    threaded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorStateChanged:
+    """A behavior is in another state now; reason says why, where that is not plain."""
+
+    behavior: str
+    state: BehaviorState
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressReported:
+    """A few times a second while a behavior trains: step is what the learner has taken in, sampled what agents did."""
+
+    behavior: str
+    step: int
+    sampled: int
+    steps_per_second: float
+    num_updates: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodesFinished:
+    """Episodes that ended since the last such event of this behavior; a few times a second at most."""
+
+    behavior: str
+    step: int
+    count: int
+    mean_return: float
+    min_return: float
+    max_return: float
+    mean_length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """counts[i] values fell into (limits[i-1], limits[i]]; the first bin starts at minimum."""
+
+    minimum: float
+    maximum: float
+    count: int
+    total: float
+    total_squares: float
+    limits: tuple[float, ...]
+    counts: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsReported:
+    """A summary: metrics by ML-Agents' tag, at a multiple of summary_freq.
+
+    mean_return and std_return are over the episodes that ended since the last summary, None without any.
+    """
+
+    behavior: str
+    step: int
+    elapsed_seconds: float
+    metrics: Mapping[str, float]
+    mean_return: float | None
+    std_return: float | None
+    returns: Histogram | None
+    is_training: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSplit:
+    """Where the wall time of one behavior went since its start; with `threaded`, update ran beside the others."""
+
+    behavior: str
+    environment_seconds: float
+    inference_seconds: float
+    update_seconds: float
+    waiting_seconds: float
+    other_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSaved:
+    """The checkpoint at `path` (a directory) is on disk and verified readable."""
+
+    behavior: str
+    step: int
+    path: str
+    reason: CheckpointReason
+    mean_return: float | None
+    is_best: bool
+    size_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFailed:
+    """A checkpoint could not be written; those before it are untouched."""
+
+    behavior: str
+    step: int
+    reason: CheckpointReason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRemoved:
+    """An old checkpoint was removed because of keep_checkpoints."""
+
+    behavior: str
+    step: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyExported:
+    """max_difference: largest deviation of the file from the policy over the checked inputs."""
+
+    behavior: str
+    step: int
+    path: str
+    max_difference: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFailed:
+    """A policy could not be exported; the file before it is untouched."""
+
+    behavior: str
+    step: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One device as its driver reports it; None where the driver does not tell."""
+
+    index: int
+    name: str
+    utilization_percent: float | None
+    memory_used_bytes: int | None
+    memory_total_bytes: int | None
+    temperature_celsius: float | None
+    power_watts: float | None
+    power_limit_watts: float | None
+    in_use: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesSampled:
+    """gpu_note says why gpus is empty ("no NVIDIA driver") or stale; empty otherwise."""
+
+    gpus: tuple[Gpu, ...]
+    gpu_note: str
+    cpu_percent: float
+    num_cpus: int
+    memory_used_bytes: int
+    memory_total_bytes: int
+    process_memory_bytes: int
+    disk_free_bytes: int
+    disk_total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogEmitted:
+    """One thing to tell the user. source: the behavior, worker or part it comes from; "" when it is the run."""
+
+    level: LogLevel
+    source: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFailed:
+    """An environment ended the named behaviors. reason is one line; detail may hold a traceback."""
+
+    environment: str
+    behaviors: tuple[str, ...]
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFailed:
+    """A bug of ours: the run stops with everything saved."""
+
+    worker: str
+    error: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAsked:
+    """A command reached the run; exactly one CommandFinished with the same id follows."""
+
+    id: str
+    name: str
+    behavior: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFinished:
+    """ok tells whether what was asked is true now; message names the file or the reason."""
+
+    id: str
+    ok: bool
+    message: str
+
+
+Event: TypeAlias = (
+    RunStarted
+    | RunStateChanged
+    | BehaviorStarted
+    | BehaviorStateChanged
+    | ProgressReported
+    | EpisodesFinished
+    | MetricsReported
+    | TimeSplit
+    | CheckpointSaved
+    | CheckpointFailed
+    | CheckpointRemoved
+    | PolicyExported
+    | ExportFailed
+    | DevicesSampled
+    | LogEmitted
+    | EnvironmentFailed
+    | WorkerFailed
+    | CommandAsked
+    | CommandFinished
+)
+
+DELTAS: tuple[type, ...] = (ProgressReported, TimeSplit, DevicesSampled)  # a newer one makes an older one worthless
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An event with its number in the run (from 1, without gaps) and the wall time at which it was told."""
+
+    number: int
+    time: float
+    event: Event
+
+
+# -------------------------------------------------------------------------------------------------------- commands
+
+
+def new_id() -> str:
+    """A command id, unique for all practical purposes."""
+    return uuid.uuid4().hex[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Park the workers of one behavior, or of all when None."""
+
+    behavior: str | None = None
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Let the workers of one behavior, or of all when None, go on."""
+
+    behavior: str | None = None
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCheckpoint:
+    """Write a checkpoint of one behavior, or of each when None, at its next safe point."""
+
+    behavior: str | None = None
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPolicy:
+    """Write the policy of one behavior, or of each when None, as ONNX."""
+
+    behavior: str | None = None
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """mode "checkpoint" saves every behavior first; "now" loses what came after the last checkpoints."""
+
+    mode: StopMode = "checkpoint"
+    exit_code: int = 0
+    id: str = field(default_factory=new_id)
+
+
+Command: TypeAlias = Pause | Resume | SaveCheckpoint | ExportPolicy | Stop
+
+# ---------------------------------------------------------------------------------------------------------- JSON
+
+
+def encode(envelope: Envelope) -> str:
+    """One line of JSON without the newline. Non-finite floats become the strings "nan", "inf" and "-inf"."""
+    event = envelope.event
+    body = {"v": SCHEMA_VERSION, "n": envelope.number, "t": envelope.time, "event": type(event).__name__}
+    return json.dumps(body | {f.name: _plain(getattr(event, f.name)) for f in dataclasses.fields(event)})
+
+
+def decode(line: str) -> Envelope:
+    """The envelope that `encode` wrote. Raises ValueError on anything else, also on another schema version."""
+    try:
+        body = json.loads(line)
+    except RecursionError as error:
+        raise ValueError(f"not an event: {line[:80]!r}") from error
+    if not isinstance(body, dict) or body.get("v") != SCHEMA_VERSION:
+        raise ValueError(f"not an event of schema version {SCHEMA_VERSION}: {line[:80]!r}")
+    try:
+        event_class = _EVENTS[body["event"]]
+        hints = _HINTS[event_class]
+        event = event_class(**{name: _typed(body[name], hint) for name, hint in hints.items()})
+        return Envelope(_integer(body["n"]), _float(body["t"]), event)
+    except (KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"not a complete event: {line[:80]!r} ({error})") from error
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _typed(value: object, hint: object) -> object:
+    """`value` as the type of its field: JSON knows neither tuples nor our classes nor NaN. TypeError if it is none."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return None if value is None else _typed(value, next(a for a in arguments if a is not type(None)))
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, dict):
+        return hint(**{f: _typed(value[f], h) for f, h in typing.get_type_hints(hint).items()})
+    if origin is tuple and isinstance(value, list):
+        return tuple(_typed(item, arguments[0]) for item in value)
+    if origin is Mapping and isinstance(value, dict):
+        return {key: _typed(item, arguments[1]) for key, item in value.items()}
+    return _single(value, hint)
+
+
+def _single(value: object, hint: object) -> object:
+    if hint is float:
+        return _float(value)
+    if hint is int:
+        return _integer(value)
+    if type(value) is hint or (typing.get_origin(hint) is Literal and value in typing.get_args(hint)):
+        return value
+    raise TypeError(f"{value!r} is no {hint}")
+
+
+def _float(value: object) -> float:
+    if value in ("nan", "inf", "-inf") or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return float(typing.cast(float, value))
+    raise TypeError(f"{value!r} is no number")
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise TypeError(f"{value!r} is no whole number")
+
+
+_EVENTS: dict[str, type] = {event_class.__name__: event_class for event_class in typing.get_args(Event)}
+_HINTS: dict[type, dict[str, object]] = {c: typing.get_type_hints(c) for c in _EVENTS.values()}

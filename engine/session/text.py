@@ -1,0 +1,34 @@
+"""Text from outside, made safe to show: names, log lines, error messages and paths may hold anything."""
+
+from __future__ import annotations
+
+import re
+
+# Whole sequences go first, so that "\x1b[31mred" leaves "red" and not "[31mred" (ECMA-48, 5.4 and 5.6).
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colors, cursor, erase
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x90-\x9f]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
+    r"|\x1b[ -/]*[0-~]"  # everything else that an escape starts
+)
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, delete, C1
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # bidirectional and deprecated format controls (UAX 9)
+    r"\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"  # byte order mark, interlinear annotation, tags
+)
+_BREAK = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def safe_text(text: str, *, multiline: bool = False) -> str:
+    """`text` without anything that could steer a terminal or turn the direction of writing.
+
+    Escape sequences vanish whole, every other control character alone; a lone surrogate, which no stream can encode,
+    becomes U+FFFD. Newlines and tabs become one space each unless `multiline`.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _SEQUENCE.sub("", text)
+    text = _BREAK.sub("\n", text)
+    text = _CONTROL.sub("", text)
+    text = _SURROGATE.sub("\ufffd", text)
+    return text if multiline else text.replace("\n", " ").replace("\t", " ")

@@ -1,0 +1,202 @@
+"""What an agent sees, does and lives through, as numpy columns.
+
+Shapes: N agents or rows, P pieces, A continuous action dimensions, K discrete branches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32: TypeAlias = NDArray[np.float32]
+Int64: TypeAlias = NDArray[np.int64]
+Bool: TypeAlias = NDArray[np.bool_]
+Observations: TypeAlias = tuple[Float32, ...]
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+class Ending(IntEnum):
+    """Why a piece of experience stops."""
+
+    CUT = 0  # time_horizon reached, the episode goes on
+    TERMINATED = 1  # the episode is over: the value of what follows is zero
+    TRUNCATED = 2  # the episode was stopped from outside: the value of what follows is bootstrapped
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationSpec:
+    """One observation of an agent: its name and shape without the agent axis."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSpec:
+    """A continuous dimensions and one discrete branch per entry of `branches` (its number of choices)."""
+
+    continuous: int = 0
+    branches: tuple[int, ...] = ()
+
+    @property
+    def num_columns(self) -> int:
+        """Columns of a log-probability matrix: one per continuous dimension and per branch."""
+        return self.continuous + len(self.branches)
+
+    @property
+    def mask_size(self) -> int:
+        """Columns of an action mask: one per choice of every branch."""
+        return sum(self.branches)
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorSpec:
+    """What every agent of a behavior sees and does."""
+
+    name: str
+    observations: tuple[ObservationSpec, ...]
+    actions: ActionSpec
+
+
+@dataclass(slots=True)
+class Actions:
+    """What a policy chose for N agents: continuous f32[N, A] in [-1, 1], discrete i64[N, K]."""
+
+    continuous: Float32
+    discrete: Int64
+
+
+@dataclass(slots=True)
+class DecisionSteps:
+    """Agents waiting for an action.
+
+    agent_ids: i64[N], unique. observations: tuple of f32[N, ...]. rewards: f32[N], earned since each agent's last
+    action (zero for an agent that has just appeared). action_mask: bool[N, sum of branches], True = allowed, or None
+    when everything is allowed. An environment may return the same `agent_ids` object on every step while its
+    population is unchanged; readers may use that to skip work. Readers must not write into any of these arrays and
+    must copy what they keep: an environment may reuse them at its next step.
+    """
+
+    agent_ids: Int64
+    observations: Observations
+    rewards: Float32
+    action_mask: Bool | None = None
+
+
+@dataclass(slots=True)
+class TerminalSteps:
+    """Agents whose episode has just ended. observations are the true final ones; truncated: bool[N]."""
+
+    agent_ids: Int64
+    observations: Observations
+    rewards: Float32
+    truncated: Bool
+
+
+@dataclass(slots=True)
+class Steps:
+    """What one environment step gave for one behavior. Terminal steps come before decisions in time:
+    an agent may be in both, then its next episode has already begun."""
+
+    decisions: DecisionSteps
+    terminals: TerminalSteps | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectories:
+    """A block of whole pieces of experience, packed: N rows in P pieces. Never written again once handed over.
+
+    Rows of one piece are adjacent and in time order; pieces of one agent are adjacent and in time order.
+    The reward of a row is what followed its action.
+    """
+
+    observations: Observations  # each f32[N, ...]
+    continuous_actions: Float32  # f32[N, A], as sampled, before any squashing
+    discrete_actions: Int64  # i64[N, K]
+    log_probs: Float32  # f32[N, A + K], of the policy that acted
+    action_mask: Bool | None  # bool[N, sum of branches] or None
+    rewards: Float32  # f32[N]
+    lengths: Int64  # i64[P], all >= 1, summing to N
+    endings: NDArray[np.int8]  # i8[P] of Ending
+    next_observations: Observations  # each f32[P, ...]: what was seen after the last row of each piece
+    agent_ids: Int64  # i64[P]
+    episode_returns: Float32  # f32[E], undiscounted, of episodes that ended since the last block
+    episode_lengths: Int64  # i64[E], number of actions taken
+    policy_version: int  # oldest policy that chose any of these actions
+
+    @property
+    def num_rows(self) -> int:
+        """N."""
+        return len(self.rewards)
+
+    @property
+    def num_pieces(self) -> int:
+        """P."""
+        return len(self.lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What a policy needs to act: float32 arrays by name, owned by nobody, never written again."""
+
+    version: int
+    arrays: dict[str, Float32]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that a component must remember to go on as if nothing had happened.
+
+    tensors: arrays of any numpy dtype by dotted name. values: plain JSON.
+    """
+
+    tensors: dict[str, NDArray[np.generic]] = field(default_factory=dict)
+    values: dict[str, Json] = field(default_factory=dict)
+
+    @staticmethod
+    def merge(parts: dict[str, State]) -> State:
+        """One state whose tensors are named `part.name` and whose values are nested under each part's name."""
+        tensors = {f"{part}.{name}": array for part, state in parts.items() for name, array in state.tensors.items()}
+        return State(tensors, {part: state.values for part, state in parts.items()})
+
+    def part(self, name: str) -> State:
+        """The state that was merged under `name`; empty when there was none."""
+        prefix = f"{name}."
+        tensors = {key[len(prefix) :]: array for key, array in self.tensors.items() if key.startswith(prefix)}
+        values = self.values.get(name, {})
+        return State(tensors, values if isinstance(values, dict) else {})
+
+
+@dataclass(slots=True)
+class Choice:
+    """What a policy chose and how likely that was.
+
+    actions: for the environment. continuous: f32[N, A] as sampled, which training learns from. log_probs:
+    f32[N, A + K].
+    """
+
+    actions: Actions
+    continuous: Float32
+    log_probs: Float32
+
+
+class Policy(Protocol):
+    """Acts for any number of agents. Owned by one thread."""
+
+    version: int  # of the weights it acts with
+
+    def act(self, decisions: DecisionSteps) -> Choice:
+        """One action for every agent that waits."""
+
+    def load(self, weights: Weights) -> None:
+        """Act with these weights from now on."""
+
+    def state(self) -> State:
+        """Its random generator."""
+
+    def load_state(self, state: State) -> None:
+        """Draw on from `state`."""

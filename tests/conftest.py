@@ -1,0 +1,25 @@
+"""What every test may rely on: plain surroundings, and ML-Agents' own files where they are at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def plain_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test depends on the terminal, the colors or the language of whoever runs it."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONUNBUFFERED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture(scope="session")
+def mlagents_data() -> Path:
+    """The folder of ML-Agents' own configurations, demonstrations and results; skips where it is not at hand."""
+    folder = os.environ.get("MLAGENTS_DATA")
+    if not folder:
+        pytest.skip("MLAGENTS_DATA is not set: no sample files of ML-Agents here")
+    return Path(folder)
