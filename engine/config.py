@@ -1,0 +1,215 @@
+"""From a YAML file and a command line to the settings of a run, or to one error that names every mistake."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Self, TypeAlias
+
+import yaml
+from pydantic import (
+    BeforeValidator,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import ErrorDetails
+
+from engine import support
+from engine.environment_parameters import EnvironmentParameter
+from engine.errors import ConfigError
+from engine.merging import merge_defaults, missing_trainers, old_format, override, settle_start
+from engine.mistakes import LARGEST_WHOLE, KeyPath, Mistake, Source, own_and_inherited, suggest, visible
+from engine.run_settings import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
+from engine.setting_types import Settings, as_mistake, refusal
+from engine.settings import BehaviorConfig
+from engine.yaml_document import NUMBER, Document, read_yaml
+
+
+def _check_behavior_name(name: object) -> object:
+    if isinstance(name, str) and (not name or "?" in name):
+        raise refusal("not a behavior's name. A name without ?team=N is right: teams share their settings")
+    return name
+
+
+BehaviorName: TypeAlias = Annotated[str, BeforeValidator(_check_behavior_name)]
+
+
+class RunConfig(Settings):
+    """All settings of a run."""
+
+    synonyms: ClassVar = {
+        "behaviours": "behaviors",
+        "env": "env_settings.env",
+        "curriculum": "environment_parameters",
+        "parameter_randomization": "environment_parameters",
+    }
+
+    default_settings: BehaviorConfig | None = None
+    behaviors: dict[BehaviorName, BehaviorConfig] = Field(default_factory=dict)
+    env_settings: EnvSettings = Field(default_factory=EnvSettings)
+    engine_settings: EngineSettings = Field(default_factory=EngineSettings)
+    environment_parameters: dict[str, EnvironmentParameter] | None = None
+    checkpoint_settings: CheckpointSettings = Field(default_factory=CheckpointSettings)
+    torch_settings: TorchSettings = Field(default_factory=TorchSettings)
+    debug: bool = False
+
+    _source: Source = PrivateAttr(default_factory=Source)
+
+    @property
+    def source(self) -> Source:
+        """Where each key was written, for messages."""
+        return self._source
+
+    def with_source(self, source: Source) -> Self:
+        """The same settings, knowing where they were written."""
+        config = self.model_copy()
+        config._source = source
+        return config
+
+    @field_validator("env_settings")
+    @classmethod
+    def _check_environments(cls, settings: EnvSettings, info: ValidationInfo) -> EnvSettings:
+        """A mapping of environments names exactly the behaviors there are."""
+        behaviors = info.data.get("behaviors")
+        if not isinstance(settings.env, dict) or behaviors is None:
+            return settings
+        for name in settings.env:
+            if name not in behaviors:
+                raise refusal(f"not a key under behaviors.{suggest(name, behaviors)}", "env", name)
+        if missing := [visible(name) for name in behaviors if name not in settings.env]:
+            raise refusal(f"no environment for {', '.join(missing)}. One for each behavior is right", "env")
+        return settings
+
+
+def load_config(path: Path, overrides: Mapping[str, object] | None = None) -> RunConfig:
+    """The settings in a file, with the command line's on top.
+
+    overrides: values by dotted path (`env_settings.num_envs`); they win over the file and their mistakes are told
+    by flag (`--num-envs`). Raises ConfigError with one line for every mistake there is.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        place, reason = visible(str(path.absolute()), limit=4096), error.strerror or str(error)
+        raise ConfigError(f"{place}: cannot be read: {visible(reason)}") from None
+    return parse_config(content, str(path), overrides)
+
+
+def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | None = None) -> RunConfig:
+    """The settings in the content of a file; `file` is its name in messages. Raises ConfigError."""
+    document = read_yaml(content)
+    raw = document.values
+    typed = {_key_path(dotted, raw): (_flag(dotted), value) for dotted, value in (overrides or {}).items()}
+    flags = {path: flag for path, (flag, _) in typed.items()}
+    source = Source(file, document.keys, document.key_values, flags)
+    if not document.complete:
+        raise ConfigError("\n".join(source.lines(document.mistakes)))
+    too_large = [Mistake(path, _TOO_LARGE) for path, (_, value) in typed.items() if _is_too_large(value)]
+    for path, (_, value) in typed.items():
+        if not _is_too_large(value):
+            override(raw, path, value)
+    notes = settle_start(raw, flags)
+    mistakes = [*document.mistakes, *too_large, *missing_trainers(raw), *old_format(raw), *merge_defaults(raw)]
+    classes: dict[int, type[Settings]] = {}
+    try:
+        config = RunConfig.model_validate(raw, context=classes)
+    except ValidationError as error:
+        mistakes += _schema_mistakes(error.errors(include_url=False), document, classes)
+    if mistakes:
+        raise ConfigError("\n".join(source.lines(mistakes)))
+    return config.with_source(Source(file, document.keys, document.key_values, flags, notes))
+
+
+_TOO_LARGE = "found a number beyond 64 bits. A smaller one is right"
+
+
+def _is_too_large(value: object) -> bool:
+    """Whether a flag brought what a file may not hold either, and what no float can."""
+    return isinstance(value, int) and abs(value) > LARGEST_WHOLE
+
+
+def _key_path(dotted: str, raw: Mapping[str, object]) -> KeyPath:
+    """The path, cut at the dots; a behavior's own name may hold some."""
+    section, _, rest = dotted.partition(".")
+    behaviors = raw.get(section)
+    if section == "behaviors" and isinstance(behaviors, dict):
+        for name in behaviors:
+            if rest.startswith(f"{name}."):
+                return (section, name, *rest.removeprefix(f"{name}.").split("."))
+    return tuple(dotted.split("."))
+
+
+def _flag(dotted: str) -> str:
+    """The flag that sets a path: named after its last part, or the general --set."""
+    section, _, key = dotted.partition(".")
+    if section == "torch_settings":
+        return "--torch-device"
+    has_flags = section in ("env_settings", "engine_settings", "checkpoint_settings", "debug")
+    if has_flags and "." not in key and key not in ("env_path", "env_kwargs", "load_model", "train_model"):
+        return f"--{(key or section).replace('_', '-')}"
+    return f"--set {visible(dotted)}"
+
+
+def _schema_mistakes(
+    errors: Iterable[ErrorDetails], document: Document, classes: Mapping[int, type[Settings]]
+) -> list[Mistake]:
+    """The schema's complaints, less those that only follow from a mistake already told."""
+    mistakes = [
+        as_mistake(error, document.values, classes) for error in errors if not _is_unusable(error["loc"], document)
+    ]
+    told = {mistake.path for mistake in mistakes}
+    return [mistake for mistake in mistakes if not _is_inherited(mistake.path, told, document)]
+
+
+def _is_unusable(path: KeyPath, document: Document) -> bool:
+    prefixes = (path[:length] for length in range(1, len(path) + 1))
+    return any(place in document.unusable for prefix in prefixes for place in own_and_inherited(prefix))
+
+
+def _is_inherited(path: KeyPath, told: set[KeyPath], document: Document) -> bool:
+    written = path in document.keys
+    return path[:1] == ("behaviors",) and not written and ("default_settings", *path[2:]) in told
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what read_yaml accepts."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Equal values are written out, not referred to."""
+        return True
+
+
+# PyYAML leaves 1e5 and 08 bare when they are text; read back they would be numbers here.
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"(?:{NUMBER.pattern})\Z"), list("-+.0123456789"))
+
+
+def effective_yaml(config: RunConfig) -> str:
+    """All settings, defaults included, in ML-Agents' order; load_config reads the same settings from it."""
+    return yaml.dump(config.model_dump(), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
+
+
+def json_schema() -> dict[str, JsonValue]:
+    """The JSON Schema of a configuration file, for editors."""
+    schema: dict[str, JsonValue] = RunConfig.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "rl-tui configuration"}
+
+
+def find_unsupported(config: RunConfig) -> list[str]:
+    """One line, with its place, for everything that keeps this configuration from starting; empty when it can start.
+
+    That is what is understood but not built yet, and an environment or a behavior that nobody named.
+    """
+    return config.source.lines([*support.unsupported(config), *support.incomplete(config)])
+
+
+def without_effect(config: RunConfig) -> list[str]:
+    """One line, with its place, for every key in the user's file that changes nothing in this run."""
+    return config.source.lines(key for key in support.ineffective(config) if config.source.has(key.path))
+
+
+def list_warnings(config: RunConfig) -> list[str]:
+    """One line for everything that was accepted and is probably not meant."""
+    return [*config.source.notes, *config.source.lines(support.doubtful(config))]

@@ -1,0 +1,138 @@
+"""What is wrong in a user's file, in words: where, what was found, what would be right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+
+LARGEST_WHOLE = 2**63 - 1  # a setting's, as in every file format it is written to
+_LONGEST_WORD = 80
+
+
+class Mark(NamedTuple):
+    """A place in a file; both numbers count from 1, columns in characters."""
+
+    line: int
+    column: int
+
+
+class Mistake(NamedTuple):
+    """One thing that is wrong at a path.
+
+    mark: where it stands when the path alone does not tell. of_key: the key itself is wrong, not its value.
+    """
+
+    path: KeyPath
+    text: str
+    mark: Mark | None = None
+    of_key: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where every key of a configuration was written; empty for one that was built in code.
+
+    keys, values: the place of each key and of its value. flags: the command line flag that set a path.
+    notes: what was decided while reading and deserves a warning.
+    """
+
+    file: str = ""
+    keys: Mapping[KeyPath, Mark] = field(default_factory=dict)
+    values: Mapping[KeyPath, Mark] = field(default_factory=dict)
+    flags: Mapping[KeyPath, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def has(self, path: KeyPath) -> bool:
+        """Whether the user's file holds this key."""
+        return path in self.keys
+
+    def lines(self, mistakes: Iterable[Mistake]) -> list[str]:
+        """The mistakes in the file's order, those of the command line first, each once."""
+        return list(dict.fromkeys(self._line(mistake) for mistake in sorted(mistakes, key=self._order)))
+
+    def _order(self, mistake: Mistake) -> Mark:
+        return Mark(0, 0) if self._flag(mistake.path) or not self.file else self._mark(mistake)
+
+    def _line(self, mistake: Mistake) -> str:
+        """`file:line:column: path: text`, or `--flag: text` for what came from the command line."""
+        if flag := self._flag(mistake.path):
+            return f"{flag}: {mistake.text}"
+        place = ":".join((visible(self.file, limit=4096), *map(str, self._mark(mistake)))) if self.file else ""
+        return ": ".join(part for part in (place, path_text(mistake.path), mistake.text) if part)
+
+    def _flag(self, path: KeyPath) -> str | None:
+        prefixes = (path[:length] for length in range(len(path), 0, -1))
+        return next((self.flags[prefix] for prefix in prefixes if prefix in self.flags), None)
+
+    def _mark(self, mistake: Mistake) -> Mark:
+        """The value at the path; else the closest key around it, there or in the defaults it was inherited from."""
+        if mistake.mark:
+            return mistake.mark
+        marks = self.keys if mistake.of_key else self.values
+        for length in range(len(mistake.path), 0, -1):
+            for path in own_and_inherited(mistake.path[:length]):
+                if found := marks.get(path):
+                    return found
+            marks = self.keys  # around what is not written, the key tells more than where its value begins
+        return Mark(1, 1)
+
+
+def own_and_inherited(path: KeyPath) -> tuple[KeyPath, ...]:
+    """The path, and for one inside a behavior also the same path in default_settings."""
+    is_inside_behavior = path[:1] == ("behaviors",) and len(path) > 2
+    return (path, ("default_settings", *path[2:])) if is_inside_behavior else (path,)
+
+
+def visible(text: str, limit: int = _LONGEST_WORD) -> str:
+    """The text cut to `limit` characters, with everything that cannot be seen written as an escape.
+
+    That is what a terminal would obey (control characters), turn (bidirectional marks) or hide (foreign spaces).
+    """
+    cut = text if len(text) <= limit else text[: limit - 3] + "..."
+    if cut.isprintable():
+        return cut
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+
+
+def describe(value: object) -> str:
+    """What was found, in a few words and safe to print."""
+    match value:
+        case None:
+            return "nothing (null)"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return f'the text "{visible(value)}"'
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def path_text(path: KeyPath) -> str:
+    """`behaviors.Walker.max_steps`, list positions as `[0]`."""
+    return "".join(_step(part) for part in path).removeprefix(".")
+
+
+def _step(part: str | int) -> str:
+    if isinstance(part, int):
+        return f"[{part}]"
+    return f".{visible(part)}" if part else '.""'
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """` Did you mean x?` when one of the known words is close, else nothing."""
+    close = difflib.get_close_matches(word[:_LONGEST_WORD], list(known), n=1)
+    return f" Did you mean {visible(close[0])}?" if close else ""
+
+
+def one_of(words: Iterable[str]) -> str:
+    """The words as a list to choose from: `a, b or c`."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last

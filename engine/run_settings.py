@@ -1,0 +1,140 @@
+"""What holds for the whole run: environments, engine, folders, device. Keys and defaults are ML-Agents'."""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_validator
+
+from engine.mistakes import describe, suggest
+from engine.setting_types import Positive, PositiveWhole, Settings, WholeFromMinusOne, WholeFromZero, refusal
+
+_SCHEMES = ("gymnasium", "pettingzoo", "unity")
+_FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def _check_environment(name: object, *at: str) -> None:
+    """An environment is scheme:id or package.module:factory."""
+    right = "gymnasium:CartPole-v1 or package.module:factory is right"
+    if not isinstance(name, str):
+        raise refusal(f"found {describe(name)}. {right}", *at)
+    scheme, colon, rest = name.partition(":")
+    if scheme in _SCHEMES and rest.strip():
+        return
+    if scheme in _SCHEMES or not _FACTORY.fullmatch(name):
+        scheme_hint = suggest(scheme, _SCHEMES) if colon else f" Did you mean gymnasium:{name.strip()}?"
+        raise refusal(f"found {describe(name)}. {right}.{scheme_hint if rest or not colon else ''}", *at)
+
+
+def _read_environment(value: object) -> object:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        _check_environment(value)
+    elif not value:
+        raise refusal("found an empty mapping. behavior: environment pairs are right")
+    else:
+        for behavior, name in value.items():
+            _check_environment(name, behavior)
+    return value
+
+
+def _read_arguments(value: object) -> object:
+    """Numbers among the arguments become text, as in ML-Agents."""
+    if not isinstance(value, list):
+        return value
+    return [str(entry) if isinstance(entry, int | float) else entry for entry in value]
+
+
+class EnvSettings(Settings):
+    """Which environment, how many copies of it, and how failures are borne."""
+
+    env_path: str | None = None
+    env_args: Annotated[list[str] | None, BeforeValidator(_read_arguments)] = None
+    base_port: PositiveWhole = 5005
+    num_envs: PositiveWhole = 1
+    num_areas: PositiveWhole = 1
+    timeout_wait: PositiveWhole = 60
+    seed: Annotated[WholeFromMinusOne, Field(le=2**32 - 1)] = -1
+    max_lifetime_restarts: WholeFromMinusOne = 10
+    restarts_rate_limit_n: WholeFromMinusOne = 1
+    restarts_rate_limit_period_s: PositiveWhole = 60
+    env: Annotated[str | dict[str, str] | None, BeforeValidator(_read_environment)] = Field(
+        None, description="gymnasium:ID, package.module:factory, or a mapping of behavior to one of these."
+    )
+    env_kwargs: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Arguments of the environment; by behavior where env is a mapping."
+    )
+    num_workers: WholeFromZero = Field(0, description="Worker processes for the copies; 0: all in this process.")
+
+    @field_validator("env_kwargs")
+    @classmethod
+    def _check_kwargs(cls, kwargs: dict[str, JsonValue], info: ValidationInfo) -> dict[str, JsonValue]:
+        environments = info.data.get("env")
+        if not isinstance(environments, dict):
+            return kwargs
+        for behavior, entry in kwargs.items():
+            if behavior not in environments:
+                right = f"not a behavior that env names.{suggest(behavior, environments)}"
+                raise refusal(f"{right} Where env is a mapping, env_kwargs is one by behavior", behavior)
+            if not isinstance(entry, dict):
+                raise refusal(f"found {describe(entry)}. A mapping of arguments is right", behavior)
+        return kwargs
+
+    @field_validator("num_workers")
+    @classmethod
+    def _check_workers(cls, workers: int, info: ValidationInfo) -> int:
+        num_envs = info.data.get("num_envs", workers)
+        if workers > num_envs:
+            raise refusal(f"found {workers}. At most num_envs ({num_envs}) is right")
+        return workers
+
+
+class EngineSettings(Settings):
+    """How a Unity player draws and keeps time."""
+
+    width: PositiveWhole = 84
+    height: PositiveWhole = 84
+    quality_level: WholeFromZero = 5
+    time_scale: Positive = 20.0
+    target_frame_rate: WholeFromMinusOne = -1
+    capture_frame_rate: WholeFromZero = 60
+    no_graphics: bool = False
+    no_graphics_monitor: bool = False
+
+
+# A run's name becomes a folder: no separators, no leading dot or dash, nothing that a shell reads.
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class CheckpointSettings(Settings):
+    """The run's name, its folder, and what it starts from."""
+
+    run_id: str = "ppo"
+    initialize_from: str | None = None
+    load_model: bool = False
+    resume: bool = False
+    force: bool = False
+    train_model: bool = False
+    inference: bool = False
+    results_dir: str = Field("results", min_length=1)
+
+    @field_validator("run_id", "initialize_from")
+    @classmethod
+    def _check_run_id(cls, name: str | None) -> str | None:
+        if name is not None and not _RUN_ID.fullmatch(name):
+            right = "Up to 64 letters, digits, dots, dashes and underscores, a letter or digit first, are right"
+            raise refusal(f"found {describe(name)}. {right}")
+        return name
+
+
+class TorchSettings(Settings):
+    """Where tensors live; null: a GPU when there is one."""
+
+    device: str | None = None
+
+    @field_validator("device")
+    @classmethod
+    def _check_device(cls, device: str | None) -> str | None:
+        if device is not None and not re.fullmatch(r"[a-z]+(:[0-9]{1,3})?", device):
+            raise refusal(f"found {describe(device)}. cpu, cuda, cuda:0 or mps is right")
+        return device

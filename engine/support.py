@@ -1,0 +1,139 @@
+"""What of a valid configuration this version refuses to start with, ignores, or wonders about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from engine.environment_parameters import CurriculumSettings
+from engine.mistakes import KeyPath, Mistake, suggest
+from engine.run_settings import EnvSettings
+from engine.settings import BehaviorConfig, IntrinsicSettings
+
+if TYPE_CHECKING:  # the root imports this file
+    from engine.config import RunConfig
+
+_LATER = "is not supported yet"
+
+
+def unsupported(config: RunConfig) -> Iterator[Mistake]:
+    """What is understood and not built yet."""
+    for name, behavior in config.behaviors.items():
+        yield from _unsupported_in_behavior(("behaviors", name), behavior)
+    if config.environment_parameters:
+        for parameter in config.environment_parameters:
+            yield Mistake(("environment_parameters", parameter), f"an environment parameter {_LATER}", of_key=True)
+    settings = config.env_settings
+    if settings.env_path is not None:
+        yield Mistake(("env_settings", "env_path"), f"a Unity player {_LATER}")
+    if settings.num_areas > 1:
+        yield Mistake(("env_settings", "num_areas"), f"more than one area in an environment {_LATER}")
+    for path, environment in _environments(settings):
+        scheme = environment.partition(":")[0]
+        if scheme in ("pettingzoo", "unity"):
+            yield Mistake(path, f"an environment of {scheme} {_LATER}")
+
+
+def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
+    if behavior.trainer_type != "ppo":
+        yield Mistake((*path, "trainer_type"), f"the trainer {behavior.trainer_type} {_LATER}")
+    if behavior.network_settings.memory:
+        yield Mistake((*path, "network_settings", "memory"), f"a memory (recurrent network) {_LATER}", of_key=True)
+    for signal in behavior.reward_signals:
+        if signal != "extrinsic":
+            yield Mistake((*path, "reward_signals", signal), f"the reward signal {signal} {_LATER}", of_key=True)
+    if behavior.self_play:
+        yield Mistake((*path, "self_play"), f"self-play {_LATER}", of_key=True)
+    if behavior.behavioral_cloning:
+        yield Mistake((*path, "behavioral_cloning"), f"behavioral cloning {_LATER}", of_key=True)
+    if behavior.init_path is not None and behavior.init_path.endswith(".pt"):
+        yield Mistake((*path, "init_path"), f"starting from a PyTorch file (.pt) {_LATER}")
+
+
+def _environments(settings: EnvSettings) -> Iterator[tuple[KeyPath, str]]:
+    path: KeyPath = ("env_settings", "env")
+    if isinstance(settings.env, str):
+        yield path, settings.env
+    elif settings.env is not None:
+        yield from (((*path, behavior), environment) for behavior, environment in settings.env.items())
+
+
+def incomplete(config: RunConfig) -> Iterator[Mistake]:
+    """What a file may leave open, but a run may not."""
+    env, path = config.env_settings.env, ("env_settings", "env")
+    if not config.behaviors:
+        yield Mistake(("behaviors",), "no behavior is named. A key under behaviors for each is right", of_key=True)
+    if env is None and config.env_settings.env_path is None:
+        yield Mistake(path, "no environment is named. gymnasium:CartPole-v1, package.module:factory or --env is right")
+    if isinstance(env, str) and env.startswith("gymnasium:") and len(config.behaviors) > 1:
+        text = f"a Gymnasium environment has one behavior, and {len(config.behaviors)} are named"
+        yield Mistake(path, f"{text}. A mapping of each behavior to its environment is right")
+
+
+def ineffective(config: RunConfig) -> Iterator[Mistake]:
+    """Every key that changes nothing in this run, whether the file holds it or not."""
+    if config.env_settings.env_path is None:
+        yield Mistake(("engine_settings",), "no effect: only Unity players have an engine", of_key=True)
+        for key in ("env_args", "base_port"):
+            yield Mistake(("env_settings", key), "no effect: only Unity players use it", of_key=True)
+    for key in ("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"):
+        yield Mistake(("env_settings", key), "no effect: a failed environment is not restarted yet", of_key=True)
+    for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):
+        yield Mistake(("checkpoint_settings", key), f"no effect: {reason}", of_key=True)
+    for path, behavior in _sections(config):
+        yield from _ineffective_in_behavior(path, behavior)
+
+
+def _sections(config: RunConfig) -> Iterator[tuple[KeyPath, BehaviorConfig]]:
+    if config.default_settings:
+        yield ("default_settings",), config.default_settings
+    for name, behavior in config.behaviors.items():
+        yield ("behaviors", name), behavior
+
+
+def _ineffective_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
+    network = (*path, "network_settings")
+    yield Mistake((*network, "vis_encode_type"), "no effect: images are not observed yet", of_key=True)
+    yield Mistake((*network, "goal_conditioning_type"), "no effect: goals are not observed yet", of_key=True)
+    signal = (*path, "reward_signals", "extrinsic", "network_settings")
+    yield Mistake(signal, "no effect: the environment's reward needs no network", of_key=True)
+    if behavior.even_checkpoints:
+        text = f"no effect: even_checkpoints makes it {behavior.checkpoint_interval}"
+        yield Mistake((*path, "checkpoint_interval"), text, of_key=True)
+
+
+def doubtful(config: RunConfig) -> Iterator[Mistake]:
+    """What is accepted and probably not meant."""
+    for path, behavior in _sections(config):
+        yield from _doubtful_in_behavior(config, path, behavior)
+    for parameter, value in (config.environment_parameters or {}).items():
+        if isinstance(value, CurriculumSettings):
+            yield from _doubtful_in_curriculum(config, ("environment_parameters", parameter, "curriculum"), value)
+
+
+def _doubtful_in_behavior(config: RunConfig, path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
+    if config.source.has((*path, "framework")):
+        yield Mistake((*path, "framework"), "deprecated and ignored: there is one framework", of_key=True)
+    for name, signal in behavior.reward_signals.items():
+        place = (*path, "reward_signals", name)
+        if isinstance(signal, IntrinsicSettings) and signal.encoding_size is not None:
+            text = "deprecated: network_settings.hidden_units says it, and wins where both are written"
+            yield Mistake((*place, "encoding_size"), text, of_key=True)
+        memory = (*place, "network_settings", "memory")
+        if any(config.source.has((*memory, key)) for key in ("memory_size", "sequence_length")):
+            yield Mistake(memory, "ignored: a reward signal's network has no memory", of_key=True)
+    if behavior.self_play and not 0 <= behavior.self_play.play_against_latest_model_ratio <= 1:
+        text = "a share of games is a number from 0 to 1"
+        yield Mistake((*path, "self_play", "play_against_latest_model_ratio"), text)
+
+
+def _doubtful_in_curriculum(config: RunConfig, path: KeyPath, parameter: CurriculumSettings) -> Iterator[Mistake]:
+    lessons = parameter.curriculum
+    if lessons[-1].completion_criteria:
+        place = (*path, len(lessons) - 1, "completion_criteria")
+        yield Mistake(place, "ignored: nothing follows the last lesson", of_key=True)
+    for position, lesson in enumerate(lessons):
+        criteria = lesson.completion_criteria
+        if criteria and criteria.behavior not in config.behaviors and not config.default_settings:
+            text = f"not a key under behaviors; its lessons never end.{suggest(criteria.behavior, config.behaviors)}"
+            yield Mistake((*path, position, "completion_criteria", "behavior"), text)

@@ -1,0 +1,259 @@
+"""YAML text -> plain Python values, with the line and column of every key and value.
+
+Read from libyaml's events rather than composed: an event still knows its anchor, its tag and its quotes, nothing is
+ever constructed, and the depth is counted here. Refused, because a settings file that needs them hides something:
+duplicate and merge keys, anchors, aliases, tags, several documents, numbers that are not finite.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import yaml
+
+from engine.mistakes import LARGEST_WHOLE, KeyPath, Mark, Mistake, visible
+
+# YAML 1.1 (which ML-Agents reads) wants a dot and a signed exponent; people write 1e5 and 3e-4, so the dot and the
+# sign may be left out here.
+NUMBER = re.compile(r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?")
+_INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F][0-9a-fA-F_]*|0b[01][01_]*|[0-9][0-9_]*)")
+_OCTAL = re.compile(r"[-+]?0[0-9_]*[0-9]")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufeff")
+_LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # as YAML 1.1 counts lines
+_WORDS: dict[str, bool | None] = (
+    dict.fromkeys(("", "~", "null", "Null", "NULL"))
+    | dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True)
+    | dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False)
+)
+_DEEPEST = 32  # levels; a full configuration has nine
+
+
+class _NotAValueError(ValueError):
+    """A plain scalar that reads like a number and cannot be one."""
+
+
+class _TooDeepError(ValueError):
+    """Reading on would follow the text without end."""
+
+    def __init__(self, mark: Mark) -> None:
+        super().__init__(mark)
+        self.mark = mark
+
+
+@dataclass
+class Document:
+    """What a YAML text holds.
+
+    values: the mapping at the top, empty when there is none. keys, key_values: where each key and each value is
+    written. unusable: paths whose value is known only to be wrong. complete: the whole text could be read.
+    """
+
+    values: dict[str, object] = field(default_factory=dict)
+    keys: dict[KeyPath, Mark] = field(default_factory=dict)
+    key_values: dict[KeyPath, Mark] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+    unusable: set[KeyPath] = field(default_factory=set)
+    complete: bool = True
+
+
+def read_yaml(content: bytes) -> Document:
+    """The document in a UTF-8 file; whatever is wrong with it stands in `mistakes`, nothing is raised."""
+    document = Document()
+    try:
+        text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8")
+        found = f"found byte 0x{content[error.start]:02x}, which is not UTF-8. Save the file as UTF-8"
+        return _give_up(document, found, _mark_at(before, len(before)))
+    if unprintable := _UNPRINTABLE.search(text):
+        found = f"found the control character U+{ord(unprintable[0]):04X}. Only printable text is right"
+        return _give_up(document, found, _mark_at(text, unprintable.start()))
+    try:
+        _Reader(text, document).read()
+    except _TooDeepError as error:
+        return _give_up(document, f"nested deeper than {_DEEPEST} levels", error.mark)
+    except yaml.MarkedYAMLError as error:
+        mark = _syntax_mark(error, text)
+        return _give_up(document, _syntax_error(error, text, mark), mark)
+    return document
+
+
+def _give_up(document: Document, text: str, mark: Mark) -> Document:
+    document.mistakes.append(Mistake((), text, mark))
+    document.complete = False
+    return document
+
+
+def _mark_at(text: str, offset: int) -> Mark:
+    lines = _LINE_END.split(text[:offset])
+    return Mark(len(lines), len(lines[-1]) + 1)
+
+
+class _Place(Protocol):
+    """libyaml's own mark: both numbers count from 0."""
+
+    line: int
+    column: int
+
+
+def _mark(place: _Place | None) -> Mark:
+    return Mark(place.line + 1, place.column + 1) if place else Mark(1, 1)
+
+
+def _syntax_mark(error: yaml.MarkedYAMLError, text: str) -> Mark:
+    """Where the unfinished thing begins, when the scanner lost it; else where the parser stopped, within the text."""
+    scanner_context = error.context_mark if isinstance(error, yaml.scanner.ScannerError) else None
+    mark = _mark(scanner_context or error.problem_mark or error.context_mark)
+    return min(mark, _mark_at(text, len(text.rstrip())))
+
+
+def _syntax_error(error: yaml.MarkedYAMLError, text: str, mark: Mark) -> str:
+    context = f" {error.context}" if error.context else ""
+    hint = "Check the indentation, the colons and the quotes"
+    if "\t" in _LINE_END.split(text)[mark.line - 1]:
+        hint = "Indent with spaces: YAML allows no tab there"
+    return visible(f"not valid YAML{context}: {error.problem}. {hint}", limit=300)
+
+
+_Decorated: TypeAlias = yaml.ScalarEvent | yaml.CollectionStartEvent
+
+
+class _Reader:
+    """Walks the events of one text into its Document."""
+
+    def __init__(self, text: str, document: Document) -> None:
+        self._document = document
+        self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=yaml.CSafeLoader)
+
+    def read(self) -> None:
+        self._next()  # the start of the stream
+        if isinstance(self._next(), yaml.StreamEndEvent):
+            self._refuse((), "the file is empty. A mapping with `behaviors:` is right", Mark(1, 1))
+            return
+        first = self._next()
+        values = self._node(first, ())
+        self._next()  # the end of the document
+        self._read_ending()
+        if isinstance(values, dict):
+            self._document.values = values
+        elif not self._document.mistakes:
+            found = "the top of the file is no mapping. Keys such as `behaviors:` are right"
+            self._refuse((), found, _mark(first.start_mark))
+
+    def _next(self) -> yaml.Event:
+        return next(self._events)
+
+    def _read_ending(self) -> None:
+        event = self._next()
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._refuse((), "a second document begins. One document in a file is right", _mark(event.start_mark))
+
+    def _refuse(self, path: KeyPath, text: str, mark: Mark) -> None:
+        self._document.mistakes.append(Mistake(path, text, mark))
+
+    def _node(self, event: yaml.Event, path: KeyPath) -> object:
+        mark = _mark(event.start_mark)
+        self._document.key_values.setdefault(path, mark)
+        if isinstance(event, _Decorated):
+            self._refuse_decoration(event, path, mark)
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, path, mark)
+        if isinstance(event, yaml.AliasEvent):
+            self._unusable(path, f"found the alias *{visible(event.anchor or '')}. Write the value out", mark)
+            return None
+        if len(path) >= _DEEPEST:
+            raise _TooDeepError(mark)
+        return self._sequence(path) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(path)
+
+    def _refuse_decoration(self, event: _Decorated, path: KeyPath, mark: Mark) -> None:
+        if event.anchor is not None:
+            self._refuse(path, f"found the anchor &{visible(event.anchor)}. Remove it and write values out", mark)
+        if event.tag is not None:
+            tag = visible(event.tag.replace("tag:yaml.org,2002:", "!!"))
+            self._unusable(path, f"found the tag {tag}. Remove it: plain values are right", mark)
+
+    def _unusable(self, path: KeyPath, text: str, mark: Mark) -> None:
+        self._refuse(path, text, mark)
+        self._document.unusable.add(path)
+
+    def _scalar(self, event: yaml.ScalarEvent, path: KeyPath, mark: Mark) -> object:
+        if event.style:
+            return event.value
+        try:
+            return plain_value(event.value)
+        except _NotAValueError as error:
+            self._unusable(path, str(error), mark)
+            return None
+
+    def _sequence(self, path: KeyPath) -> list[object]:
+        entries: list[object] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            entries.append(self._node(event, (*path, len(entries))))
+        return entries
+
+    def _mapping(self, path: KeyPath) -> dict[str, object]:
+        entries: dict[str, object] = {}
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            key = self._key(event, path, entries)
+            value_path = (*path, key)
+            self._document.keys.setdefault(value_path, _mark(event.start_mark))
+            value = self._node(self._next(), value_path)
+            entries.setdefault(key, value)
+        return entries
+
+    def _key(self, event: yaml.Event, path: KeyPath, entries: dict[str, object]) -> str:
+        """The key's text; a key that is none is refused, and its value read as an unusable one."""
+        mark = _mark(event.start_mark)
+        if not isinstance(event, yaml.ScalarEvent):
+            if not isinstance(event, yaml.AliasEvent):
+                self._node(event, (*path, "?"))
+            return self._no_key(path, "?", "found a key that is no text. One word before the colon is right", mark)
+        key: str = event.value
+        if event.anchor is not None or event.tag is not None:
+            return self._no_key(path, key, "found a key with an anchor or a tag. Remove it", mark)
+        if not event.style and key in ("<<", "", "~"):
+            found = "the merge key <<" if key == "<<" else "an empty key"
+            return self._no_key(path, key, f"found {found}. Write the keys out", mark)
+        if key in entries:
+            first = self._document.keys[*path, key]
+            self._refuse((*path, key), f"duplicate key, first at line {first.line}. Remove one of the two", mark)
+        return key
+
+    def _no_key(self, path: KeyPath, key: str, text: str, mark: Mark) -> str:
+        self._unusable((*path, key), text, mark)
+        return key
+
+
+def plain_value(text: str) -> bool | int | float | str | None:
+    """What an unquoted scalar means: null, a boolean (YAML 1.1's words), a number, or the text itself."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    if _NOT_FINITE.fullmatch(text):
+        raise _NotAValueError(f"found {visible(text)}. A finite number is right")
+    if _OCTAL.fullmatch(text):
+        raise _NotAValueError(f"found {visible(text)}, octal to YAML 1.1. Drop the leading zero, or quote it as text")
+    if _INTEGER.fullmatch(text):
+        return _integer(text)
+    if NUMBER.fullmatch(text):
+        number = float(text.replace("_", ""))
+        if not math.isfinite(number):
+            raise _NotAValueError(f"found {visible(text)}, beyond the largest number. A finite number is right")
+        return number
+    return text
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "")
+    base = {"0x": 16, "0b": 2}.get(digits.lstrip("+-")[:2].lower(), 10)
+    number = int(digits, base) if len(digits) < 80 else LARGEST_WHOLE + 1
+    if abs(number) > LARGEST_WHOLE:
+        raise _NotAValueError(f"found {visible(text)}, beyond 64 bits. A smaller number is right")
+    return number

@@ -1,0 +1,662 @@
+"""From a file and flags to settings: what is accepted, what it means, and what every refusal says."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.config import RunConfig, effective_yaml, json_schema, list_warnings, load_config, parse_config
+from engine.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
+from engine.errors import ConfigError
+from engine.settings import BehaviorConfig, GAILSettings, PPOSettings, RNDSettings, SACSettings
+
+MLAGENTS = os.environ.get("MLAGENTS_DATA")
+MLAGENTS_FILES = sorted(Path(MLAGENTS).rglob("*.yaml")) if MLAGENTS else []
+needs_mlagents = pytest.mark.skipif(not MLAGENTS, reason="MLAGENTS_DATA names no folder of ML-Agents' files")
+
+
+def parse(text: str, overrides: Mapping[str, object] | None = None) -> RunConfig:
+    return parse_config(text.encode(), "c.yaml", overrides)
+
+
+def mistakes(text: str, overrides: Mapping[str, object] | None = None) -> list[str]:
+    with pytest.raises(ConfigError) as error:
+        parse(text, overrides)
+    return str(error.value).split("\n")
+
+
+def ppo(config: RunConfig, name: str) -> PPOSettings:
+    hyperparameters = config.behaviors[name].hyperparameters
+    assert isinstance(hyperparameters, PPOSettings)
+    return hyperparameters
+
+
+# What a file means
+
+
+@needs_mlagents
+@pytest.mark.parametrize("path", MLAGENTS_FILES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_file_of_mlagents_loads_and_survives_being_written(path: Path) -> None:
+    config = load_config(path)
+    written = effective_yaml(config)
+    again = parse(written)
+    assert again.model_dump() == config.model_dump()
+    assert effective_yaml(again) == written
+    assert list_warnings(config) == []
+
+
+@needs_mlagents
+def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
+    """Without our additions, the text of a run's own configuration.yaml comes back line by line."""
+    path = Path(str(MLAGENTS)) / "results/first3DBallRun/configuration.yaml"
+    ours = effective_yaml(load_config(path)).replace("time_scale: 20.0", "time_scale: 20").splitlines()
+    theirs = path.read_text("utf-8").splitlines()
+    added = [line.split(":")[0].strip() for line in ours if line not in theirs]
+    assert [line for line in ours if line in theirs] == theirs
+    assert set(added) == {
+        *("max_grad_norm", "value_coefficient", "value_clip", "target_kl", "joint_ratio", "normalize_advantage"),
+        *("adam_epsilon", "activation", "normalize_reward", "env", "env_kwargs", "num_workers"),
+    }
+
+
+def test_empty_behavior_has_the_defaults_of_mlagents() -> None:
+    behavior = parse("behaviors: {A: {}}").behaviors["A"]
+    assert behavior == BehaviorConfig()
+    assert isinstance(behavior.hyperparameters, PPOSettings)
+    assert (behavior.hyperparameters.batch_size, behavior.hyperparameters.buffer_size) == (1024, 10240)
+    assert (behavior.max_steps, behavior.summary_freq, behavior.checkpoint_interval) == (500000, 50000, 500000)
+    assert list(behavior.reward_signals) == ["extrinsic"]
+    assert behavior.reward_signals["extrinsic"].gamma == 0.99
+    assert (behavior.self_play, behavior.behavioral_cloning, behavior.network_settings.memory) == (None, None, None)
+
+
+def test_trainer_type_chooses_the_hyperparameters() -> None:
+    config = parse(
+        "behaviors: {A: {trainer_type: sac, hyperparameters: {steps_per_update: 10}}, B: {trainer_type: sac}}"
+    )
+    sac = config.behaviors["A"].hyperparameters
+    assert isinstance(sac, SACSettings)
+    assert (sac.steps_per_update, sac.reward_signal_steps_per_update, sac.buffer_size) == (10.0, 10.0, 50000)
+    assert isinstance(config.behaviors["B"].hyperparameters, SACSettings)
+
+
+@pytest.mark.parametrize("trainer", ["ppo", "poca"])
+def test_beta_and_epsilon_follow_the_schedule_of_the_learning_rate(trainer: str) -> None:
+    text = "behaviors: {A: {trainer_type: %s, hyperparameters: {%s}}}"
+    for written, expected in [
+        ("", ("linear", "linear", "linear")),
+        ("learning_rate_schedule: constant", ("constant", "constant", "constant")),
+        ("learning_rate_schedule: constant, beta_schedule: linear", ("constant", "linear", "constant")),
+        ("epsilon_schedule: constant", ("linear", "linear", "constant")),
+    ]:
+        hyper = parse(text % (trainer, written)).behaviors["A"].hyperparameters.model_dump()
+        found = (hyper["learning_rate_schedule"], hyper["beta_schedule"], hyper["epsilon_schedule"])
+        assert found == expected
+
+
+def test_whole_numbers_may_be_written_as_floats() -> None:
+    config = parse("behaviors: {A: {max_steps: 5.0e6, summary_freq: 1e5, keep_checkpoints: -1.0}}")
+    behavior = config.behaviors["A"]
+    assert (behavior.max_steps, behavior.summary_freq, behavior.keep_checkpoints) == (5_000_000, 100_000, -1)
+    assert all(isinstance(value, int) for value in (behavior.max_steps, behavior.summary_freq))
+
+
+def test_floats_may_be_written_as_whole_numbers() -> None:
+    strength = parse("behaviors: {A: {reward_signals: {extrinsic: {strength: 2}}}}").behaviors["A"].reward_signals
+    assert (strength["extrinsic"].strength, type(strength["extrinsic"].strength)) == (2.0, float)
+
+
+def test_reward_signals_replace_the_default_and_keep_their_order() -> None:
+    text = "behaviors: {A: {reward_signals: {rnd: {}, gail: {demo_path: d}, extrinsic: {}}}}"
+    signals = parse(text).behaviors["A"].reward_signals
+    assert list(signals) == ["rnd", "gail", "extrinsic"]
+    assert isinstance(signals["gail"], GAILSettings)
+    assert isinstance(signals["rnd"], RNDSettings)
+    assert (signals["gail"].learning_rate, signals["rnd"].learning_rate) == (3e-4, 1e-4)
+    assert list(parse("behaviors: {A: {reward_signals: {rnd: {}}}}").behaviors["A"].reward_signals) == ["rnd"]
+
+
+def test_self_play_changes_teams_after_five_snapshots() -> None:
+    self_play = parse("behaviors: {A: {self_play: {save_steps: 100}}}").behaviors["A"].self_play
+    assert self_play is not None
+    assert (self_play.team_change, self_play.initial_elo) == (500, 1200.0)
+
+
+def test_even_checkpoints_divide_max_steps() -> None:
+    text = "behaviors: {A: {even_checkpoints: true, max_steps: 1000, keep_checkpoints: 3, checkpoint_interval: 7}}"
+    assert parse(text).behaviors["A"].checkpoint_interval == 333
+
+
+def test_environment_parameters_are_numbers_samplers_or_curricula() -> None:
+    text = """
+environment_parameters:
+  gravity: -9
+  wind: {sampler_type: uniform, sampler_parameters: {min_value: 1, max_value: 2.5}}
+  mass: {sampler_type: multirangeuniform, sampler_parameters: {intervals: [[1, 2], [3, 4.5]]}}
+  tiles:
+    curriculum:
+      - {name: few, value: 2, completion_criteria: {behavior: A, measure: progress, threshold: 0.5}}
+      - {name: many, value: {sampler_type: gaussian, sampler_parameters: {}}}
+"""
+    parameters = parse(text).environment_parameters
+    assert parameters is not None
+    assert (parameters["gravity"], type(parameters["gravity"])) == (-9.0, float)
+    assert isinstance(parameters["wind"], UniformSampler)
+    assert isinstance(parameters["mass"], MultiRangeUniformSampler)
+    assert parameters["mass"].sampler_parameters.intervals == [[1.0, 2.0], [3.0, 4.5]]
+    assert isinstance(parameters["tiles"], CurriculumSettings)
+    assert parse(effective_yaml(parse(text))).environment_parameters == parameters
+
+
+def test_our_additions_default_to_what_mlagents_does() -> None:
+    config = parse("behaviors: {A: {}}")
+    hyper = ppo(config, "A")
+    assert (hyper.max_grad_norm, hyper.value_coefficient, hyper.value_clip, hyper.target_kl) == (
+        None,
+        0.5,
+        "epsilon",
+        None,
+    )
+    assert (hyper.joint_ratio, hyper.normalize_advantage, hyper.adam_epsilon) == (False, "buffer", 1e-8)
+    assert config.behaviors["A"].normalize_reward is False
+    assert config.behaviors["A"].network_settings.activation == "swish"
+    assert (config.env_settings.env, config.env_settings.env_kwargs, config.env_settings.num_workers) == (None, {}, 0)
+
+
+@pytest.mark.parametrize(("written", "value"), [("epsilon", "epsilon"), ("null", None), ("1", 1.0), ("0.2", 0.2)])
+def test_value_clip_is_the_policys_a_number_or_off(written: str, value: object) -> None:
+    config = parse(f"behaviors: {{A: {{trainer_type: ppo, hyperparameters: {{value_clip: {written}}}}}}}")
+    assert ppo(config, "A").value_clip == value
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        "gymnasium:CartPole-v1",
+        "gymnasium:ALE/Pong-v5",
+        "gymnasium:my_package.envs:Thing-v0",
+        "my_package.worlds:make",
+        "worlds:Maze.small",
+        "pettingzoo:mpe/simple_spread_v3",
+        "unity:/opt/my player",
+    ],
+)
+def test_environment_is_a_scheme_or_a_factory(env: str) -> None:
+    assert parse(f"env_settings: {{env: '{env}'}}").env_settings.env == env
+
+
+def test_several_environments_are_mapped_by_behavior() -> None:
+    text = """
+behaviors: {A: {}, B: {}}
+env_settings:
+  env: {A: gymnasium:A-v1, B: pkg:make}
+  env_kwargs: {B: {size: [1, 2], deep: {x: null}}}
+"""
+    config = parse(text)
+    assert config.env_settings.env == {"A": "gymnasium:A-v1", "B": "pkg:make"}
+    assert config.env_settings.env_kwargs == {"B": {"size": [1, 2], "deep": {"x": None}}}
+
+
+def test_settings_are_frozen() -> None:
+    config = parse("behaviors: {A: {}}")
+    with pytest.raises(ValueError, match="frozen"):
+        config.behaviors["A"].max_steps = 3  # type: ignore[misc] # that it is refused is the point
+
+
+def test_file_may_leave_behaviors_out() -> None:
+    assert parse("debug: true").behaviors == {}
+
+
+# default_settings
+
+
+DEFAULTS = """
+default_settings:
+  trainer_type: ppo
+  hyperparameters: {batch_size: 64, learning_rate_schedule: constant}
+  network_settings: {hidden_units: 32, memory: {memory_size: 64, sequence_length: 16}}
+  reward_signals: {curiosity: {strength: 0.02}}
+  max_steps: 1000
+"""
+
+
+def test_defaults_lie_under_every_behavior() -> None:
+    config = parse(
+        DEFAULTS
+        + """
+behaviors:
+  A: {}
+  B:
+    hyperparameters: {learning_rate_schedule: linear, batch_size: 32}
+    network_settings: {num_layers: 1, memory: {sequence_length: 8}}
+    reward_signals: {extrinsic: {}}
+  C: {network_settings: {memory: null}, max_steps: 5}
+"""
+    )
+    a, b, c = (config.behaviors[name] for name in "ABC")
+    assert a == config.default_settings
+    assert (ppo(config, "B").batch_size, ppo(config, "B").learning_rate_schedule) == (32, "linear")
+    assert (ppo(config, "B").beta_schedule, ppo(config, "B").epsilon_schedule) == ("constant", "constant")
+    assert (b.network_settings.hidden_units, b.network_settings.num_layers) == (32, 1)
+    assert b.network_settings.memory is not None
+    assert (b.network_settings.memory.memory_size, b.network_settings.memory.sequence_length) == (64, 8)
+    assert (list(b.reward_signals), b.reward_signals["curiosity"].strength) == (["curiosity", "extrinsic"], 0.02)
+    assert (b.max_steps, c.max_steps, c.network_settings.memory) == (1000, 5, None)
+
+
+def test_defaults_survive_being_written() -> None:
+    config = parse(DEFAULTS + "behaviors: {A: {}, B: {max_steps: 5}}")
+    assert parse(effective_yaml(config)).model_dump() == config.model_dump()
+
+
+def test_behavior_that_only_the_environments_name_gets_the_defaults() -> None:
+    config = parse(DEFAULTS + "env_settings: {env: {A: 'gymnasium:A-v1'}}")
+    assert config.behaviors == {"A": config.default_settings}
+
+
+def test_mistake_in_the_defaults_is_told_once() -> None:
+    text = "default_settings: {max_steps: 0}\nbehaviors: {A: {}, B: {time_horizon: 0}}\n"
+    assert mistakes(text) == [
+        "c.yaml:1:31: default_settings.max_steps: found 0. A number of at least 1 is right",
+        "c.yaml:2:38: behaviors.B.time_horizon: found 0. A number of at least 1 is right",
+    ]
+
+
+def test_mistake_that_merging_brings_is_told_where_its_cause_is_written() -> None:
+    text = "default_settings:\n  network_settings: {memory: {}}\nbehaviors:\n  A:\n"
+    text += "    trainer_type: ppo\n    hyperparameters: {batch_size: 8}\n"
+    assert mistakes(text) == [
+        "c.yaml:2:22: behaviors.A.network_settings.memory.sequence_length: found 64. At most batch_size (8) is right"
+    ]
+
+
+def test_behavior_with_another_trainer_than_the_defaults_is_refused_once() -> None:
+    assert mistakes("default_settings: {}\nbehaviors: {A: {trainer_type: sac, max_steps: 0}}\n") == [
+        (
+            "c.yaml:2:31: behaviors.A.trainer_type: found sac, which cannot use the hyperparameters of ppo that "
+            "default_settings hand down. ppo is right"
+        ),
+        "c.yaml:2:47: behaviors.A.max_steps: found 0. A number of at least 1 is right",
+    ]
+
+
+# What a refusal says
+
+
+BROKEN = """\
+behaviors:
+  Walker:
+    trainer_type: ppo
+    hyperparameters:
+      learning_rte: 1e-3
+      batch_size: 64.7
+      buffer_size: "12"
+      beta: -1
+      epsilon: .inf
+      value_clip: 0
+      shared_critic: "false"
+      batch_size: 3
+      learning_rate_schedule: liner
+    network_settings:
+      vis_encoder_type: simple
+      hidden_units: [1]
+      memory: {memory_size: 3}
+      activation: *x
+    lambd: 0.9
+    reward_signals:
+      gail: {strength: 1}
+      extrinsik: {}
+    summary_freq: null
+    self_play: !!map {}
+  Runner?team=0: {}
+env_settings:
+  num_envs: 0
+  env: CartPole-v1
+  env_args: {}
+checkpoint_settings:
+  run_id: ../x
+torch_settings: none
+debug: 1
+"""
+
+
+def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() -> None:
+    hyper, network = "behaviors.Walker.hyperparameters", "behaviors.Walker.network_settings"
+    assert mistakes(BROKEN) == [
+        f"c.yaml:5:7: {hyper}.learning_rte: unknown key. Did you mean learning_rate?",
+        f"c.yaml:6:19: {hyper}.batch_size: found 64.7. A whole number is right",
+        f'c.yaml:7:20: {hyper}.buffer_size: found the text "12". A whole number is right, without quotes',
+        f"c.yaml:8:13: {hyper}.beta: found -1. A number of at least 0 is right",
+        f"c.yaml:9:16: {hyper}.epsilon: found .inf. A finite number is right",
+        f"c.yaml:10:19: {hyper}.value_clip: found 0. epsilon, a number greater than 0 or null is right",
+        f'c.yaml:11:22: {hyper}.shared_critic: found the text "false". true or false is right, without quotes',
+        f"c.yaml:12:7: {hyper}.batch_size: duplicate key, first at line 6. Remove one of the two",
+        (
+            f'c.yaml:13:31: {hyper}.learning_rate_schedule: found the text "liner". '
+            "constant or linear is right. Did you mean linear?"
+        ),
+        f"c.yaml:15:7: {network}.vis_encoder_type: unknown key. Did you mean vis_encode_type?",
+        f"c.yaml:16:21: {network}.hidden_units: found a list. A whole number is right",
+        f"c.yaml:17:29: {network}.memory.memory_size: found 3. An even number is right",
+        f"c.yaml:18:19: {network}.activation: found the alias *x. Write the value out",
+        "c.yaml:19:5: behaviors.Walker.lambd: unknown key. Did you mean hyperparameters.lambd?",
+        (
+            "c.yaml:21:7: behaviors.Walker.reward_signals.gail: demo_path is missing. "
+            "It has no default and must be written"
+        ),
+        "c.yaml:22:7: behaviors.Walker.reward_signals.extrinsik: unknown key. Did you mean extrinsic?",
+        "c.yaml:23:19: behaviors.Walker.summary_freq: found nothing (null). A whole number is right",
+        "c.yaml:24:16: behaviors.Walker.self_play: found the tag !!map. Remove it: plain values are right",
+        (
+            "c.yaml:25:3: behaviors.Runner?team=0: not a behavior's name. "
+            "A name without ?team=N is right: teams share their settings"
+        ),
+        "c.yaml:27:13: env_settings.num_envs: found 0. A number of at least 1 is right",
+        (
+            'c.yaml:28:8: env_settings.env: found the text "CartPole-v1". '
+            "gymnasium:CartPole-v1 or package.module:factory is right. Did you mean gymnasium:CartPole-v1?"
+        ),
+        "c.yaml:29:13: env_settings.env_args: found a mapping. A list is right",
+        (
+            'c.yaml:31:11: checkpoint_settings.run_id: found the text "../x". '
+            "Up to 64 letters, digits, dots, dashes and underscores, a letter or digit first, are right"
+        ),
+        'c.yaml:32:17: torch_settings: found the text "none". A mapping is right',
+        "c.yaml:33:8: debug: found 1. true or false is right",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        (
+            "behaviors: {A: {hyperparameters: {batch_size: 3}}}",
+            (
+                "1:17: behaviors.A.hyperparameters: trainer_type is missing beside it. "
+                "trainer_type: ppo, sac or poca is right"
+            ),
+        ),
+        (
+            "behaviors: {A: {trainer_type: pop, hyperparameters: {steps: 3}}}",
+            '1:31: behaviors.A.trainer_type: found the text "pop". ppo, sac or poca is right. Did you mean ppo?',
+        ),
+        (
+            "behaviors: {A: {trainer_type: poca, hyperparameters: {shared_critic: true}}}",
+            (
+                "1:55: behaviors.A.hyperparameters.shared_critic: unknown key. batch_size, beta, beta_schedule, "
+                "buffer_size, epsilon, epsilon_schedule, lambd, learning_rate, learning_rate_schedule or num_epoch "
+                "is right here"
+            ),
+        ),
+        (
+            "behaviors: {A: {trainer_type: sac, hyperparameters: {reward_signal_num_update: 1}}}",
+            (
+                "1:54: behaviors.A.hyperparameters.reward_signal_num_update: unknown key. "
+                "Did you mean reward_signal_steps_per_update?"
+            ),
+        ),
+        ("behaviors:", "1:11: behaviors: found nothing (null). A mapping is right ({} for all defaults)"),
+        ("behaviors: {A: }", "1:16: behaviors.A: found nothing (null). A mapping is right ({} for all defaults)"),
+        ("behaviors: [A]", "1:12: behaviors: found a list. A mapping is right"),
+        ("'': 1", '1:1: "": unknown key. behaviors, '),
+        ("behaviors: {'': {}}", '1:13: behaviors."": not a behavior\'s name'),
+        ("behaviors: {A: {max_steps: yes}}", "1:28: behaviors.A.max_steps: found true. A whole number is right"),
+        ("behaviors: {A: {max_steps: 1e300}}", "1:28: behaviors.A.max_steps: found 1e+300. A whole number is right"),
+        ("debug: 'true'", '1:8: debug: found the text "true". true or false is right, without quotes'),
+        (
+            "checkpoint_settings: {run_id: 7}",
+            "1:31: checkpoint_settings.run_id: found 7. A text is right: write it in quotes",
+        ),
+        ("checkpoint_settings: {run_id: 'a\n\n'}", '1:31: checkpoint_settings.run_id: found the text "a\\n"'),
+        ("checkpoint_settings: {initialize_from: .}", "1:40: checkpoint_settings.initialize_from: found the text"),
+        ("checkpoint_settings: {results_dir: ''}", '1:36: checkpoint_settings.results_dir: found the text ""'),
+        ("env_settings: {seed: -2}", "1:22: env_settings.seed: found -2. A number of at least -1 is right"),
+        ("env_settings: {seed: 4294967296}", "1:22: env_settings.seed: found 4294967296. A number of at most"),
+        (
+            "env_settings: {num_envs: 2, num_workers: 3}",
+            "1:42: env_settings.num_workers: found 3. At most num_envs (2) is right",
+        ),
+        ("env_settings: {env: 'gym:CartPole-v1'}", "1:21: env_settings.env: found the text"),
+        ("env_settings: {env: 'gymnasium:'}", "1:21: env_settings.env: found the text"),
+        ("env_settings: {env: {}}", "1:21: env_settings.env: found an empty mapping"),
+        ("env_settings: {env: [a]}", "1:21: env_settings.env: found a list"),
+        (
+            "behaviors: {Walker: {}}\nenv_settings:\n  env: {Walkr: 'gymnasium:A-v1'}",
+            "3:16: env_settings.env.Walkr: not a key under behaviors. Did you mean Walker?",
+        ),
+        (
+            "behaviors: {A: {}, B: {}, C: {}}\nenv_settings: {env: {A: 'gymnasium:A-v1'}}",
+            "2:21: env_settings.env: no environment for B, C. One for each behavior is right",
+        ),
+        (
+            "behaviors: {A: {}}\nenv_settings: {env: {A: 'a:b'}, env_kwargs: {size: 3}}",
+            (
+                "2:52: env_settings.env_kwargs.size: not a behavior that env names. Where env is a mapping, env_kwargs "
+                "is one by behavior"
+            ),
+        ),
+        (
+            "behaviors: {A: {}}\nenv_settings: {env: {A: 'a:b'}, env_kwargs: {A: 3}}",
+            "2:49: env_settings.env_kwargs.A: found 3. A mapping of arguments is right",
+        ),
+        (
+            "behaviors: {A: {even_checkpoints: true, keep_checkpoints: 0}}",
+            "1:35: behaviors.A.even_checkpoints: found true. It needs keep_checkpoints of at least 1",
+        ),
+        (
+            "behaviors:\n  A:\n    network_settings: {memory: {sequence_length: 2000}}\n",
+            "3:50: behaviors.A.network_settings.memory.sequence_length: found 2000. At most batch_size (1024) is right",
+        ),
+        ("behaviors: {A: {reward_signals: {}}}", "1:33: behaviors.A.reward_signals: no reward signal is named"),
+        ("behaviors: {A: {reward_signals: 3}}", "1:33: behaviors.A.reward_signals: found 3. A mapping is right"),
+        (
+            "environment_parameters: {a: {sampler_type: unifrm}}",
+            (
+                '1:44: environment_parameters.a.sampler_type: found the text "unifrm". uniform, gaussian, '
+                "multirangeuniform or constant is right. Did you mean uniform?"
+            ),
+        ),
+        (
+            "environment_parameters: {a: {sampler_type: uniform}}",
+            "1:26: environment_parameters.a: sampler_parameters is missing",
+        ),
+        ("environment_parameters: {a: {b: 1}}", "1:29: environment_parameters.a: sampler_type is missing"),
+        (
+            "environment_parameters: {a: {sampler_type: uniform, sampler_parameters: {min_value: 3}}}",
+            "1:85: environment_parameters.a.sampler_parameters.min_value: found 3.0, above max_value 1.0",
+        ),
+        (
+            (
+                "environment_parameters: {a: {sampler_type: multirangeuniform, sampler_parameters: "
+                "{intervals: [[0, 1], [2]]}}}"
+            ),
+            "1:104: environment_parameters.a.sampler_parameters.intervals[1]: found [2.0]",
+        ),
+        (
+            "environment_parameters: {a: {curriculum: [{name: x, value: 1}, {name: y, value: 2}]}}",
+            "1:43: environment_parameters.a.curriculum[0]: completion_criteria is missing",
+        ),
+        ("environment_parameters: {a: {curriculum: []}}", "1:42: environment_parameters.a.curriculum: found a list"),
+        (
+            (
+                "environment_parameters: {a: {curriculum: [{name: x, value: 1, "
+                "completion_criteria: {behavior: B, measure: Elo}}]}}"
+            ),
+            (
+                "1:107: environment_parameters.a.curriculum[0].completion_criteria.measure: "
+                'found the text "Elo". reward or progress is right'
+            ),
+        ),
+        (
+            (
+                "environment_parameters: {a: {curriculum: [{name: x, value: 1, "
+                "completion_criteria: {behavior: B, measure: progress, threshold: 2}}]}}"
+            ),
+            (
+                "1:128: environment_parameters.a.curriculum[0].completion_criteria.threshold: found 2.0. "
+                "For progress a number from 0 to 1 is right"
+            ),
+        ),
+    ],
+)
+def test_mistake_is_told_with_its_place(text: str, mistake: str) -> None:
+    [line] = mistakes(text)
+    assert line.startswith(f"c.yaml:{mistake}")
+
+
+def test_old_format_is_recognized() -> None:
+    lines = mistakes("3DBall:\n  trainer: ppo\n  max_steps: 5.0e5\n")
+    assert "python -m mlagents.trainers.upgrade_config" in lines[0]
+    assert lines[1].startswith("c.yaml:1:1: 3DBall: unknown key.")
+
+
+def test_key_that_stands_one_level_too_high_is_sent_where_it_belongs() -> None:
+    lines = mistakes("behaviors: {A: {hidden_units: 3, trainer: ppo, sequence_length: 3, gamma: 1}}")
+    assert [line.split("unknown key. ")[1] for line in lines] == [
+        "Did you mean network_settings.hidden_units?",
+        "Did you mean trainer_type?",
+        "Did you mean network_settings.memory.sequence_length?",
+        "Did you mean reward_signals.extrinsic.gamma?",
+    ]
+
+
+def test_escape_sequences_from_the_file_do_not_reach_the_terminal() -> None:
+    lines = mistakes('"a\\e[2J\\u202e\\n": 1\ntorch_settings: {device: "cuda\\a\\x9b"}\ndebug: "\\0"\n')
+    assert len(lines) == 3
+    assert all(line.isprintable() and line.isascii() for line in lines)
+    assert lines[0].startswith(r"c.yaml:1:1: a\x1b[2J\u202e\n: unknown key")
+
+
+def test_missing_file_is_named_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as error:
+        load_config(Path("nowhere/a.yaml"))
+    assert str(error.value) == f"{tmp_path}/nowhere/a.yaml: cannot be read: No such file or directory"
+    with pytest.raises(ConfigError, match="Is a directory"):
+        load_config(tmp_path)
+
+
+# The command line
+
+
+def test_flags_win_over_the_file() -> None:
+    config = parse(
+        "behaviors: {A: {}, B.c: {}}\nenv_settings: {num_envs: 2, env: {A: 'a:b'}}\n",
+        {
+            "env_settings.num_envs": 4,
+            "env_settings.env": "gymnasium:X-v1",
+            "checkpoint_settings.run_id": "a",
+            "torch_settings.device": "cuda:1",
+            "debug": True,
+            "behaviors.A.max_steps": 1e6,
+            "behaviors.B.c.network_settings.hidden_units": 5,
+        },
+    )
+    assert (config.env_settings.num_envs, config.env_settings.env) == (4, "gymnasium:X-v1")
+    assert (config.checkpoint_settings.run_id, config.torch_settings.device, config.debug) == ("a", "cuda:1", True)
+    assert config.behaviors["A"].max_steps == 1_000_000
+    assert config.behaviors["B.c"].network_settings.hidden_units == 5
+
+
+def test_mistakes_of_flags_are_told_by_flag_and_come_first() -> None:
+    overrides: dict[str, object] = {
+        "env_settings.num_envs": 0,
+        "checkpoint_settings.run_id": "a b",
+        "torch_settings.device": "",
+        "debug": 3,
+        "env_settings.env": {"A": 3},
+        "env_settings.env_kwargs": 3,
+        "behaviors.A.max_step": 3,
+        "behaviors.A.summary_freq": 10**400,
+    }
+    lines = mistakes("behaviors: {A: {max_steps: 0}}\nenv_settings: {num_envs: x}\n", overrides)
+    assert sorted(line.split(": ")[0] for line in lines[:-1]) == [
+        "--debug",
+        "--env",
+        "--num-envs",
+        "--run-id",
+        "--set behaviors.A.max_step",
+        "--set behaviors.A.summary_freq",
+        "--set env_settings.env_kwargs",
+        "--torch-device",
+    ]
+    assert "--num-envs: found 0. A number of at least 1 is right" in lines
+    assert lines[-1] == "c.yaml:1:28: behaviors.A.max_steps: found 0. A number of at least 1 is right"
+
+
+@pytest.mark.parametrize(
+    ("file", "typed", "resume", "initialize_from"),
+    [
+        ({"resume": "true", "initialize_from": "b"}, {}, True, None),
+        ({"initialize_from": "b"}, {"resume": True}, True, None),
+        ({"resume": "true"}, {"initialize_from": "b"}, False, "b"),
+        ({}, {"resume": True, "initialize_from": "b"}, True, None),
+        ({"resume": "true"}, {}, True, None),
+    ],
+)
+def test_resume_and_initialize_from_settle_as_in_mlagents(
+    file: dict[str, str], typed: dict[str, object], resume: bool, initialize_from: str | None
+) -> None:
+    section = ", ".join(f"{key}: {value}" for key, value in file.items())
+    overrides = {f"checkpoint_settings.{key}": value for key, value in typed.items()}
+    config = parse(f"checkpoint_settings: {{{section}}}", overrides)
+    assert config.checkpoint_settings.resume is resume
+    assert config.checkpoint_settings.initialize_from == initialize_from
+    assert bool(list_warnings(config)) == (len({**file, **typed}) == 2)
+
+
+# Writing and describing
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.text(min_size=1, max_size=20).filter(lambda name: "?" not in name and name.encode("utf-8", "ignore")))
+def test_any_name_and_any_text_survive_being_written(text: str) -> None:
+    text = text.encode("utf-8", "ignore").decode()
+    config = RunConfig(behaviors={text: BehaviorConfig(init_path=text)} if "?" not in text else {})
+    assert parse(effective_yaml(config)).model_dump() == config.model_dump()
+
+
+@pytest.mark.parametrize(
+    "word", ["1e5", "3e-4", "08", "0777", "1_0", "yes", "null", "~", "<<", "=", "*a", "1:30", ".inf"]
+)
+def test_text_that_looks_like_something_else_stays_text(word: str) -> None:
+    config = RunConfig(behaviors={"A": BehaviorConfig(init_path=word)})
+    assert parse(effective_yaml(config)).behaviors["A"].init_path == word
+
+
+def test_schema_describes_every_section_and_refuses_unknown_keys() -> None:
+    schema = json_schema()
+    properties, definitions = schema["properties"], schema["$defs"]
+    assert isinstance(properties, dict)
+    assert isinstance(definitions, dict)
+    assert list(properties) == list(RunConfig.model_fields)
+    for name, definition in definitions.items():
+        if isinstance(definition, dict) and definition.get("type") == "object":
+            assert definition["additionalProperties"] is False, name
+    behavior = definitions["BehaviorConfig"]
+    assert isinstance(behavior, dict)
+    assert "normalize_reward" in str(behavior["properties"])
+    assert {"PPOSettings", "SACSettings", "POCASettings", "GAILSettings", "CurriculumSettings"} <= set(definitions)
+
+
+def test_long_file_is_read_in_well_under_50_ms() -> None:
+    behavior = (
+        "  B{}:\n    trainer_type: ppo\n    hyperparameters:\n"
+        + "".join(f"      {key}: {value}\n" for key, value in PPOSettings().model_dump().items() if value is not None)
+        + "    network_settings:\n      normalize: true\n      hidden_units: 128\n"
+    )
+    text = "behaviors:\n" + "".join(behavior.format(number) for number in range(58))
+    assert text.count("\n") > 1200
+    parse(text)
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        parse(text)
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 0.05

@@ -1,0 +1,217 @@
+"""Thousands of configurations, sound and damaged: accepted and written unchanged, or refused in good order."""
+
+from __future__ import annotations
+
+import copy
+import random
+import re
+import time
+
+import yaml
+
+from engine.config import RunConfig, effective_yaml, find_unsupported, list_warnings, parse_config, without_effect
+from engine.errors import ConfigError
+
+NUM_FILES = 1000
+LINE = re.compile(r"fuzz\.yaml:(\d+):(\d+): .+")
+
+HYPERPARAMETERS: dict[str, dict[str, list[object]]] = {
+    "ppo": {
+        "batch_size": [64, 128.0, 2048],
+        "buffer_size": [12000, 1],
+        "learning_rate": [3e-4, 1],
+        "learning_rate_schedule": ["linear", "constant"],
+        "epsilon_schedule": ["constant"],
+        "beta": [0, 0.5],
+        "lambd": [0, 1, 0.95],
+        "shared_critic": [True, False],
+        "max_grad_norm": [None, 0.5],
+        "value_clip": [None, "epsilon", 0.2, 1],
+        "target_kl": [None, 0.01],
+        "normalize_advantage": ["buffer", "minibatch", "none"],
+        "joint_ratio": [True],
+    },
+    "sac": {"tau": [0.005], "steps_per_update": [1, 10.0], "init_entcoef": [0.5], "save_replay_buffer": [True]},
+    "poca": {"num_epoch": [1, 3], "beta_schedule": ["constant"], "epsilon": [0.1]},
+}
+NETWORK: dict[str, list[object]] = {
+    "normalize": [True, False],
+    "hidden_units": [20, 512],
+    "vis_encode_type": ["simple", "resnet"],
+    "memory": [None, {}, {"memory_size": 8, "sequence_length": 2}],
+    "goal_conditioning_type": ["hyper", "none"],
+    "activation": ["tanh", "relu", "swish"],
+}
+SIGNALS: dict[str, list[object]] = {
+    "extrinsic": [{}, {"gamma": 0.9, "strength": -1}],
+    "curiosity": [{}, {"encoding_size": 64, "learning_rate": 1e-5}],
+    "gail": [{"demo_path": "a b.demo", "use_vail": True}],
+    "rnd": [{"network_settings": {"hidden_units": 8}}],
+}
+BEHAVIOR: dict[str, list[object]] = {
+    "checkpoint_interval": [1, 5e5],
+    "init_path": [None, "1e5", "ünï", "run: #3"],
+    "keep_checkpoints": [-1, 0, 5],
+    "max_steps": [5e6, 1000],
+    "time_horizon": [3, 64.0],
+    "threaded": [True, False],
+    "self_play": [None, {}, {"save_steps": 10, "play_against_latest_model_ratio": 2}],
+    "behavioral_cloning": [{"demo_path": "d", "steps": 5}],
+    "framework": ["pytorch"],
+    "normalize_reward": [True],
+}
+PARAMETERS: dict[str, list[object]] = {
+    "gravity": [-9.81, 3],
+    "wind": [{"sampler_type": "uniform", "sampler_parameters": {"min_value": 0.5}}],
+    "mass": [{"sampler_type": "multirangeuniform", "sampler_parameters": {"intervals": [[1, 2], [3.5, 4]]}}],
+    "tiles": [
+        {
+            "curriculum": [
+                {"name": "few", "value": 1, "completion_criteria": {"behavior": "B0", "threshold": 3.5}},
+                {"name": "many", "value": {"sampler_type": "constant", "sampler_parameters": {}}},
+            ]
+        }
+    ],
+}
+SECTIONS: dict[str, dict[str, list[object]]] = {
+    "env_settings": {
+        "env": [None, "gymnasium:CartPole-v1", "a.b:c"],
+        "env_args": [None, ["--x", 3]],
+        "num_envs": [1, 8],
+        "seed": [-1, 7],
+        "env_kwargs": [{}, {"size": [1, "1e5", {"deep": None}]}],
+    },
+    "engine_settings": {"width": [84], "time_scale": [1, 20.5], "no_graphics": [True]},
+    "environment_parameters": PARAMETERS,
+    "checkpoint_settings": {"run_id": ["a", "3.b-c_d", "007"], "resume": [True], "initialize_from": ["b", None]},
+    "torch_settings": {"device": [None, "cpu", "cuda:0"]},
+}
+DAMAGE = [
+    ": ",
+    "- ",
+    "&a ",
+    "*a",
+    "!!int ",
+    "<<: ",
+    "\t",
+    "'",
+    '"',
+    "{",
+    "]",
+    "#",
+    "\n",
+    "---\n",
+    "1e999",
+    ".nan",
+    "null",
+]
+DAMAGE += [
+    "\x00",
+    "\x1b[31m",
+    "\u202e",
+    "\\",
+    "|",
+    "%",
+    "0x",
+    "007",
+    "yes",
+    "-1",
+    "64.7",
+    "x" * 300,
+    "😀",
+    "?",
+    "\r",
+    ",",
+]
+
+
+class Quoting(yaml.SafeDumper):
+    """Leaves no text bare, so that none reads as something else."""
+
+
+Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
+
+
+def some(choices: dict[str, list[object]], chance: random.Random) -> dict[str, object]:
+    """A random part of the keys, in random order, each with one of its values."""
+    keys = chance.sample(list(choices), chance.randint(0, len(choices)))
+    return {key: copy.deepcopy(chance.choice(choices[key])) for key in keys}
+
+
+def sound_behavior(trainer: str, chance: random.Random) -> dict[str, object]:
+    behavior = some(BEHAVIOR, chance)
+    behavior["trainer_type"] = trainer
+    behavior["hyperparameters"] = some(HYPERPARAMETERS[trainer], chance)
+    behavior["network_settings"] = some(NETWORK, chance)
+    if signals := some(SIGNALS, chance):
+        behavior["reward_signals"] = signals
+    return behavior
+
+
+def sound_file(chance: random.Random) -> str:
+    """A configuration that has to be accepted."""
+    trainer = chance.choice(list(HYPERPARAMETERS))
+    file: dict[str, object] = {name: some(choices, chance) for name, choices in some_sections(chance)}
+    file["behaviors"] = {f"B{number}": sound_behavior(trainer, chance) for number in range(chance.randint(0, 3))}
+    if chance.random() < 0.3:
+        file["default_settings"] = sound_behavior(trainer, chance)
+    return yaml.dump(
+        file, Dumper=Quoting, sort_keys=False, allow_unicode=True, default_flow_style=chance.random() < 0.2
+    )
+
+
+def some_sections(chance: random.Random) -> list[tuple[str, dict[str, list[object]]]]:
+    return [(name, choices) for name, choices in SECTIONS.items() if chance.random() < 0.5]
+
+
+def damaged(text: str, chance: random.Random) -> str:
+    """The text with one to three things deleted, doubled, put in or swapped."""
+    for _ in range(chance.randint(1, 3)):
+        start = chance.randrange(len(text) + 1)
+        end = min(len(text), start + chance.choice([0, 1, 1, 5, 40]))
+        middle = chance.choice([*DAMAGE, "", "", text[start:end] * 2, text[start:end][::-1]])
+        text = text[:start] + middle + text[end:]
+    return text
+
+
+def read(text: str) -> RunConfig | ConfigError:
+    """The configuration, or what is wrong with it; any other exception is a bug and passes through."""
+    try:
+        return parse_config(text.encode("utf-8", "surrogatepass"), "fuzz.yaml")
+    except ConfigError as error:
+        return error
+
+
+def check_accepted(config: RunConfig) -> None:
+    again = parse_config(effective_yaml(config).encode(), "fuzz.yaml")
+    assert again.model_dump() == config.model_dump()
+    for line in [*find_unsupported(config), *without_effect(config), *list_warnings(config)]:
+        assert line.isprintable()
+
+
+def check_refused(error: ConfigError, text: str) -> None:
+    for line in str(error).split("\n"):
+        match = LINE.fullmatch(line)
+        assert match, line
+        assert line.isprintable()
+        assert int(match[1]) <= len(re.split("\r\n|[\r\n\x85\u2028\u2029]", text))
+
+
+def test_sound_files_are_accepted_and_damaged_ones_refused_in_good_order() -> None:
+    chance = random.Random(2)
+    num_accepted, slowest = 0, 0.0
+    for number in range(NUM_FILES):
+        is_sound = number % 5 < 2
+        text = sound_file(chance)
+        text = text if is_sound else damaged(text, chance)
+        started = time.perf_counter()
+        outcome = read(text)
+        slowest = max(slowest, time.perf_counter() - started)
+        if isinstance(outcome, RunConfig):
+            num_accepted += 1
+            check_accepted(outcome)
+        else:
+            assert not is_sound, f"{outcome}\n{text}"
+            check_refused(outcome, text)
+    assert 0.3 * NUM_FILES <= num_accepted < 0.9 * NUM_FILES
+    assert slowest < 1.0

@@ -1,0 +1,63 @@
+"""The configurations that come with the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.config import find_unsupported, list_warnings, load_config, without_effect
+from engine.errors import ConfigError
+from engine.presets import preset_names, preset_path, read_preset
+from engine.settings import PPOSettings
+
+CONFIG_FOLDER = Path(__file__).parent.parent / "config"
+
+
+def test_every_file_under_config_is_a_preset() -> None:
+    files = sorted(path.relative_to(CONFIG_FOLDER).as_posix() for path in CONFIG_FOLDER.rglob("*.yaml"))
+    assert [f"{name}.yaml" for name in preset_names()] == files
+    assert "ppo/CartPole" in preset_names()
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_preset_loads_and_can_start_and_says_nothing_in_vain(name: str) -> None:
+    config = load_config(preset_path(name))
+    assert find_unsupported(config) == []
+    assert without_effect(config) == []
+    assert list_warnings(config) == []
+
+
+def test_cartpole_has_the_settings_of_the_zoo() -> None:
+    config = load_config(preset_path("ppo/CartPole"))
+    behavior = config.behaviors["CartPole"]
+    hyper = behavior.hyperparameters
+    assert isinstance(hyper, PPOSettings)
+    assert config.env_settings.env == "gymnasium:CartPole-v1"
+    assert hyper.buffer_size == config.env_settings.num_envs * behavior.time_horizon == hyper.batch_size
+    assert (hyper.learning_rate, hyper.learning_rate_schedule, hyper.epsilon_schedule) == (1e-3, "linear", "linear")
+    assert (hyper.joint_ratio, hyper.normalize_advantage, hyper.value_clip) == (True, "minibatch", None)
+    assert behavior.reward_signals["extrinsic"].gamma == 0.98
+    assert behavior.network_settings.activation == "tanh"
+
+
+def test_preset_is_read_with_its_comments() -> None:
+    text = read_preset("ppo/CartPole")
+    assert text == read_preset("ppo/CartPole.yaml") == (CONFIG_FOLDER / "ppo/CartPole.yaml").read_text("utf-8")
+    assert text.startswith("# CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ppo/CartPol", "ppo/CartPol: no such preset. Did you mean ppo/CartPole?"),
+        ("cartpole", "cartpole: no such preset. Did you mean ppo/CartPole?"),
+        ("zzz", "zzz: no such preset. `rl-tui presets` lists them"),
+        ("../pyproject", "../pyproject: no such preset. `rl-tui presets` lists them"),
+        ("\x1b[2J", r"\x1b[2J: no such preset. `rl-tui presets` lists them"),
+    ],
+)
+def test_unknown_preset_is_refused_with_a_hint(name: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        preset_path(name)
+    assert str(error.value) == message

@@ -1,0 +1,180 @@
+"""What of a valid configuration is refused at start, ignored, or wondered about."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from engine.config import RunConfig, find_unsupported, list_warnings, load_config, parse_config, without_effect
+from engine.settings import BehaviorConfig
+
+MLAGENTS = os.environ.get("MLAGENTS_DATA")
+CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}
+
+# What stands in the way of each file of ML-Agents once an environment is given: path and line.
+EXPECTED = {
+    "imitation/Hallway": [("network_settings.memory", 18), ("reward_signals.gail", 25)],
+    "imitation/PushBlock": [("reward_signals.gail", 22), ("behavioral_cloning", 38)],
+    "poca/PushBlockCollab": [("trainer_type", 3)],
+    "poca/SoccerTwos": [("trainer_type", 3), ("self_play", 26)],
+    "ppo/Hallway": [("network_settings.memory", 18)],
+    "ppo/PyramidsRND": [("reward_signals.rnd", 22)],
+    "ppo/Sorter_curriculum": [("environment_parameters.num_tiles", 27)],
+    "ppo/WallJump": [("a Gymnasium environment has one behavior", 0)],
+    "sac/3DBall": [("trainer_type", 3)],
+    "sac/3DBallHard": [("trainer_type", 3)],
+    "sac/Basic": [("trainer_type", 3)],
+    "sac/Crawler": [("trainer_type", 3)],
+    "sac/Hallway": [("trainer_type", 3), ("network_settings.memory", 20)],
+    "sac/PushBlock": [("trainer_type", 3)],
+    "sac/Walker": [("trainer_type", 3)],
+}
+
+
+def parse(text: str, **overrides: object) -> RunConfig:
+    return parse_config(text.encode(), "c.yaml", overrides)
+
+
+@pytest.mark.skipif(not MLAGENTS, reason="MLAGENTS_DATA names no folder of ML-Agents' files")
+def test_exactly_the_unbuilt_parts_of_mlagents_files_are_refused() -> None:
+    folder = Path(str(MLAGENTS)) / "config"
+    for path in sorted(folder.rglob("*.yaml")):
+        lines = find_unsupported(load_config(path, CARTPOLE))
+        expected = EXPECTED.get(path.relative_to(folder).with_suffix("").as_posix(), [])
+        assert len(lines) == len(expected), path
+        for line, (part, number) in zip(lines, expected, strict=True):
+            assert f"{part}: " in line or number == 0
+            assert line.startswith(f"{path}:{number}:" if number else f"--env: {part}")
+
+
+def test_everything_unbuilt_is_named_with_its_place() -> None:
+    text = """\
+behaviors:
+  A:
+    trainer_type: sac
+    network_settings: {memory: {}}
+    reward_signals: {extrinsic: {}, curiosity: {}, gail: {demo_path: d}, rnd: {}}
+    self_play: {}
+    behavioral_cloning: {demo_path: d}
+    init_path: old/checkpoint.pt
+environment_parameters: {gravity: 3}
+env_settings:
+  env: pettingzoo:mpe/simple_v3
+  env_path: ./player
+  num_areas: 2
+"""
+    later = "is not supported yet"
+    assert find_unsupported(parse(text)) == [
+        f"c.yaml:3:19: behaviors.A.trainer_type: the trainer sac {later}",
+        f"c.yaml:4:24: behaviors.A.network_settings.memory: a memory (recurrent network) {later}",
+        f"c.yaml:5:37: behaviors.A.reward_signals.curiosity: the reward signal curiosity {later}",
+        f"c.yaml:5:52: behaviors.A.reward_signals.gail: the reward signal gail {later}",
+        f"c.yaml:5:74: behaviors.A.reward_signals.rnd: the reward signal rnd {later}",
+        f"c.yaml:6:5: behaviors.A.self_play: self-play {later}",
+        f"c.yaml:7:5: behaviors.A.behavioral_cloning: behavioral cloning {later}",
+        f"c.yaml:8:16: behaviors.A.init_path: starting from a PyTorch file (.pt) {later}",
+        f"c.yaml:9:26: environment_parameters.gravity: an environment parameter {later}",
+        f"c.yaml:11:8: env_settings.env: an environment of pettingzoo {later}",
+        f"c.yaml:12:13: env_settings.env_path: a Unity player {later}",
+        f"c.yaml:13:14: env_settings.num_areas: more than one area in an environment {later}",
+    ]
+
+
+def test_what_is_inherited_is_named_where_the_defaults_are_written() -> None:
+    text = "default_settings: {self_play: {}}\nbehaviors: {A: {}}\nenv_settings: {env: 'a:b'}\n"
+    assert find_unsupported(parse(text)) == ["c.yaml:1:20: behaviors.A.self_play: self-play is not supported yet"]
+
+
+def test_flag_that_is_not_supported_is_named() -> None:
+    config = parse_config(b"behaviors: {A: {}}", "c.yaml", {"env_settings.env": "unity:player"})
+    assert find_unsupported(config) == ["--env: an environment of unity is not supported yet"]
+
+
+def test_run_needs_an_environment_and_a_behavior() -> None:
+    assert find_unsupported(parse("debug: false")) == [
+        "c.yaml:1:1: behaviors: no behavior is named. A key under behaviors for each is right",
+        (
+            "c.yaml:1:1: env_settings.env: no environment is named. "
+            "gymnasium:CartPole-v1, package.module:factory or --env is right"
+        ),
+    ]
+
+
+def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several() -> None:
+    text = "behaviors: {A: {}, B: {}}\nenv_settings:\n  env: %s\n"
+    assert find_unsupported(parse(text % "gymnasium:X-v1")) == [
+        (
+            "c.yaml:3:8: env_settings.env: a Gymnasium environment has one behavior, and 2 are named. "
+            "A mapping of each behavior to its environment is right"
+        )
+    ]
+    assert find_unsupported(parse(text % "package.module:factory")) == []
+    assert find_unsupported(parse(text % "{A: 'gymnasium:X-v1', B: 'gymnasium:Y-v1'}")) == []
+
+
+def test_configuration_built_in_code_is_judged_without_places() -> None:
+    config = RunConfig(behaviors={"A": BehaviorConfig(trainer_type="sac")})
+    assert find_unsupported(config)[0] == "behaviors.A.trainer_type: the trainer sac is not supported yet"
+    assert without_effect(config) == []
+
+
+def test_only_written_keys_without_effect_are_named() -> None:
+    text = """\
+behaviors:
+  A:
+    checkpoint_interval: 10
+    even_checkpoints: true
+    max_steps: 1000
+    network_settings: {vis_encode_type: simple, goal_conditioning_type: none}
+    reward_signals: {extrinsic: {network_settings: {}}}
+env_settings: {env: "gymnasium:X-v1", base_port: 5004, restarts_rate_limit_n: 2}
+engine_settings: {width: 3}
+checkpoint_settings: {train_model: true}
+"""
+    assert without_effect(parse(text)) == [
+        "c.yaml:3:5: behaviors.A.checkpoint_interval: no effect: even_checkpoints makes it 200",
+        "c.yaml:6:24: behaviors.A.network_settings.vis_encode_type: no effect: images are not observed yet",
+        "c.yaml:6:49: behaviors.A.network_settings.goal_conditioning_type: no effect: goals are not observed yet",
+        (
+            "c.yaml:7:34: behaviors.A.reward_signals.extrinsic.network_settings: "
+            "no effect: the environment's reward needs no network"
+        ),
+        "c.yaml:8:39: env_settings.base_port: no effect: only Unity players use it",
+        "c.yaml:8:56: env_settings.restarts_rate_limit_n: no effect: a failed environment is not restarted yet",
+        "c.yaml:9:1: engine_settings: no effect: only Unity players have an engine",
+        "c.yaml:10:23: checkpoint_settings.train_model: no effect: training is the default",
+    ]
+    assert without_effect(parse("behaviors: {A: {}}")) == []
+
+
+def test_deprecated_and_doubtful_keys_are_accepted_with_a_warning() -> None:
+    text = """\
+behaviors:
+  A:
+    framework: pytorch
+    reward_signals:
+      curiosity: {encoding_size: 64, network_settings: {hidden_units: 32, memory: {memory_size: 4}}}
+      rnd: {encoding_size: 64.0}
+    self_play: {play_against_latest_model_ratio: 1.5}
+environment_parameters:
+  size:
+    curriculum:
+      - {name: one, value: 1, completion_criteria: {behavior: B}}
+      - {name: two, value: 2, completion_criteria: {behavior: A}}
+"""
+    config = parse(text)
+    signals = config.behaviors["A"].reward_signals
+    assert signals["curiosity"].network_settings.hidden_units == 32
+    assert signals["curiosity"].network_settings.memory is None
+    assert signals["rnd"].network_settings.hidden_units == 64
+    assert [line.partition(": ")[0] for line in list_warnings(config)] == [
+        "c.yaml:3:5",
+        "c.yaml:5:19",
+        "c.yaml:5:75",
+        "c.yaml:6:13",
+        "c.yaml:7:50",
+        "c.yaml:11:63",
+        "c.yaml:12:31",
+    ]

@@ -1,0 +1,202 @@
+"""Reading YAML: what values mean, where they stand, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.mistakes import Mark
+from engine.yaml_document import Document, plain_value, read_yaml
+
+
+def told(content: str | bytes) -> list[tuple[int, int, str]]:
+    """Line, column and text of every mistake."""
+    document = read_yaml(content.encode() if isinstance(content, str) else content)
+    return [(*(mistake.mark or Mark(0, 0)), mistake.text) for mistake in document.mistakes]
+
+
+def values(text: str) -> dict[str, object]:
+    document = read_yaml(text.encode())
+    assert document.mistakes == []
+    return document.values
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e5", 1e5),
+        ("3e-4", 3e-4),
+        ("5.0e6", 5e6),
+        ("1.0e-4", 1e-4),
+        ("-2.5", -2.5),
+        ("+.5", 0.5),
+        ("1.", 1.0),
+        ("0", 0),
+        ("-0", 0),
+        ("12_000", 12000),
+        ("0x1F", 31),
+        ("-0b101", -5),
+        ("64.7", 64.7),
+        ("yes", True),
+        ("Off", False),
+        ("True", True),
+        ("~", None),
+        ("Null", None),
+        ("", None),
+        ("none", "none"),
+        ("y", "y"),
+        ("e5", "e5"),
+        ("1e", "1e"),
+        ("1:30", "1:30"),
+        ("2020-01-01", "2020-01-01"),
+        ("-", "-"),
+        ("0x", "0x"),
+        ("0x_", "0x_"),
+        ("1.2.3", "1.2.3"),
+        ("inf", "inf"),
+        ("٣", "٣"),
+    ],
+)
+def test_unquoted_words_mean_what_people_expect(text: str, value: object) -> None:
+    found = plain_value(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize("quoted", ["'1e5'", '"1e5"'])
+def test_quoted_number_is_text(quoted: str) -> None:
+    assert values(f"a: {quoted}") == {"a": "1e5"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (".inf", "found .inf. A finite number is right"),
+        ("-.INF", "found -.INF. A finite number is right"),
+        (".NaN", "found .NaN. A finite number is right"),
+        ("1e999", "found 1e999, beyond the largest number. A finite number is right"),
+        ("9223372036854775808", "found 9223372036854775808, beyond 64 bits. A smaller number is right"),
+        ("1" * 5000, f"found {'1' * 77}..., beyond 64 bits. A smaller number is right"),
+        ("0777", "found 0777, octal to YAML 1.1. Drop the leading zero, or quote it as text"),
+    ],
+)
+def test_number_that_cannot_be_one_is_refused_where_it_stands(text: str, found: str) -> None:
+    assert told(f"a:\n  b: {text}\n") == [(2, 6, found)]
+
+
+def test_keys_are_text_whatever_they_look_like() -> None:
+    assert values("3DBall: 1\non: 2\n7: 3\nnull: 4\n'': 5\n") == {"3DBall": 1, "on": 2, "7": 3, "null": 4, "": 5}
+
+
+def test_every_key_and_value_has_its_place() -> None:
+    document = read_yaml(b"a:\n  b: [1, {c: 2}]\n'd e': |\n  text\n")
+    assert document.values == {"a": {"b": [1, {"c": 2}]}, "d e": "text\n"}
+    assert document.keys == {("a",): (1, 1), ("a", "b"): (2, 3), ("a", "b", 1, "c"): (2, 11), ("d e",): (3, 1)}
+    assert document.key_values == {
+        (): (1, 1),
+        ("a",): (2, 3),
+        ("a", "b"): (2, 6),
+        ("a", "b", 0): (2, 7),
+        ("a", "b", 1): (2, 10),
+        ("a", "b", 1, "c"): (2, 14),
+        ("d e",): (3, 8),
+    }
+
+
+def test_columns_count_characters_and_lines_end_in_every_usual_way() -> None:
+    document = read_yaml("ä: 1\r\nöü: {ß: 2}\n".encode())
+    assert document.key_values["öü", "ß"] == (2, 9)
+
+
+def test_byte_order_mark_is_skipped() -> None:
+    assert read_yaml(b"\xef\xbb\xbfa: 1").values == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "mistakes"),
+    [
+        (
+            "a: 1\nb: 2\na: 3\n",
+            [(3, 1, "duplicate key, first at line 1. Remove one of the two")],
+        ),
+        (
+            "a: &x 1\nb: *x\n",
+            [
+                (1, 4, "found the anchor &x. Remove it and write values out"),
+                (2, 4, "found the alias *x. Write the value out"),
+            ],
+        ),
+        ("a:\n  <<: {b: 1}\n", [(2, 3, "found the merge key <<. Write the keys out")]),
+        (
+            "a: !!python/object/apply:os.system [x]\n",
+            [(1, 4, "found the tag !!python/object/apply:os.system. Remove it: plain values are right")],
+        ),
+        ("a: ! b\n", [(1, 4, "found the tag !. Remove it: plain values are right")]),
+        (
+            "? [a, b]\n: 1\n",
+            [(1, 3, "found a key that is no text. One word before the colon is right")],
+        ),
+        ("*x : 1\n", [(1, 1, "found a key that is no text. One word before the colon is right")]),
+        ("!!str a: 1\n", [(1, 1, "found a key with an anchor or a tag. Remove it")]),
+        ("~: 1\n", [(1, 1, "found an empty key. Write the keys out")]),
+        ("a: 1\n---\nb: 2\n", [(2, 1, "a second document begins. One document in a file is right")]),
+        ("", [(1, 1, "the file is empty. A mapping with `behaviors:` is right")]),
+        ("# only this\n", [(1, 1, "the file is empty. A mapping with `behaviors:` is right")]),
+        ("\n- a\n", [(2, 1, "the top of the file is no mapping. Keys such as `behaviors:` are right")]),
+        ("text", [(1, 1, "the top of the file is no mapping. Keys such as `behaviors:` are right")]),
+        (b"a: 1\nb: \xff\n", [(2, 4, "found byte 0xff, which is not UTF-8. Save the file as UTF-8")]),
+        ("a: 1\x00", [(1, 5, "found the control character U+0000. Only printable text is right")]),
+        ("a: 1\nbc: \x1b[2J", [(2, 5, "found the control character U+001B. Only printable text is right")]),
+        ("a:" + " [" * 40, [(1, 66, "nested deeper than 32 levels")]),
+    ],
+)
+def test_what_a_settings_file_does_not_need_is_refused(
+    content: str | bytes, mistakes: list[tuple[int, int, str]]
+) -> None:
+    assert told(content) == mistakes
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "part"),
+    [
+        ("a:\n\tb: 1\n", (2, 1), "Indent with spaces"),
+        ("a: b: c\n", (1, 5), "mapping values are not allowed"),
+        ("a: {b: 1\n", (1, 9), "Check the indentation"),
+        ("a: 'b\nc: 1\n", (1, 4), "while scanning a quoted scalar"),
+        ("a: 1\n b: 2\n", (2, 3), "mapping values are not allowed"),
+        ("a: 1\nb\n", (2, 1), "could not find expected ':'"),
+        ("a: [1, 2\nb: 3]\n", (2, 2), "while parsing a flow sequence"),
+        ("a: @b\n", (1, 4), "cannot start any token"),
+    ],
+)
+def test_broken_yaml_is_told_with_its_place(text: str, place: tuple[int, int], part: str) -> None:
+    [(line, column, found)] = told(text)
+    assert (line, column) == place
+    assert found.startswith("not valid YAML")
+    assert part in found
+
+
+def test_mistakes_before_broken_yaml_are_told_too() -> None:
+    assert [mistake[:2] for mistake in told("a: 1\na: 2\nb: .nan\nc: {")] == [(2, 1), (3, 4), (4, 5)]
+
+
+def test_nesting_without_end_neither_crashes_nor_takes_long() -> None:
+    assert told("[" * 1_000_000) == [(1, 33, "nested deeper than 32 levels")]
+
+
+def test_unusable_values_are_known() -> None:
+    document = read_yaml(b"a: *x\nb: [1, .nan]\nc: !t {d: 1}\ne: 1\n")
+    assert document.unusable == {("a",), ("b", 1), ("c",)}
+    assert document.values["e"] == 1
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.one_of(st.binary(max_size=60), st.text("abc:-?*&!|>%@`'\"[]{}#,<~ \n\t01.e+_", max_size=40).map(str.encode)))
+def test_any_bytes_give_a_document_or_mistakes_with_places(content: bytes) -> None:
+    document = read_yaml(content)
+    assert isinstance(document, Document)
+    assert document.complete or document.mistakes
+    for mistake in document.mistakes:
+        assert mistake.mark is not None
+        assert mistake.mark >= (1, 1)
+        assert mistake.text.isprintable()
