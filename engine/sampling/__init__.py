@@ -1,0 +1,1 @@
+"""From environments to trajectories. No gradient here."""

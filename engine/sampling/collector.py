@@ -1,0 +1,117 @@
+"""A pool and the policies that act in it: environment steps go in, blocks of experience come out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from time import perf_counter
+
+import numpy as np
+
+from engine.sampling.assembly import Assembly
+from engine.sampling.pools.base import EnvironmentPool
+from engine.specs import Actions, DecisionSteps, Int64, Policy, Trajectories, Weights
+
+
+class Collector:
+    """Owned by one thread. One cycle is `receive` (steps arrive, rewards are credited), `take` for every behavior whose
+    block is due, `act` (one policy call per behavior over all waiting agents of all instances)."""
+
+    def __init__(self, pool: EnvironmentPool, policies: Mapping[str, Policy], horizons: Mapping[str, int]):
+        self._pool = pool
+        self._policies = policies
+        self._assemblies = {name: Assembly(pool.specs[name], horizons[name]) for name in policies}
+        self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {name: [] for name in policies}
+        self._received: set[int] = set()
+        self._joined: dict[str, tuple[list[Int64], Int64]] = {}  # the last ids of a behavior, and their concatenation
+        self.num_sampled = dict.fromkeys(policies, 0)  # actions chosen
+        self.environment_seconds = 0.0
+        self.inference_seconds = 0.0
+        for name, policy in policies.items():
+            self._assemblies[name].follow(policy.version)
+
+    def receive(self, timeout: float) -> bool:
+        """Take in the steps of every instance that is ready, if any is within `timeout` seconds."""
+        start = perf_counter()
+        arrived = self._pool.receive(timeout)
+        self.environment_seconds += perf_counter() - start
+        for instance, behaviors in arrived:
+            self._received.add(instance)
+            for name, steps in behaviors.items():
+                assembly = self._assemblies[name]
+                if steps.terminals is not None and len(steps.terminals.agent_ids):
+                    assembly.end(steps.terminals)
+                if len(steps.decisions.agent_ids):
+                    assembly.observe(steps.decisions)
+                    self._waiting[name].append((instance, steps.decisions))
+        return bool(arrived)
+
+    def is_due(self, behavior: str, num_rows: int) -> bool:
+        """Whether a block of at least `num_rows` is complete, or must go out because its columns are full."""
+        assembly = self._assemblies[behavior]
+        return assembly.num_complete >= num_rows or (assembly.num_complete > 0 and assembly.is_full)
+
+    def take(self, behavior: str) -> Trajectories:
+        """The block that is due."""
+        return self._assemblies[behavior].take()
+
+    def take_fresh_episodes(self, behavior: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], Int64]:
+        """Returns and lengths of the episodes that ended since the last call, for showing."""
+        return self._assemblies[behavior].take_fresh_episodes()
+
+    def load(self, behavior: str, weights: Weights) -> None:
+        """Act with these weights from now on."""
+        self._policies[behavior].load(weights)
+        self._assemblies[behavior].follow(weights.version)
+
+    def act(self) -> None:
+        """Choose an action for every agent that waits and let the received instances go on."""
+        chosen: dict[int, dict[str, Actions]] = defaultdict(dict)
+        for name, waiting in self._waiting.items():
+            if waiting:
+                self._act(name, waiting, chosen)
+                waiting.clear()
+        start = perf_counter()
+        for instance in self._received:
+            self._pool.send(instance, chosen[instance])
+        self.environment_seconds += perf_counter() - start
+        self._received.clear()
+
+    def _act(self, name: str, waiting: list[tuple[int, DecisionSteps]], chosen: dict[int, dict[str, Actions]]) -> None:
+        start = perf_counter()
+        decisions = waiting[0][1] if len(waiting) == 1 else self._join(name, [steps for _, steps in waiting])
+        choice = self._policies[name].act(decisions)
+        self.inference_seconds += perf_counter() - start
+        self._assemblies[name].act(decisions, choice)
+        self.num_sampled[name] += len(decisions.agent_ids)
+        if len(waiting) == 1:
+            chosen[waiting[0][0]][name] = choice.actions
+            return
+        begin = 0
+        for instance, steps in waiting:
+            part = slice(begin, begin + len(steps.agent_ids))
+            chosen[instance][name] = Actions(choice.actions.continuous[part], choice.actions.discrete[part])
+            begin = part.stop
+
+    def _join(self, name: str, parts: list[DecisionSteps]) -> DecisionSteps:
+        """The decisions of several instances as one; the array of ids stays the same object while its parts do."""
+        ids = [part.agent_ids for part in parts]
+        last, joined = self._joined.get(name, ([], np.empty(0, np.int64)))
+        if len(ids) != len(last) or any(a is not b for a, b in zip(ids, last, strict=True)):
+            joined = np.concatenate(ids)
+            self._joined[name] = (ids, joined)
+        masks = [part.action_mask for part in parts]
+        width = next((mask.shape[1] for mask in masks if mask is not None), None)
+        return DecisionSteps(
+            agent_ids=joined,
+            observations=tuple(np.concatenate(o) for o in zip(*(part.observations for part in parts), strict=True)),
+            rewards=np.concatenate([part.rewards for part in parts]),
+            action_mask=None
+            if width is None
+            else np.concatenate(
+                [
+                    np.ones((len(part.agent_ids), width), np.bool_) if mask is None else mask
+                    for part, mask in zip(parts, masks, strict=True)
+                ]
+            ),
+        )

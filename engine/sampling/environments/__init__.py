@@ -1,0 +1,1 @@
+"""Where agents live: one file per kind of environment."""

@@ -1,0 +1,33 @@
+"""The seam between the program and a world with agents in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from engine.specs import Actions, BehaviorSpec, Steps
+
+
+class Environment(Protocol):
+    """One instance of a world, with any number of behaviors and agents. Lives in one thread or worker process.
+
+    Agent ids are non-negative and unique within one instance. Methods may raise anything: the pool that owns the
+    instance turns it into an EnvironmentFailure that names it.
+    """
+
+    @property
+    def specs(self) -> Mapping[str, BehaviorSpec]:
+        """Every behavior by name; fixed for the life of the instance."""
+
+    @property
+    def num_agents(self) -> Mapping[str, int]:
+        """How many agents of each behavior usually act at once."""
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        """Start every agent's episode anew; the first decisions of every behavior."""
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        """Act for the agents of the last decisions, in their order, and tell what followed."""
+
+    def close(self) -> None:
+        """Free everything. Called once; nothing is called after it."""

@@ -1,0 +1,138 @@
+"""From the text that names an environment to its instances."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from engine import registry
+from engine.errors import ConfigError, NotSupportedError
+from engine.sampling.environments.base import Environment
+from engine.specs import Json
+
+PLANNED = {"pettingzoo": "PettingZoo environments are", "unity": "Unity environments are"}
+_PROTOCOL = ("specs", "num_agents", "reset", "step", "close")
+
+
+class EnvironmentKind(Protocol):
+    """What the registry holds under "environments": how the text after the first colon becomes instances."""
+
+    @staticmethod
+    def make(name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
+        """Instances that together hold `num_copies` copies. Raises ConfigError and NotSupportedError."""
+
+
+@dataclass(frozen=True)
+class EnvironmentSource:
+    """Where a run's instances come from: the text that names the environment, and what it is given."""
+
+    env: str
+    behavior: str
+    kwargs: Mapping[str, object]
+
+    def make(self, first: int, count: int) -> list[Environment]:
+        """Instances that hold `count` copies, the first of which is copy number `first` of the run."""
+        return make_environments(self.env, self.behavior, count, self.kwargs)
+
+    def to_json(self) -> Json:
+        """What `from_json` turns into an equal source. Raises ConfigError when kwargs are not plain values."""
+        try:
+            kwargs: Json = json.loads(json.dumps(dict(self.kwargs)))
+        except TypeError as error:
+            raise ConfigError(f"{self.env}: env_kwargs must be plain values for worker processes: {error}") from error
+        return {"env": self.env, "behavior": self.behavior, "kwargs": kwargs}
+
+    @staticmethod
+    def from_json(fields: Json) -> EnvironmentSource:
+        """The source that was written."""
+        assert isinstance(fields, dict)
+        kwargs = fields["kwargs"]
+        assert isinstance(kwargs, dict)
+        return EnvironmentSource(str(fields["env"]), str(fields["behavior"]), kwargs)
+
+
+def make_environments(env: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
+    """Instances that together hold `num_copies` copies of the environment `env` names.
+
+    "gymnasium:CartPole-v1" and whatever else the registry knows by the word before the first colon, or
+    "package.module:factory". Raises ConfigError when the name leads nowhere, NotSupportedError for what is to come.
+    """
+    kind, colon, name = env.partition(":")
+    if not colon or not name:
+        raise ConfigError(
+            f"env_settings.env: {env!r} names no environment. It should look like gymnasium:CartPole-v1 "
+            "or package.module:factory"
+        )
+    if kind in PLANNED:
+        raise NotSupportedError(f"{env}: {PLANNED[kind]} not supported yet")
+    if kind in registry.names("environments"):
+        source = cast(type[EnvironmentKind], registry.load("environments", kind))
+        return source.make(name, behavior, num_copies, kwargs)
+    return _from_factory(env, kind, name, behavior, num_copies, kwargs)
+
+
+def _from_factory(
+    env: str, module: str, name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]
+) -> list[Environment]:
+    """What calling the user's factory once for each copy gives, wrapped where it is Gymnasium's."""
+    import gymnasium
+    from gymnasium.vector import VectorEnv
+
+    from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+    from engine.sampling.environments.gymnasium_vector import GymnasiumVector
+
+    factory = find_factory(env, module, name)
+    try:
+        inspect.signature(factory).bind(**kwargs)
+    except TypeError as error:
+        raise ConfigError(f"{env}: env_kwargs do not fit {name}{inspect.signature(factory)}: {error}") from error
+    copies = [factory(**kwargs) for _ in range(num_copies)]
+    first = copies[0]
+    if isinstance(first, gymnasium.Env):
+        return [GymnasiumLoop(behavior, copies)]
+    if isinstance(first, VectorEnv):
+        return [GymnasiumVector(behavior, copy) for copy in copies]
+    if missing := [attribute for attribute in _PROTOCOL if not hasattr(first, attribute)]:
+        raise ConfigError(
+            f"{env} gave something of type {type(first).__name__}, which is neither a gymnasium.Env, nor a gymnasium "
+            f"VectorEnv, nor an Environment of rl-tui (it has no {', '.join(missing)})"
+        )
+    return copies
+
+
+def find_factory(env: str, module: str, name: str) -> Callable[..., Any]:  # Any: a user's function
+    """The callable at `module:name`; raises ConfigError telling which part of the text leads nowhere."""
+    package = module.partition(".")[0]
+    _look_in_working_folder(package)
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module exists; something it imports does not
+        near = difflib.get_close_matches(package, registry.names("environments"), n=1)
+        hint = f". Did you mean {near[0]}:{name}?" if near else ""
+        raise ConfigError(f"{env}: no module named {error.name!r}{hint}") from error
+    for attribute in name.split("."):
+        if not hasattr(found, attribute):
+            near = difflib.get_close_matches(attribute, dir(found), n=1)
+            hint = f". Did you mean {near[0]}?" if near else ""
+            raise ConfigError(f"{env}: {module} has no {attribute!r}{hint}")
+        found = getattr(found, attribute)
+    if not callable(found):
+        raise ConfigError(f"{env}: {name} cannot be called: it is of type {type(found).__name__}")
+    return cast(Callable[..., Any], found)
+
+
+def _look_in_working_folder(package: str) -> None:
+    """Let a module beside the user's configuration be found: an installed command does not look there by itself."""
+    folder = os.getcwd()
+    if importlib.util.find_spec(package) is None and folder not in sys.path:
+        sys.path.append(folder)

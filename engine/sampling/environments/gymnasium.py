@@ -1,0 +1,87 @@
+"""From a Gymnasium id to an environment: the vectorized form where one is registered, a loop over copies elsewhere."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec, VectorizeMode, load_env_creator
+
+from engine.errors import ConfigError
+from engine.sampling.environments.base import Environment
+from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from engine.sampling.environments.gymnasium_vector import GymnasiumVector
+
+# Packages whose environments need more than Gymnasium itself: pip's extra, by the module of their entry point.
+EXTRAS = {
+    "gymnasium.envs.box2d": "gymnasium[box2d]",
+    "gymnasium.envs.mujoco": "gymnasium[mujoco]",
+    "gymnasium.envs.phys2d": "gymnasium[jax]",
+    "gymnasium.envs.tabular": "gymnasium[jax]",
+    "gymnasium.envs.toy_text": "gymnasium[toy-text]",
+    "ale_py": "ale-py",
+}
+
+
+class GymnasiumEnvironment:
+    """The environments that "gymnasium:ID" names."""
+
+    @staticmethod
+    def make(identifier: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
+        """One environment holding `num_copies` copies of a registered id, e.g. "CartPole-v1" or "ale_py:ALE/Pong-v5".
+
+        kwargs go to the environment, as with gymnasium.make. Raises ConfigError when the id is unknown, a package is
+        missing or kwargs do not fit, NotSupportedError for spaces that are not columns.
+        """
+        spec = find(identifier)
+        try:
+            if num_copies > 1 and has_vectorized_form(spec, kwargs):
+                vectorized = gymnasium.make_vec(
+                    spec, num_copies, VectorizeMode.VECTOR_ENTRY_POINT, **dict[str, Any](kwargs)
+                )
+                return [GymnasiumVector(behavior, vectorized)]
+            # Our own checks cover every step; Gymnasium's only the first, with warnings for matters of taste.
+            arguments: dict[str, Any] = {"disable_env_checker": True, **kwargs}
+            return [GymnasiumLoop(behavior, [gymnasium.make(spec, **arguments) for _ in range(num_copies)])]
+        except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
+            raise ConfigError(f"gymnasium:{identifier}: {error}{_install_hint(str(spec.entry_point))}") from error
+        except TypeError as error:
+            if "unexpected keyword argument" not in str(error):
+                raise
+            raise ConfigError(f"gymnasium:{identifier}: env_kwargs do not fit: {error}") from error
+
+
+def find(identifier: str) -> EnvSpec:
+    """The registered spec of an id, after importing the module named before a colon."""
+    module, colon, name = identifier.rpartition(":")
+    if colon:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            hint = _install_hint(module)
+            raise ConfigError(f"gymnasium:{identifier}: cannot import {module!r}: {error}{hint}") from error
+    try:
+        return gymnasium.spec(name)
+    except gymnasium.error.Error as error:
+        raise ConfigError(f"gymnasium:{identifier}: {error}") from error
+
+
+def has_vectorized_form(spec: EnvSpec, kwargs: Mapping[str, object]) -> bool:
+    """Whether a vectorized form is registered that means the same as a loop over copies would."""
+    if spec.vector_entry_point is None or spec.additional_wrappers or kwargs.get("max_episode_steps") == -1:
+        return False
+    creator = spec.vector_entry_point
+    parameters = inspect.signature(load_env_creator(creator) if isinstance(creator, str) else creator).parameters
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    wanted = {*spec.kwargs, *kwargs, *(["max_episode_steps"] if spec.max_episode_steps is not None else [])}
+    return takes_any or wanted <= set(parameters)
+
+
+def _install_hint(entry_point: str) -> str:
+    for module, requirement in EXTRAS.items():
+        if entry_point.startswith(module):
+            return f' (pip install "{requirement}")'
+    return ""

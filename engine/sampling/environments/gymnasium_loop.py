@@ -1,0 +1,149 @@
+"""Gymnasium environments as instances of one behavior: a tight loop over copies.
+
+Shapes: N copies, one agent each. The vectorized form is in gymnasium_vector.py.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, SupportsFloat, TypeAlias
+
+import gymnasium
+import numpy as np
+
+from engine.errors import EnvironmentFailure
+from engine.sampling.environments.action_space import ActionCodec
+from engine.sampling.environments.observation_space import observation_leaves, stack
+from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
+
+Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: what it sees and does is known from its spaces only
+
+
+class NamedCopy(AbstractContextManager["NamedCopy"]):
+    """Notes on whatever escapes from its block which copy was at work."""
+
+    def __init__(self) -> None:
+        self.index = 0
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            error.add_note(f"copy {self.index}")
+
+
+class GymnasiumLoop:
+    """Copies of one Gymnasium environment, agents 0..N-1 of one behavior. Takes ownership of the copies.
+
+    A copy is reset at once when its episode ends: its agent is then in the terminals with its true final observation
+    and in the decisions with its new first one. The arrays of a step are overwritten by the next.
+    """
+
+    def __init__(self, behavior: str, copies: Sequence[Env]) -> None:
+        self._behavior = behavior
+        self._copies = list(copies)
+        self._leaves = observation_leaves(copies[0].observation_space, behavior)
+        self._codec = ActionCodec(copies[0].action_space, behavior)
+        self._refuse_differing_copies()
+        self._at_work = NamedCopy()
+        self._ids: Int64 = np.arange(len(copies), dtype=np.int64)
+        self._raws = [leaf.empty(len(copies)) for leaf in self._leaves]
+        self._rewards: Float32 = np.zeros(len(copies), np.float32)
+        self._bare_shape = self._leaves[0].raw_shape if self._leaves[0].path == () else None
+        self._steps = [copy.step for copy in copies]
+        self._masks: dict[int, Any] = {}  # Any: action masks as the copies give them
+        spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec)
+        self._specs = {behavior: spec}
+
+    @property
+    def specs(self) -> Mapping[str, BehaviorSpec]:
+        """The one behavior."""
+        return self._specs
+
+    @property
+    def num_agents(self) -> Mapping[str, int]:
+        """One agent for each copy."""
+        return {self._behavior: len(self._copies)}
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        """Start all copies anew, each from a seed of its own that is derived from `seed`."""
+        seeds: list[int | None] = [None] * len(self._copies)
+        if seed is not None:  # not seed + copy: two instances with neighboring seeds would share episodes
+            seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(len(self._copies))]
+        self._masks.clear()
+        with self._at_work as at_work:
+            for index, (copy, copy_seed) in enumerate(zip(self._copies, seeds, strict=True)):
+                at_work.index = index
+                observation, infos = copy.reset(seed=copy_seed)
+                self._take(index, observation, infos)
+        self._rewards[:] = 0.0
+        return {self._behavior: Steps(self._decisions())}
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        """Step every copy once; those whose episode ends are reset."""
+        ended: list[tuple[int, Any, SupportsFloat, bool]] = []  # index, observation, reward, terminated
+        rewards: list[SupportsFloat] = []
+        self._masks.clear()
+        with self._at_work as at_work:
+            for index, action in enumerate(self._codec.rows(actions[self._behavior])):
+                at_work.index = index
+                observation, reward, terminated, truncated, infos = self._steps[index](action)
+                if terminated or truncated:
+                    ended.append((index, observation, reward, bool(terminated)))
+                    reward = 0.0
+                    observation, infos = self._copies[index].reset()
+                self._take(index, observation, infos)
+                rewards.append(reward)
+        self._rewards[:] = as_rewards(rewards)
+        return {self._behavior: Steps(self._decisions(), self._terminals(ended) if ended else None)}
+
+    def close(self) -> None:
+        """Close every copy."""
+        for copy in self._copies:
+            copy.close()
+
+    def _take(self, index: int, observation: Any, infos: Mapping[str, Any]) -> None:  # Any: as Gymnasium has it
+        """Write one copy's observation into its row and keep its action mask."""
+        if type(observation) is np.ndarray and observation.shape == self._bare_shape:
+            self._raws[0][index] = observation
+        else:
+            for leaf, raw in zip(self._leaves, self._raws, strict=True):
+                leaf.write(raw, index, observation)
+        if "action_mask" in infos:
+            self._masks[index] = infos["action_mask"]
+
+    def _decisions(self) -> DecisionSteps:
+        observations = tuple([leaf.encode(raw) for leaf, raw in zip(self._leaves, self._raws, strict=True)])
+        mask: Bool | None = None
+        if self._masks:
+            mask = self._codec.mask_rows([self._masks.get(index) for index in range(len(self._copies))])
+        return DecisionSteps(self._ids, observations, self._rewards, mask)
+
+    def _terminals(self, ended: Sequence[tuple[int, Any, SupportsFloat, bool]]) -> TerminalSteps:
+        indices, observations, rewards, terminated = zip(*ended, strict=True)
+        return TerminalSteps(
+            self._ids[list(indices)],
+            stack(self._leaves, observations),
+            as_rewards(rewards),
+            ~np.array(terminated, np.bool_),
+        )
+
+    def _refuse_differing_copies(self) -> None:
+        first = self._copies[0]
+        for index, copy in enumerate(self._copies):
+            if (copy.observation_space, copy.action_space) != (first.observation_space, first.action_space):
+                raise EnvironmentFailure(f"copy {index} has other spaces than copy 0")
+
+
+def as_rewards(rewards: Sequence[Any]) -> Float32:  # Any: whatever the environment returned
+    """f32[n] of n rewards; raises EnvironmentFailure naming the first that is no number."""
+    try:
+        return np.frombuffer(array("f", rewards), np.float32)  # unlike numpy, array takes neither None nor text
+    except TypeError:
+        for index, reward in enumerate(rewards):
+            if not isinstance(reward, int | float | np.number | np.bool_):
+                raise EnvironmentFailure(f"copy {index}: the reward is {reward!r}, expected a number") from None
+        raise

@@ -1,0 +1,153 @@
+"""Gymnasium's vectorized environments as instances of one behavior: no Python loop over copies.
+
+Shapes: N copies, one agent each. Gymnasium calls `autoreset mode` what happens after an episode ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from engine.errors import EnvironmentFailure, NotSupportedError
+from engine.sampling.environments.action_space import ActionCodec
+from engine.sampling.environments.observation_space import observation_leaves, stack
+from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Steps, TerminalSteps
+
+Infos: TypeAlias = Mapping[str, Any]  # Any: environments put into it what they like
+AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]  # Any: what it sees and does is known from its spaces only
+
+
+class GymnasiumVector:
+    """One vectorized environment, agents 0..N-1 of one behavior. Takes ownership of it.
+
+    In the autoreset mode SAME_STEP an agent whose episode ends is in the terminals and, newly begun, in the decisions.
+    In NEXT_STEP it is in the terminals only: the environment's next step resets it, whatever its action, and after that
+    step it is in the decisions again, newly begun. When every episode ends at once that reset step is taken at once, so
+    decisions are never empty. Raises NotSupportedError for other modes.
+    """
+
+    def __init__(self, behavior: str, env: AnyVectorEnv) -> None:
+        self._mode = env.metadata.get("autoreset_mode")
+        if self._mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+            found = self._mode.name if isinstance(self._mode, AutoresetMode) else self._mode
+            raise NotSupportedError(f"{behavior}: autoreset_mode {found} is not supported: NEXT_STEP or SAME_STEP is")
+        self._behavior = behavior
+        self._env = env
+        self._count = env.num_envs
+        self._leaves = observation_leaves(env.single_observation_space, behavior)
+        self._codec = ActionCodec(env.single_action_space, behavior)
+        self._ids: Int64 = np.arange(self._count, dtype=np.int64)
+        self._waiting = self._ids  # copies whose agents wait for an action
+        self._resetting: Bool | None = None  # copies that the next step resets
+        shape = self._codec.spec.continuous, len(self._codec.spec.branches)
+        self._given = Actions(
+            np.zeros((self._count, shape[0]), np.float32), np.zeros((self._count, shape[1]), np.int64)
+        )
+        spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec)
+        self._specs = {behavior: spec}
+
+    @property
+    def specs(self) -> Mapping[str, BehaviorSpec]:
+        """The one behavior."""
+        return self._specs
+
+    @property
+    def num_agents(self) -> Mapping[str, int]:
+        """One agent for each copy."""
+        return {self._behavior: self._count}
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        """Start all copies anew, from a seed that is derived from `seed`."""
+        if seed is not None:  # copies take seed, seed + 1, ...: those of instances with neighboring seeds would meet
+            seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
+        observation, infos = self._env.reset(seed=seed)
+        self._waiting, self._resetting = self._ids, None
+        rewards = np.zeros(self._count, np.float32)
+        return {self._behavior: Steps(self._decisions(self._batch(observation), rewards, infos))}
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        """Step all copies once."""
+        given = actions[self._behavior]
+        if self._waiting is not self._ids:
+            given = self._spread(given)
+        return {self._behavior: self._advance(given)}
+
+    def close(self) -> None:
+        """Close the vectorized environment."""
+        self._env.close()
+
+    def _advance(self, given: Actions) -> Steps:
+        observation, reward, terminated, truncated, infos = self._env.step(self._codec.batch(given))
+        observations = self._batch(observation)
+        rewards = np.asarray(reward, np.float32)
+        done: Bool = np.logical_or(terminated, truncated)
+        if rewards.shape != (self._count,) or done.shape != (self._count,):
+            raise EnvironmentFailure(
+                f"rewards have shape {rewards.shape} and endings {done.shape} for {self._count} copies"
+            )
+        if self._resetting is not None:  # these took their reset step, which is nobody's experience
+            rewards = np.where(self._resetting, np.float32(0), rewards)
+            done &= ~self._resetting
+            self._resetting = None
+        if not np.count_nonzero(done):
+            self._waiting = self._ids
+            return Steps(self._decisions(observations, rewards, infos))
+        return self._ended(observations, rewards, done, np.logical_not(terminated), infos)
+
+    def _ended(self, observations: Observations, rewards: Float32, done: Bool, truncated: Bool, infos: Infos) -> Steps:
+        """Terminal steps of the copies that are done, and decisions as the autoreset mode has them."""
+        ids = np.flatnonzero(done)
+        if self._mode is AutoresetMode.SAME_STEP:
+            terminals = TerminalSteps(ids, self._final(infos, ids), rewards.take(ids), truncated.take(ids))
+            return Steps(self._decisions(observations, np.where(done, np.float32(0), rewards), infos), terminals)
+        final = tuple([column.take(ids, axis=0) for column in observations])
+        terminals = TerminalSteps(ids, final, rewards.take(ids), truncated.take(ids))
+        self._resetting = done
+        if len(ids) == self._count:
+            return Steps(self._advance(self._given).decisions, terminals)
+        self._waiting = rows = np.flatnonzero(~done)
+        mask = self._mask(infos)
+        going = tuple([column.take(rows, axis=0) for column in observations])
+        decisions = DecisionSteps(rows, going, rewards.take(rows), None if mask is None else mask.take(rows, axis=0))
+        return Steps(decisions, terminals)
+
+    def _decisions(self, observations: Observations, rewards: Float32, infos: Infos) -> DecisionSteps:
+        """Decisions of all copies."""
+        return DecisionSteps(self._ids, observations, rewards, self._mask(infos))
+
+    def _batch(self, observation: Any) -> Observations:  # Any: as Gymnasium has it
+        return tuple([leaf.batch(observation, self._count) for leaf in self._leaves])
+
+    def _final(self, infos: Infos, ids: Int64) -> Observations:
+        """The last observations of the copies that are done, which SAME_STEP puts into the infos."""
+        if "final_obs" not in infos:
+            raise EnvironmentFailure("an episode ended in autoreset mode SAME_STEP without final_obs in its infos")
+        final = infos["final_obs"]
+        if isinstance(final, np.ndarray) and final.dtype == np.object_:
+            return stack(self._leaves, [final[index] for index in ids])
+        return tuple([column.take(ids, axis=0) for column in self._batch(final)])
+
+    def _mask(self, infos: Infos) -> Bool | None:
+        """bool[N, sum of branches] from the infos; None when no copy gave one."""
+        value = infos.get("action_mask")
+        if value is None:
+            return None
+        given = infos.get("_action_mask", np.ones(self._count, np.bool_))
+        if isinstance(value, np.ndarray) and value.dtype == np.object_:
+            return self._codec.mask_rows([mask if has else None for mask, has in zip(value, given, strict=True)])
+        parts = value if isinstance(value, tuple) else (value,)
+        rows = np.concatenate([np.reshape(part, (self._count, -1)) for part in parts], axis=1).astype(np.bool_)
+        if rows.shape[1] != self._codec.spec.mask_size:
+            sizes = f"{rows.shape[1]} entries, the branches have {self._codec.spec.mask_size}"
+            raise EnvironmentFailure(f"action_mask has {sizes}")
+        rows[~given] = True
+        return rows
+
+    def _spread(self, given: Actions) -> Actions:
+        """Actions of the waiting copies in their rows; what stands in the rows of the others has no effect."""
+        self._given.continuous[self._waiting] = given.continuous
+        self._given.discrete[self._waiting] = given.discrete
+        return self._given

@@ -1,0 +1,1 @@
+"""Many environments behind one recv() and send()."""

@@ -1,0 +1,101 @@
+"""Whether an environment's answer is what its specs promise: checked at every step, so it must cost next to nothing.
+
+Shapes: N agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import EnvironmentFailure, NonFiniteError
+from engine.specs import BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
+
+
+class AnswerCheck:
+    """Checks the answers of one instance against its specs.
+
+    Raises EnvironmentFailure or, where a number is not finite, NonFiniteError naming the behavior, field and agent.
+    """
+
+    def __init__(self, specs: Mapping[str, BehaviorSpec]) -> None:
+        self._specs = specs
+        self._unique: dict[str, Int64] = {}  # the last ids that were found to be unique
+
+    def check(self, answer: Mapping[str, Steps]) -> None:
+        """Return if every behavior's steps are as promised."""
+        for behavior, steps in answer.items():
+            if behavior not in self._specs:
+                raise EnvironmentFailure(f"behavior {behavior!r} is not among its specs: {', '.join(self._specs)}")
+            spec = self._specs[behavior]
+            _check_columns(spec, steps.decisions, "")
+            if steps.decisions.agent_ids is not self._unique.get(behavior):
+                self._unique[behavior] = _unique(steps.decisions.agent_ids, behavior)
+            if steps.decisions.action_mask is not None:
+                _check_mask(spec, steps.decisions.action_mask, steps.decisions.agent_ids)
+            if steps.terminals is not None:
+                _check_columns(spec, steps.terminals, "final ")
+                _unique(steps.terminals.agent_ids, behavior)
+                if steps.terminals.truncated.shape != steps.terminals.agent_ids.shape:
+                    raise EnvironmentFailure(f"{behavior}: truncated has shape {steps.terminals.truncated.shape}")
+
+
+def _check_columns(spec: BehaviorSpec, steps: DecisionSteps | TerminalSteps, which: str) -> None:
+    ids = steps.agent_ids
+    count = len(ids)
+    if len(steps.observations) != len(spec.observations):
+        found, promised = len(steps.observations), len(spec.observations)
+        raise EnvironmentFailure(f"{spec.name}: {found} {which}observations, its specs have {promised}")
+    for observation_spec, column in zip(spec.observations, steps.observations, strict=True):
+        if column.dtype != np.float32 or column.shape != (count, *observation_spec.shape):
+            raise EnvironmentFailure(
+                f"{spec.name}: {which}observation {observation_spec.name!r} is {column.dtype} {column.shape} "
+                f"for {count} agents, expected float32 {(count, *observation_spec.shape)}"
+            )
+        if np.count_nonzero(np.isfinite(column)) != column.size:
+            found_at = _first_row(~np.isfinite(column))
+            raise NonFiniteError(
+                f"{spec.name}: {which}observation {observation_spec.name!r} of agent {ids[found_at]} is not finite: "
+                f"{column[found_at]}"
+            )
+    _check_rewards(spec.name, steps.rewards, ids)
+
+
+def _check_rewards(behavior: str, rewards: Float32, ids: Int64) -> None:
+    if rewards.dtype != np.float32 or rewards.shape != ids.shape:
+        raise EnvironmentFailure(f"{behavior}: rewards are {rewards.dtype} {rewards.shape} for {len(ids)} agents")
+    if np.count_nonzero(np.isfinite(rewards)) != rewards.size:
+        row = _first_row(~np.isfinite(rewards))
+        raise NonFiniteError(f"{behavior}: the reward of agent {ids[row]} is not finite: {rewards[row]}")
+
+
+def _check_mask(spec: BehaviorSpec, mask: Bool, ids: Int64) -> None:
+    if mask.dtype != np.bool_ or mask.shape != (len(ids), spec.actions.mask_size):
+        raise EnvironmentFailure(
+            f"{spec.name}: action_mask is {mask.dtype} {mask.shape}, expected bool {(len(ids), spec.actions.mask_size)}"
+        )
+    first = 0
+    for branch, size in enumerate(spec.actions.branches):
+        possible: Bool = np.any(mask[:, first : first + size], axis=1)
+        first += size
+        if not possible.all():
+            raise EnvironmentFailure(
+                f"{spec.name}: action_mask leaves agent {ids[_first_row(~possible)]} no choice in branch {branch}"
+            )
+
+
+def _unique(ids: Int64, behavior: str) -> Int64:
+    """The same ids, after checking that they are whole numbers from 0 up and no two are equal."""
+    if ids.dtype != np.int64 or ids.ndim != 1:
+        raise EnvironmentFailure(f"{behavior}: agent_ids are {ids.dtype} {ids.shape}, expected int64 in one dimension")
+    rising = len(ids) == 0 or (ids[0] >= 0 and np.count_nonzero(ids[1:] > ids[:-1]) == len(ids) - 1)
+    if not rising and (ids.min() < 0 or len(set(ids.tolist())) != len(ids)):
+        raise EnvironmentFailure(f"{behavior}: agent_ids are negative or not unique: {ids}")
+    return ids
+
+
+def _first_row(wrong: NDArray[np.bool_]) -> int:
+    """The first row with a True in it."""
+    return int(np.argwhere(wrong)[0][0])

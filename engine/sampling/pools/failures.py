@@ -1,0 +1,69 @@
+"""What went wrong inside an environment, and whose it was."""
+
+from __future__ import annotations
+
+import traceback
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+from engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
+
+
+class InstanceFailure(EnvironmentFailure):
+    """One instance failed. The message is one line; `detail` is a traceback or a dump of stacks, or empty.
+
+    worker is None for an instance in this process.
+    """
+
+    def __init__(self, message: str, instance: int | None, worker: int | None = None, detail: str = "") -> None:
+        super().__init__(message)
+        self.instance = instance
+        self.worker = worker
+        self.detail = detail
+
+
+class NonFiniteAnswer(InstanceFailure, NonFiniteError):
+    """One instance gave a reward or an observation that is not finite: the exit code is that of NonFiniteError."""
+
+    exit_code = NonFiniteError.exit_code
+
+
+class Guard(AbstractContextManager["Guard"]):
+    """Turns whatever escapes from an environment's own code into an InstanceFailure naming it.
+
+    Errors of the configuration pass as they are, and so does the user's Ctrl-C. A SystemExit is a failure: no
+    environment may end the program. Set `doing` and `instance` before entering.
+    """
+
+    def __init__(self, environment: str, worker: int | None = None) -> None:
+        self.environment = environment
+        self.worker = worker
+        self.doing = "start"
+        self.instance: int | None = None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, ConfigError | NotSupportedError | InstanceFailure | KeyboardInterrupt):
+            return
+        failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
+        detail = "".join(traceback.format_exception(error))
+        raise failure(f"{self.subject}: {self._reason(error)}", self.instance, self.worker, detail) from error
+
+    @property
+    def subject(self) -> str:
+        """Whose failure it is, in words."""
+        words = [self.environment]
+        if self.instance is not None:
+            words.append(f"instance {self.instance}")
+        if self.worker is not None:
+            words.append(f"worker {self.worker}")
+        return ", ".join(words)
+
+    def _reason(self, error: BaseException) -> str:
+        """One line: what was being done, and what came of it."""
+        text = " ".join(str(error).split())
+        where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        if isinstance(error, EnvironmentFailure | NonFiniteError):
+            return f"{self.doing} gave a wrong answer: {text}{where}"
+        return f"{self.doing} raised {type(error).__name__}{f': {text}' if text else ''}{where}"

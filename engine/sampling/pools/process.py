@@ -1,0 +1,141 @@
+"""Instances in worker processes, several copies to a worker."""
+
+from __future__ import annotations
+
+import logging
+import math
+import select
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.errors import EnvironmentFailure
+from engine.sampling.environments.factory import EnvironmentSource
+from engine.sampling.pools.numbering import common_specs, with_all_behaviors
+from engine.sampling.pools.worker_process import WorkerProcess
+from engine.specs import Actions, BehaviorSpec, Steps
+
+START_SECONDS = 60.0  # ML-Agents' timeout_wait: what an environment may take to appear
+END_SECONDS = 2.0  # for environments to close by themselves
+
+logger = logging.getLogger(__name__)
+
+
+class ProcessPool:
+    """Copies shared out over workers as equally as can be. Lives in one thread; steps are views of shared memory.
+
+    A call that takes longer than `timeout_wait` seconds fails its instance. log_folder is where each worker's output
+    goes, as worker-0.log and so on; None drops it. A worker is self-contained: one could be started again alone.
+    """
+
+    def __init__(
+        self,
+        source: EnvironmentSource,
+        num_copies: int,
+        num_workers: int,
+        timeout_wait: float = 60.0,
+        log_folder: Path | None = None,
+    ) -> None:
+        self._log_folder = log_folder
+        self._start_seconds = max(START_SECONDS, timeout_wait)
+        self._workers: list[WorkerProcess] = []
+        first = 0
+        for index in range(num_workers):
+            count = num_copies // num_workers + (index < num_copies % num_workers)
+            if count:
+                self._workers.append(WorkerProcess(index, source, first, count, timeout_wait))
+            first += count
+        self._instances: list[tuple[WorkerProcess, int]] = []  # by the pool's number: worker, number within it
+        self._poll = select.poll()
+        self._by_replies: dict[int, WorkerProcess] = {}
+        self.specs: Mapping[str, BehaviorSpec] = {}
+
+    @property
+    def num_agents(self) -> Mapping[str, int]:
+        """Agents that usually act at once, summed over all instances."""
+        counts = [worker.num_agents[local] for worker, local in self._instances]
+        return {name: sum(count[name] for count in counts) for name in self.specs}
+
+    @property
+    def num_instances(self) -> int:
+        """How many environments the workers made."""
+        return len(self._instances)
+
+    @property
+    def busy_since(self) -> None:
+        """None: no environment runs in this process, and one that hangs is found by `receive`."""
+        return None
+
+    @property
+    def busy_with(self) -> str:
+        """Nothing, as `busy_since` says."""
+        return "nothing"
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the running workers."""
+        return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    def start(self) -> None:
+        """Start all workers side by side and wait for their instances.
+
+        Raises InstanceFailure, or ConfigError and NotSupportedError as the environment's maker does.
+        """
+        for worker in self._workers:
+            worker.start(self._log_folder / f"worker-{len(self._by_replies)}.log" if self._log_folder else None)
+            self._by_replies[worker.replies] = worker
+            self._poll.register(worker.replies, select.POLLIN)
+        deadline = time.monotonic() + self._start_seconds
+        for worker in self._workers:
+            worker.finish_start(len(self._instances), deadline - time.monotonic())
+            self._instances.extend((worker, local) for local in range(worker.num_instances))
+        try:
+            self.specs = common_specs([worker.specs for worker in self._workers])
+        except EnvironmentFailure as failure:
+            raise EnvironmentFailure(f"workers disagree: {failure}") from failure
+
+    def reset(self, seed: int | None) -> None:
+        """Have every instance reset, instance i with seed + i."""
+        for instance, (worker, local) in enumerate(self._instances):
+            worker.ask_reset(local, None if seed is None else seed + instance)
+
+    def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
+        """Steps of every instance whose worker has answered, waiting at most `timeout` seconds for the first."""
+        for worker in self._workers:
+            worker.flush()
+        ready = self._poll.poll(0)
+        if not ready:
+            ready = self._poll.poll(math.ceil(1000 * max(0.0, min(timeout, self._seconds_left()))))
+        received: list[tuple[int, Mapping[str, Steps]]] = []
+        for descriptor, _ in ready:
+            worker = self._by_replies[descriptor]
+            received.extend(self._steps(worker, local) for local in worker.read())
+        if not received:
+            for worker in self._workers:
+                worker.fail_if_overdue()
+        return received
+
+    def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
+        """Let one instance act; the actions are copied."""
+        worker, local = self._instances[instance]
+        worker.ask_step(local, with_all_behaviors(actions, self.specs))
+
+    def close(self) -> None:
+        """End every worker, by force if it does not close its environments within two seconds."""
+        deadline = time.monotonic() + END_SECONDS
+        for worker in self._workers:
+            worker.ask_to_end()
+        for worker in self._workers:
+            worker.end(deadline)
+        self._workers = []
+        self._by_replies.clear()
+
+    def _seconds_left(self) -> float:
+        """Until the first call in progress is overdue."""
+        left = [worker.seconds_left() for worker in self._workers]
+        return min((seconds for seconds in left if seconds is not None), default=math.inf)
+
+    def _steps(self, worker: WorkerProcess, local: int) -> tuple[int, Mapping[str, Steps]]:
+        assert worker.first_instance is not None
+        instance = worker.first_instance + local
+        return instance, worker.block(local).read_steps(scale=len(self._instances), offset=instance)

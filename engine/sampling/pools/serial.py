@@ -1,0 +1,105 @@
+"""All instances in the calling thread, one after the other."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.sampling.environments.base import Environment
+from engine.sampling.pools.checks import AnswerCheck
+from engine.sampling.pools.failures import Guard, InstanceFailure
+from engine.sampling.pools.numbering import PoolIds, common_specs, with_all_behaviors
+from engine.specs import Actions, BehaviorSpec, Steps
+
+logger = logging.getLogger(__name__)
+
+
+class SerialPool:
+    """Lives in one thread. `receive` does the work of the last `reset` or `send`, so it is where an environment hangs.
+
+    make(first, count) gives the instances that hold copies `first` and following; name is for messages. For a
+    watchdog: `busy_since` is the monotonic time at which the call in progress began, None between calls, and
+    `busy_with` says in words which call it is.
+    """
+
+    def __init__(self, name: str, make: Callable[[int, int], Sequence[Environment]], num_copies: int) -> None:
+        self._make = make
+        self._num_copies = num_copies
+        self._guard = Guard(name)
+        self._environments: list[Environment] = []
+        self._checks: list[AnswerCheck] = []
+        self._ids = PoolIds(1)
+        self._asked: dict[int, int | Mapping[str, Actions] | None] = {}  # a seed (to reset) or actions, by instance
+        self.specs: Mapping[str, BehaviorSpec] = {}
+        self.busy_since: float | None = None
+
+    @property
+    def busy_with(self) -> str:
+        """The last call into an environment, e.g. "gymnasium:CartPole-v1, instance 0: step"."""
+        return f"{self._guard.subject}: {self._guard.doing}"
+
+    @property
+    def num_agents(self) -> Mapping[str, int]:
+        """Agents that usually act at once, summed over all instances."""
+        return {name: sum(env.num_agents[name] for env in self._environments) for name in self.specs}
+
+    @property
+    def num_instances(self) -> int:
+        """How many environments `make` gave."""
+        return len(self._environments)
+
+    def start(self) -> None:
+        """Create the instances. Raises InstanceFailure, or ConfigError when the environment cannot be named."""
+        try:
+            with self._calling("start", None):
+                self._environments.extend(self._make(0, self._num_copies))
+                self.specs = common_specs([environment.specs for environment in self._environments])
+        finally:
+            self.busy_since = None
+        self._checks = [AnswerCheck(self.specs) for _ in self._environments]
+        self._ids = PoolIds(len(self._environments))
+
+    def reset(self, seed: int | None) -> None:
+        """Ask for a reset of every instance, instance i with seed + i."""
+        self._asked = {i: None if seed is None else seed + i for i in range(len(self._environments))}
+
+    def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
+        """Steps of every instance that was asked since the last call, which are taken now."""
+        asked, self._asked = self._asked, {}
+        return [(instance, self._call(instance, request)) for instance, request in asked.items()]
+
+    def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
+        """Let one instance act in the next `receive`; the actions must stay as they are until then."""
+        self._asked[instance] = actions
+
+    def close(self) -> None:
+        """Close every instance; what one raises then is logged and keeps no other from closing."""
+        environments, self._environments = self._environments, []
+        for instance, environment in enumerate(environments):
+            try:
+                with self._calling("close", instance):
+                    environment.close()
+            except InstanceFailure as failure:
+                logger.warning("%s", failure)
+        self.busy_since = None
+
+    def _call(self, instance: int, request: int | Mapping[str, Actions] | None) -> Mapping[str, Steps]:
+        environment = self._environments[instance]
+        try:
+            if isinstance(request, Mapping):
+                with self._calling("step", instance):
+                    answer = environment.step(with_all_behaviors(request, self.specs))
+                    self._checks[instance].check(answer)
+            else:
+                with self._calling("reset", instance):
+                    answer = environment.reset(request)
+                    self._checks[instance].check(answer)
+        finally:
+            self.busy_since = None
+        return self._ids.renumber(instance, answer)
+
+    def _calling(self, doing: str, instance: int | None) -> Guard:
+        self._guard.doing, self._guard.instance = doing, instance
+        self.busy_since = time.monotonic()
+        return self._guard

@@ -1,0 +1,226 @@
+"""Columns that a pool and a worker both see. They live in a file without a name, so that nothing can be left behind.
+
+Shapes: D decisions and E terminals that a block has room for, N and M of one step.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Steps, TerminalSteps
+
+Capacities: TypeAlias = Mapping[str, tuple[int, int]]  # behavior -> D, E
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+_ALIGNMENT = 64  # a cache line
+_ABSENT = -1  # written for a behavior that has no decisions, or no terminals, in a step
+
+
+def anonymous_file(name: str) -> int:
+    """A descriptor of an empty file in memory (elsewhere than on Linux: on disk), gone when all who hold it are."""
+    if sys.platform == "linux":
+        descriptor = os.memfd_create(name)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    return descriptor
+
+
+class _Carver:
+    """Cuts aligned arrays out of a buffer, or only counts how long it would have to be."""
+
+    def __init__(self, buffer: mmap.mmap | None) -> None:
+        self._buffer = buffer
+        self.size = 0
+
+    def cut(self, dtype: type[_Scalar], *shape: int) -> NDArray[_Scalar]:
+        """The next array of this shape."""
+        start = self.size
+        num_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        self.size += -(-num_bytes // _ALIGNMENT) * _ALIGNMENT
+        if self._buffer is None:
+            return np.empty((0,) * len(shape), dtype)
+        return np.ndarray(shape, dtype, self._buffer, start)
+
+
+class BehaviorColumns:
+    """One behavior's part of a block: the same arrays on both sides."""
+
+    def __init__(self, spec: BehaviorSpec, capacity: tuple[int, int], carver: _Carver) -> None:
+        decisions, terminals = capacity
+        branches = len(spec.actions.branches)
+        self.spec = spec
+        self.counts: Int64 = carver.cut(np.int64, 5)  # N, version of the ids, has a mask, M, agents that act
+        self.ids: Int64 = carver.cut(np.int64, decisions)
+        self.observations = tuple(carver.cut(np.float32, decisions, *o.shape) for o in spec.observations)
+        self.rewards: Float32 = carver.cut(np.float32, decisions)
+        self.mask: Bool = carver.cut(np.bool_, decisions, spec.actions.mask_size)
+        self.final_ids: Int64 = carver.cut(np.int64, terminals)
+        self.final_observations = tuple(carver.cut(np.float32, terminals, *o.shape) for o in spec.observations)
+        self.final_rewards: Float32 = carver.cut(np.float32, terminals)
+        self.truncated: Bool = carver.cut(np.bool_, terminals)
+        self.continuous: Float32 = carver.cut(np.float32, decisions, spec.actions.continuous)
+        self.discrete: Int64 = carver.cut(np.int64, decisions, branches)
+        self._written_ids: Int64 | None = None  # the array the worker last wrote, recognized by identity
+        self._version = 0
+        self._read_version = 0
+        self._read_ids: Int64 = np.empty(0, np.int64)
+
+    def write_steps(self, steps: Steps | None) -> None:
+        """Worker: put one step's columns where the pool reads them."""
+        if steps is None:
+            self.counts[0] = _ABSENT
+            return
+        seen, final = steps.decisions, steps.terminals
+        count = len(seen.agent_ids)
+        if seen.agent_ids is not self._written_ids:
+            self.ids[:count] = self._written_ids = seen.agent_ids
+            self._version += 1
+        _write(self.observations, seen.observations, count)
+        self.rewards[:count] = seen.rewards
+        if seen.action_mask is not None:
+            self.mask[:count] = seen.action_mask
+        final_count = _ABSENT if final is None else len(final.agent_ids)
+        self.counts[:4] = (count, self._version, seen.action_mask is not None, final_count)
+        if final is not None:
+            self.final_ids[:final_count] = final.agent_ids
+            _write(self.final_observations, final.observations, final_count)
+            self.final_rewards[:final_count] = final.rewards
+            self.truncated[:final_count] = final.truncated
+
+    def read_steps(self, scale: int, offset: int) -> Steps | None:
+        """Pool: views of what the worker wrote, agent ids becoming id * scale + offset."""
+        count, version, has_mask, final_count, _ = self.counts.tolist()
+        if count == _ABSENT:
+            return None
+        if version != self._read_version:
+            self._read_version, self._read_ids = version, self.ids[:count] * scale + offset
+        mask = self.mask[:count] if has_mask else None
+        decisions = DecisionSteps(self._read_ids, _read(self.observations, count), self.rewards[:count], mask)
+        if final_count == _ABSENT:
+            return Steps(decisions)
+        final_ids = self.final_ids[:final_count] * scale + offset
+        observations, rewards = _read(self.final_observations, final_count), self.final_rewards[:final_count]
+        return Steps(decisions, TerminalSteps(final_ids, observations, rewards, self.truncated[:final_count]))
+
+    def write_actions(self, actions: Actions) -> None:
+        """Pool: put actions where the worker reads them."""
+        count = len(actions.continuous)
+        self.counts[4] = count
+        self.continuous[:count] = actions.continuous
+        self.discrete[:count] = actions.discrete
+
+    def read_actions(self) -> Actions:
+        """Worker: views of what the pool wrote."""
+        count = int(self.counts[4])
+        return Actions(self.continuous[:count], self.discrete[:count])
+
+
+class Block:
+    """One instance's columns, mapped from a shared file. The two sides take turns, as the records between them say."""
+
+    def __init__(self, file: int, offset: int, specs: Mapping[str, BehaviorSpec], capacities: Capacities) -> None:
+        buffer = mmap.mmap(file, block_size(specs, capacities), offset=offset)
+        self.capacities = dict(capacities)
+        self.offset = offset
+        self.behaviors = dict(_carve(specs, capacities, _Carver(buffer)))
+
+    def has_room(self, answer: Mapping[str, Steps]) -> bool:
+        """Whether every behavior's steps fit."""
+        return all(
+            len(steps.decisions.agent_ids) <= self.capacities[name][0]
+            and (steps.terminals is None or len(steps.terminals.agent_ids) <= self.capacities[name][1])
+            for name, steps in answer.items()
+        )
+
+    def write_steps(self, answer: Mapping[str, Steps]) -> None:
+        """Worker: put an answer where the pool reads it; it must fit."""
+        for name, columns in self.behaviors.items():
+            columns.write_steps(answer.get(name))
+
+    def read_steps(self, scale: int, offset: int) -> dict[str, Steps]:
+        """Pool: views of the last answer, agent ids becoming id * scale + offset."""
+        read = {name: columns.read_steps(scale, offset) for name, columns in self.behaviors.items()}
+        return {name: steps for name, steps in read.items() if steps is not None}
+
+
+class SharedFile:
+    """The worker's side of its file: hands out room for blocks, one after the other. Old blocks stay where they are."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    def new_block(self, specs: Mapping[str, BehaviorSpec], capacities: Capacities) -> Block:
+        """A block behind all others."""
+        offset = os.fstat(self._file).st_size
+        os.truncate(self._file, offset + _whole_pages(block_size(specs, capacities)))
+        return Block(self._file, offset, specs, capacities)
+
+
+class Status:
+    """The first page of a worker's file: which call it is in, so that the pool can say where it hung or died."""
+
+    CALLS = ("start", "reset", "step", "close", "wait")
+
+    def __init__(self, file: int) -> None:
+        if os.fstat(file).st_size == 0:
+            os.truncate(file, mmap.ALLOCATIONGRANULARITY)
+        self._words = np.ndarray((3,), np.int64, mmap.mmap(file, mmap.ALLOCATIONGRANULARITY))
+
+    def write(self, call: str, instance: int, since_ns: int) -> None:
+        """Worker: this call begins, for this instance of the worker's, at this monotonic time."""
+        self._words[:] = (self.CALLS.index(call), instance, since_ns)
+
+    def read(self) -> tuple[str, int, int]:
+        """Pool: call, instance within the worker, monotonic nanoseconds."""
+        call, instance, since_ns = self._words.tolist()
+        return self.CALLS[call], instance, since_ns
+
+
+def larger(capacities: Capacities, answer: Mapping[str, Steps]) -> Capacities:
+    """Capacities with room for this answer and, doubled, for some growth."""
+    needed = dict(capacities)
+    for name, steps in answer.items():
+        decisions, terminals = needed[name]
+        num_terminals = 0 if steps.terminals is None else len(steps.terminals.agent_ids)
+        needed[name] = _doubled(decisions, len(steps.decisions.agent_ids)), _doubled(terminals, num_terminals)
+    return needed
+
+
+def block_size(specs: Mapping[str, BehaviorSpec], capacities: Capacities) -> int:
+    """Bytes of a block."""
+    carver = _Carver(None)
+    for _ in _carve(specs, capacities, carver):
+        continue
+    return carver.size
+
+
+def _carve(
+    specs: Mapping[str, BehaviorSpec], capacities: Capacities, carver: _Carver
+) -> Iterator[tuple[str, BehaviorColumns]]:
+    for name in sorted(specs):
+        yield name, BehaviorColumns(specs[name], capacities[name], carver)
+
+
+def _doubled(capacity: int, needed: int) -> int:
+    return capacity if needed <= capacity else 2 * needed
+
+
+def _whole_pages(size: int) -> int:
+    return -(-size // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+
+
+def _write(columns: Observations, values: Observations, count: int) -> None:
+    for column, value in zip(columns, values, strict=True):
+        column[:count] = value
+
+
+def _read(columns: Observations, count: int) -> Observations:
+    return tuple([column[:count] for column in columns])

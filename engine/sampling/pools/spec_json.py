@@ -1,0 +1,32 @@
+"""A behavior's spec as plain JSON, and back."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec
+
+
+class SpecJson(TypedDict):
+    """The fields of a spec in JSON; observations are pairs of name and shape."""
+
+    name: str
+    observations: list[tuple[str, list[int]]]
+    continuous: int
+    branches: list[int]
+
+
+def spec_to_json(spec: BehaviorSpec) -> Json:
+    """What `spec_from_json` turns into an equal spec."""
+    return {
+        "name": spec.name,
+        "observations": [[observation.name, list(observation.shape)] for observation in spec.observations],
+        "continuous": spec.actions.continuous,
+        "branches": list(spec.actions.branches),
+    }
+
+
+def spec_from_json(fields: SpecJson) -> BehaviorSpec:
+    """The spec that was written."""
+    observations = tuple(ObservationSpec(name, tuple(shape)) for name, shape in fields["observations"])
+    return BehaviorSpec(fields["name"], observations, ActionSpec(fields["continuous"], tuple(fields["branches"])))

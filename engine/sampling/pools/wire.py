@@ -1,0 +1,85 @@
+"""Records on the two pipes between a pool and one worker: 16 bytes each, some followed by a JSON payload."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from dataclasses import dataclass
+from enum import Enum
+
+from engine.specs import Json
+
+_RECORD = struct.Struct("<cxxxIq")  # kind, instance within the worker, value (length of the payload where there is one)
+_CHUNK = 65536
+
+
+class Kind(Enum):
+    """What a record says."""
+
+    BEGIN = b"B"  # to the worker, with a payload: what to make
+    NUMBER = b"N"  # to the worker: value is the pool's number of its first instance
+    RESET = b"R"  # to the worker: value is the seed, or -1 for none
+    STEP = b"S"  # to the worker: the actions are in shared memory
+    READY = b"H"  # from the worker, with a payload: its instances
+    GROWN = b"G"  # from the worker, with a payload: where an instance's larger block lies
+    ANSWER = b"A"  # from the worker: the steps are in shared memory
+    FAULT = b"F"  # from the worker, with a payload: what went wrong
+
+
+_WITH_PAYLOAD = {Kind.BEGIN, Kind.READY, Kind.GROWN, Kind.FAULT}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One message; payload is None for kinds without one."""
+
+    kind: Kind
+    instance: int = 0
+    value: int = 0
+    payload: Json = None
+
+    def encode(self) -> bytes:
+        """The bytes that `RecordReader` turns into an equal record."""
+        if self.kind not in _WITH_PAYLOAD:
+            return _RECORD.pack(self.kind.value, self.instance, self.value)
+        text = json.dumps(self.payload).encode()
+        return _RECORD.pack(self.kind.value, self.instance, len(text)) + text
+
+
+def write(pipe: int, records: list[Record]) -> None:
+    """Send records; blocks while the other side is behind. Raises BrokenPipeError when it is gone."""
+    rest = memoryview(b"".join(record.encode() for record in records))
+    while rest:
+        rest = rest[os.write(pipe, rest) :]
+
+
+class RecordReader:
+    """Reads whole records from a pipe, whatever pieces they arrive in."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._bytes = b""
+
+    def read(self) -> list[Record]:
+        """At least one record, waiting for it. Raises EOFError when the other side is gone."""
+        records: list[Record] = []
+        while not records:
+            chunk = os.read(self._pipe, _CHUNK)
+            if not chunk:
+                raise EOFError
+            self._bytes += chunk
+            while (record := self._next()) is not None:
+                records.append(record)
+        return records
+
+    def _next(self) -> Record | None:
+        if len(self._bytes) < _RECORD.size:
+            return None
+        letter, instance, value = _RECORD.unpack_from(self._bytes)
+        kind = Kind(letter)
+        end = _RECORD.size + (value if kind in _WITH_PAYLOAD else 0)
+        if len(self._bytes) < end:
+            return None
+        text, self._bytes = self._bytes[_RECORD.size : end], self._bytes[end:]
+        return Record(kind, instance, value, json.loads(text) if text else None)

@@ -1,0 +1,154 @@
+"""The program of one worker process: it holds some copies of an environment and does what the pool's records say."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+
+from engine.errors import ConfigError, NotSupportedError
+from engine.sampling.environments.base import Environment
+from engine.sampling.environments.factory import EnvironmentSource
+from engine.sampling.pools.checks import AnswerCheck
+from engine.sampling.pools.failures import Guard, InstanceFailure
+from engine.sampling.pools.lifeline import die_with
+from engine.sampling.pools.numbering import common_specs
+from engine.sampling.pools.shared_memory import Block, SharedFile, Status, larger
+from engine.sampling.pools.spec_json import spec_to_json
+from engine.sampling.pools.wire import Kind, Record, RecordReader, write
+from engine.specs import BehaviorSpec, Json, Steps
+
+_DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the last ones say most
+
+
+def main(commands: int, replies: int, lifeline: int, memory: int, dump: int) -> None:
+    """Serve until the pool closes the command pipe. The arguments are inherited descriptors.
+
+    Signals for the terminal's processes are not for this one: the pool ends it.
+    """
+    die_with(lifeline)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    faulthandler.enable(dump)
+    faulthandler.register(signal.SIGUSR1, dump)
+    Worker(RecordReader(commands), replies, memory).run()
+
+
+class Worker:
+    """Owns the environments of this process. After a fault it goes on reading; the pool decides what becomes of it."""
+
+    def __init__(self, commands: RecordReader, replies: int, memory: int) -> None:
+        self._commands = commands
+        self._replies = replies
+        self._status = Status(memory)
+        self._file = SharedFile(memory)
+        self._guard = Guard("environment")
+        self._first_instance: int | None = None
+        self._environments: list[Environment] = []
+        self._specs: Mapping[str, BehaviorSpec] = {}
+        self._checks: list[AnswerCheck] = []
+        self._blocks: list[Block] = []
+
+    def run(self) -> None:
+        """Answer every record until there are no more."""
+        while True:
+            try:
+                records = self._commands.read()
+            except EOFError:
+                break
+            replies = [reply for record in records for reply in self._serve(record)]
+            if replies:
+                write(self._replies, replies)
+        for instance, environment in enumerate(self._environments):
+            with self._calling("close", instance):
+                environment.close()
+
+    def _serve(self, record: Record) -> list[Record]:
+        try:
+            match record.kind:
+                case Kind.BEGIN:
+                    return [self._begin(record.payload)]
+                case Kind.NUMBER:
+                    self._first_instance = record.value
+                    return []
+                case Kind.RESET:
+                    return self._reset(record.instance, None if record.value < 0 else record.value)
+                case Kind.STEP:
+                    return self._step(record.instance)
+                case _:
+                    raise AssertionError(record.kind)
+        except (ConfigError, NotSupportedError, InstanceFailure) as error:
+            detail = getattr(error, "detail", "")[-_DETAIL_LENGTH:]
+            fault: Json = {"error": type(error).__name__, "message": str(error), "detail": detail}
+            return [Record(Kind.FAULT, record.instance, payload=fault)]
+        finally:
+            self._status.write("wait", 0, 0)
+
+    def _begin(self, order: Json) -> Record:
+        """Make the copies that were ordered and tell what they are."""
+        assert isinstance(order, dict)
+        source = EnvironmentSource.from_json(order["source"])
+        first, count, worker = (int(str(order[key])) for key in ("first", "count", "worker"))
+        if order["log"] is not None:
+            _redirect_output(str(order["log"]))
+        self._guard = Guard(source.env, worker)
+        with self._calling("start", None):
+            self._environments = source.make(first, count)
+            self._specs = common_specs([environment.specs for environment in self._environments])
+            for environment in self._environments:
+                room = {name: (max(1, n), max(1, n)) for name, n in environment.num_agents.items()}
+                self._blocks.append(self._file.new_block(self._specs, room))
+                self._checks.append(AnswerCheck(self._specs))
+        instances: list[Json] = [
+            {"num_agents": dict(environment.num_agents), **_place(block)}
+            for environment, block in zip(self._environments, self._blocks, strict=True)
+        ]
+        specs: list[Json] = [spec_to_json(spec) for spec in self._specs.values()]
+        return Record(Kind.READY, payload={"specs": specs, "instances": instances})
+
+    def _reset(self, instance: int, seed: int | None) -> list[Record]:
+        with self._calling("reset", instance):
+            answer = self._environments[instance].reset(seed)
+            self._checks[instance].check(answer)
+        return self._reply(instance, answer)
+
+    def _step(self, instance: int) -> list[Record]:
+        actions = {name: columns.read_actions() for name, columns in self._blocks[instance].behaviors.items()}
+        with self._calling("step", instance):
+            answer = self._environments[instance].step(actions)
+            self._checks[instance].check(answer)
+        return self._reply(instance, answer)
+
+    def _reply(self, instance: int, answer: Mapping[str, Steps]) -> list[Record]:
+        replies = []
+        if not self._blocks[instance].has_room(answer):
+            room = larger(self._blocks[instance].capacities, answer)
+            self._blocks[instance] = self._file.new_block(self._specs, room)
+            replies.append(Record(Kind.GROWN, instance, payload=_place(self._blocks[instance])))
+        self._blocks[instance].write_steps(answer)
+        return [*replies, Record(Kind.ANSWER, instance)]
+
+    def _calling(self, doing: str, instance: int | None) -> Guard:
+        known = instance is not None and self._first_instance is not None
+        self._guard.doing = doing
+        self._guard.instance = (self._first_instance or 0) + (instance or 0) if known else None
+        self._status.write(doing, instance or 0, time.monotonic_ns())
+        return self._guard
+
+
+def _place(block: Block) -> dict[str, Json]:
+    capacities: dict[str, Json] = {name: list(capacity) for name, capacity in block.capacities.items()}
+    return {"offset": block.offset, "capacities": capacities}
+
+
+def _redirect_output(path: str) -> None:
+    """What environments print goes to this file, not to the screen the engine may be drawing on."""
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)

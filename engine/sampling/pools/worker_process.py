@@ -1,0 +1,286 @@
+"""The pool's side of one worker process: starting it, talking to it, and telling how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn, TypedDict, cast
+
+from engine.errors import ConfigError, NotSupportedError
+from engine.sampling.environments.factory import EnvironmentSource
+from engine.sampling.pools.failures import InstanceFailure, NonFiniteAnswer
+from engine.sampling.pools.shared_memory import Block, Status, anonymous_file
+from engine.sampling.pools.spec_json import SpecJson, spec_from_json
+from engine.sampling.pools.wire import Kind, Record, RecordReader, write
+from engine.specs import Actions, BehaviorSpec, Json
+
+# Not `python -m`: the worker must see exactly the modules that this process sees, and none of its __main__.
+_BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from engine.sampling.pools.worker import main; main(*map(int, sys.argv[2:]))"
+)
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_DUMP_SECONDS = 0.5  # a process that does not even run a signal handler in this time is beyond telling
+_EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status
+
+
+class _InstanceJson(TypedDict):
+    num_agents: dict[str, int]
+    offset: int
+    capacities: dict[str, tuple[int, int]]
+
+
+class WorkerProcess:
+    """One worker and the instances in it, numbered from 0 here. Owned by the pool's thread.
+
+    Its own session keeps the terminal's signals away; a pipe between the two ends it with this process.
+    """
+
+    def __init__(self, index: int, source: EnvironmentSource, first: int, count: int, timeout: float) -> None:
+        self._index = index
+        self._source = source
+        self._order: dict[str, Json] = {"first": first, "count": count, "worker": index}
+        self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._descriptors: dict[str, int] = {}
+        self._reader: RecordReader | None = None
+        self._status: Status | None = None
+        self._blocks: list[Block] = []
+        self._unsent: list[Record] = []
+        self._asked_ns = 0  # when the last request was sent
+        self._num_waiting: list[int] = []  # answers that are still to come, by instance
+        self.first_instance: int | None = None
+        self.specs: Mapping[str, BehaviorSpec] = {}
+        self.num_agents: list[Mapping[str, int]] = []
+
+    @property
+    def replies(self) -> int:
+        """The descriptor that becomes readable when the worker has answered or is gone."""
+        return self._descriptors["replies"]
+
+    @property
+    def pid(self) -> int | None:
+        """Of the running process; None before the start and after the end."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def num_instances(self) -> int:
+        """Environments that the worker made; known once `finish_start` has returned."""
+        return len(self._blocks)
+
+    def start(self, log: Path | None) -> None:
+        """Begin to make the instances; what they print goes to `log`, or nowhere."""
+        command_end, commands = os.pipe()
+        replies, reply_end = os.pipe()
+        lifeline_end, lifeline = os.pipe()
+        memory, dump = anonymous_file("rl-tui-steps"), anonymous_file("rl-tui-stacks")
+        self._descriptors = {
+            "commands": commands, "replies": replies, "lifeline": lifeline, "memory": memory, "dump": dump,
+        }  # fmt: skip
+        theirs = (command_end, reply_end, lifeline_end, memory, dump)
+        self._status = Status(memory)
+        self._reader = RecordReader(replies)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, json.dumps(sys.path), *map(str, theirs)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=dump,
+                pass_fds=theirs,
+                start_new_session=True,
+                env={**_ONE_THREAD, **os.environ},
+            )
+        finally:
+            for end in (command_end, reply_end, lifeline_end):
+                os.close(end)
+        order: Json = {**self._order, "source": self._source.to_json(), "log": str(log) if log else os.devnull}
+        self._asked_ns = time.monotonic_ns()
+        self._unsent.append(Record(Kind.BEGIN, payload=order))
+        self.flush()
+
+    def finish_start(self, first_instance: int, timeout: float) -> None:
+        """Wait until the instances are made, and number them. Raises what making them raised, or InstanceFailure."""
+        poll = select.poll()
+        poll.register(self.replies, select.POLLIN)
+        if not poll.poll(max(0, round(timeout * 1000))):
+            self._fail_hung(timeout)
+        ready = self._read_records()[0].payload
+        assert isinstance(ready, dict)
+        self.specs = {spec.name: spec for spec in map(spec_from_json, cast(list[SpecJson], ready["specs"]))}
+        for place in cast(list[_InstanceJson], ready["instances"]):
+            self.num_agents.append(place["num_agents"])
+            self._blocks.append(self._block(place))
+        self._num_waiting = [0] * len(self._blocks)
+        self.first_instance = first_instance
+        self._unsent.append(Record(Kind.NUMBER, value=first_instance))
+
+    def ask_reset(self, instance: int, seed: int | None) -> None:
+        """Have one instance reset; an answer that is still to come is not given any more."""
+        self._ask(Record(Kind.RESET, instance, -1 if seed is None else seed))
+        self.flush()
+
+    def ask_step(self, instance: int, actions: Mapping[str, Actions]) -> None:
+        """Have one instance act. Sent with `flush`, or once every instance was asked: one hand-over a step."""
+        for name, columns in self._blocks[instance].behaviors.items():
+            columns.write_actions(actions[name])
+        self._ask(Record(Kind.STEP, instance))
+        if len(self._unsent) >= len(self._blocks):
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what was asked. A worker that is gone is told by the next `read`."""
+        if not self._unsent:
+            return
+        records, self._unsent = self._unsent, []
+        self._asked_ns = time.monotonic_ns()
+        with contextlib.suppress(BrokenPipeError):
+            write(self._descriptors["commands"], records)
+
+    def read(self) -> list[int]:
+        """Instances whose newest request is answered; call when `replies` is readable. Raises InstanceFailure."""
+        answered = []
+        for record in self._read_records():
+            if record.kind is Kind.GROWN:
+                self._blocks[record.instance] = self._block(cast(_InstanceJson, record.payload))
+            else:
+                self._num_waiting[record.instance] -= 1
+                if self._num_waiting[record.instance] == 0:
+                    answered.append(record.instance)
+        return answered
+
+    def block(self, instance: int) -> Block:
+        """The shared columns of one instance."""
+        return self._blocks[instance]
+
+    def seconds_left(self) -> float | None:
+        """Until the call in progress is overdue; None when nothing was asked."""
+        if not any(self._num_waiting):
+            return None
+        assert self._status is not None
+        since_ns = max(self._asked_ns, self._status.read()[2])
+        return self._timeout - (time.monotonic_ns() - since_ns) * 1e-9
+
+    def fail_if_overdue(self) -> None:
+        """Raise InstanceFailure, with the stacks of the process, if a call takes longer than it may."""
+        left = self.seconds_left()
+        if left is not None and left <= 0:
+            self._fail_hung(self._timeout)
+
+    def ask_to_end(self) -> None:
+        """Have the worker close its environments and leave."""
+        if "commands" in self._descriptors:
+            os.close(self._descriptors.pop("commands"))
+
+    def end(self, deadline: float) -> None:
+        """Return when the worker and everything it started are gone, by force after this monotonic time."""
+        self.ask_to_end()
+        if self._process is not None:
+            poll = select.poll()
+            poll.register(self.replies, 0)  # only its end is of interest
+            poll.poll(max(0, round((deadline - time.monotonic()) * 1000)))
+            self._kill()
+        while self._descriptors:
+            os.close(self._descriptors.popitem()[1])
+        self._blocks.clear()
+        self._status = None
+
+    def _kill(self) -> int:
+        """Kill the process with all it started; return its exit status, negative for a signal."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # the group is empty; so macOS says of zombies
+            os.killpg(self._process.pid, signal.SIGKILL)
+        status = self._process.wait()
+        self._process = None
+        return status
+
+    def _ask(self, record: Record) -> None:
+        self._num_waiting[record.instance] += 1
+        self._unsent.append(record)
+
+    def _block(self, place: _InstanceJson) -> Block:
+        capacities = {name: (decisions, terminals) for name, (decisions, terminals) in place["capacities"].items()}
+        return Block(self._descriptors["memory"], place["offset"], self.specs, capacities)
+
+    def _read_records(self) -> list[Record]:
+        """Records from the worker; raises what a fault among them tells."""
+        assert self._reader is not None
+        try:
+            records = self._reader.read()
+        except EOFError:
+            self._fail_dead()
+        for record in records:
+            if record.kind is Kind.FAULT:
+                self._fail(cast(dict[str, str], record.payload), record.instance)
+        return records
+
+    def _fail(self, fault: Mapping[str, str], instance: int) -> NoReturn:
+        message = fault["message"]
+        match fault["error"]:
+            case "ConfigError":
+                raise ConfigError(message)
+            case "NotSupportedError":
+                raise NotSupportedError(message)
+            case "NonFiniteAnswer":
+                raise NonFiniteAnswer(message, self._number(instance), self._index, fault["detail"])
+            case _:
+                raise InstanceFailure(message, self._number(instance), self._index, fault["detail"])
+
+    def _fail_dead(self) -> NoReturn:
+        """The pipe's other end closed: say how the process ended."""
+        assert self._process is not None
+        call, instance, subject = self._whereabouts()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_EXIT_SECONDS)
+        status = self._process.returncode
+        self._kill()
+        if status is None:
+            how = "closed its pipe"
+        elif status < 0:
+            how = f"was killed by {signal.Signals(-status).name}"
+        else:
+            how = f"exited with code {status}"
+        raise InstanceFailure(f"{subject}: the process {how} in {call}", instance, self._index, self._dumped())
+
+    def _fail_hung(self, seconds: float) -> NoReturn:
+        """Ask the process where it is, kill it and tell."""
+        assert self._process is not None
+        call, instance, subject = self._whereabouts()
+        os.kill(self._process.pid, signal.SIGUSR1)
+        poll = select.poll()  # with nothing registered: a wait that the dump cannot end
+        waited = 0.0
+        while not self._dumped() and waited < _DUMP_SECONDS:
+            poll.poll(20)
+            waited += 0.02
+        self._kill()
+        stacks = self._dumped()
+        frame = re.search(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)', stacks)
+        at = f", at {Path(frame['file']).name}:{frame['line']} in {frame['name']}" if frame else ""
+        message = f"{subject}: {call} has not returned for {seconds:g} s{at}"
+        raise InstanceFailure(message, instance, self._index, stacks)
+
+    def _whereabouts(self) -> tuple[str, int | None, str]:
+        """Which call the process is in, for which instance of the pool's, and both in words."""
+        assert self._status is not None
+        call, local, _ = self._status.read()
+        if call == "wait":  # asked, but not yet begun
+            return "step", None, f"{self._source.env}, worker {self._index}"
+        number = self._number(local)
+        words = self._source.env if number is None else f"{self._source.env}, instance {number}"
+        return call, number, f"{words}, worker {self._index}"
+
+    def _number(self, instance: int) -> int | None:
+        return None if self.first_instance is None else self.first_instance + instance
+
+    def _dumped(self) -> str:
+        """What faulthandler and the interpreter's start wrote."""
+        dump = self._descriptors["dump"]
+        return os.pread(dump, os.fstat(dump).st_size, 0).decode(errors="replace")

@@ -1,0 +1,81 @@
+"""Driving environments and pools in tests: scripted actions, and copies of what came back."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import psutil
+
+from engine.sampling.pools.base import EnvironmentPool
+from engine.specs import Actions, BehaviorSpec, Steps
+
+
+def actions_for(spec: BehaviorSpec, count: int, random: np.random.Generator) -> Actions:
+    """Uniformly drawn actions of `count` agents."""
+    continuous = random.uniform(-1, 1, (count, spec.actions.continuous)).astype(np.float32)
+    columns = [random.integers(0, size, count) for size in spec.actions.branches]
+    return Actions(continuous, np.stack(columns, axis=1) if columns else np.zeros((count, 0), np.int64))
+
+
+def discrete(*choices: Sequence[int] | int) -> Actions:
+    """Discrete actions, a row for each agent."""
+    rows = np.array(choices, np.int64).reshape(len(choices), -1)
+    return Actions(np.zeros((len(choices), 0), np.float32), rows)
+
+
+def continuous(*values: Sequence[float] | float) -> Actions:
+    """Continuous actions, a row for each agent."""
+    rows = np.array(values, np.float32).reshape(len(values), -1)
+    return Actions(rows, np.zeros((len(values), 0), np.int64))
+
+
+def receive_all(pool: EnvironmentPool, seconds: float = 10.0) -> dict[int, Mapping[str, Steps]]:
+    """Copies of the answers of every instance; the pool must answer within the time given."""
+    answers: dict[int, Mapping[str, Steps]] = {}
+    deadline = time.monotonic() + seconds
+    while len(answers) < pool.num_instances:
+        assert time.monotonic() < deadline, "the pool did not answer"
+        answers.update(copy.deepcopy(pool.receive(0.5)))
+    return answers
+
+
+def send_all(pool: EnvironmentPool, answers: Mapping[int, Mapping[str, Steps]], random: np.random.Generator) -> None:
+    """Let every instance act, with actions drawn in the order of instances and behaviors."""
+    for instance, answer in sorted(answers.items()):
+        pool.send(
+            instance,
+            {
+                name: actions_for(pool.specs[name], len(answer[name].decisions.agent_ids), random)
+                for name in sorted(answer)
+            },
+        )
+
+
+def history(pool: EnvironmentPool, num_steps: int, seed: int | None = 1) -> list[dict[int, Mapping[str, Steps]]]:
+    """Everything a started pool answered to a reset and `num_steps` rounds of scripted actions."""
+    random = np.random.default_rng(0)
+    pool.reset(seed)
+    rounds = [receive_all(pool)]
+    for _ in range(num_steps):
+        send_all(pool, rounds[-1], random)
+        rounds.append(receive_all(pool))
+    return rounds
+
+
+def survivors(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Those that still run after so many seconds; a zombie, which only waits for its new parent to notice, does not."""
+    deadline = time.monotonic() + seconds
+    while alive := [process for process in processes if is_alive(process)]:
+        if time.monotonic() > deadline:
+            break
+    return alive
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

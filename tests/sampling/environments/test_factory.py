@@ -1,0 +1,106 @@
+"""From the text that names an environment to its instances, or to a message that says what is wrong with the text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ConfigError, NotSupportedError, RlTuiError
+from engine.sampling.environments.factory import EnvironmentSource, make_environments
+from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from engine.sampling.environments.toy import Line, OneStep
+from engine.specs import Json
+from tests.sampling.worlds import Misbehaving
+
+WORLDS = "tests.sampling.worlds"
+
+
+def make(env: str, num_copies: int = 2, **kwargs: Json) -> list[object]:
+    return list(make_environments(env, "B", num_copies, kwargs))
+
+
+@pytest.mark.parametrize(
+    ("env", "kinds"),
+    [
+        ("gymnasium:CartPole-v1", [GymnasiumVector]),
+        ("gymnasium:Acrobot-v1", [GymnasiumLoop]),
+        ("gymnasium:gymnasium.envs.classic_control:Acrobot-v1", [GymnasiumLoop]),
+        ("toy:line", [Line]),
+        ("toy:one-step", [OneStep]),
+        (f"{WORLDS}:Counting", [GymnasiumLoop]),
+        (f"{WORLDS}:vectorized", [GymnasiumVector, GymnasiumVector]),
+        (f"{WORLDS}:Misbehaving", [Misbehaving, Misbehaving]),
+    ],
+)
+def test_name_gives_instances_that_hold_all_copies(env: str, kinds: list[type]) -> None:
+    assert [type(environment) for environment in make(env)] == kinds
+
+
+def test_arguments_reach_the_factory() -> None:
+    [environment] = make(f"{WORLDS}:Misbehaving", 1, num_agents=5)
+    assert isinstance(environment, Misbehaving)
+    assert environment.num_agents == {"Walker": 5}
+
+
+@pytest.mark.parametrize(
+    ("env", "kwargs", "words"),
+    [
+        ("CartPole-v1", {}, "'CartPole-v1' names no environment. It should look like gymnasium:CartPole-v1"),
+        ("gymnasium:CartPol-v1", {}, "Did you mean: `CartPole`"),
+        ("gymnasium:CartPole-v9", {}, "`v0`, `v1`"),
+        ("gymnasium:nowhere_at_all:X-v0", {}, "cannot import 'nowhere_at_all'"),
+        ("gymnasium:ale_py:ALE/Pong-v5", {}, 'pip install "ale-py"'),
+        ("gymnasium:phys2d/CartPole-v1", {}, r'pip install "gymnasium\[jax\]"'),
+        ("gymnasium:CartPole-v1", {"gravity": 3}, "env_kwargs do not fit: .*'gravity'"),
+        ("gymnasum:CartPole-v1", {}, "no module named 'gymnasum'. Did you mean gymnasium:CartPole-v1"),
+        (f"{WORLDS}:Countin", {}, "has no 'Countin'. Did you mean Counting"),
+        ("tests.nowhere:make", {}, "no module named 'tests.nowhere'"),
+        (f"{WORLDS}:Counting", {"lenth": 3}, r"env_kwargs do not fit Counting\(.*unexpected keyword argument 'lenth'"),
+        (f"{WORLDS}:NOT_CALLABLE", {}, "NOT_CALLABLE cannot be called: it is of type int"),
+        (f"{WORLDS}:gives_a_number", {}, "gave something of type int, which is neither a gymnasium.Env"),
+        ("toy:circle", {}, "Did you mean toy:line or toy:one-step"),
+        ("toy:line", {"action": "discrete"}, "env_kwargs.action: unknown key"),
+        ("toy:line", {"actions": "both"}, "actions is one of"),
+    ],
+)
+def test_name_that_leads_nowhere_says_what_would(env: str, kwargs: dict[str, Json], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        make(env, **kwargs)
+
+
+@pytest.mark.parametrize("env", ["pettingzoo:mpe.simple_spread_v3", "unity:builds/3DBall"])
+def test_what_is_to_come_is_refused_by_name(env: str) -> None:
+    with pytest.raises(NotSupportedError, match=f"{env}: .* not supported yet"):
+        make(env)
+
+
+def test_module_beside_the_configuration_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed command does not look into the working folder by itself."""
+    (tmp_path / "my_world.py").write_text(f"from {WORLDS} import Counting as make\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    [environment] = make("my_world:make")
+    assert isinstance(environment, GymnasiumLoop)
+
+
+def test_module_that_cannot_import_something_else_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_broken_world.py").write_text("import something_not_installed\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    with pytest.raises(ModuleNotFoundError, match="something_not_installed"):
+        make("my_broken_world:make")
+
+
+def test_source_survives_its_json() -> None:
+    source = EnvironmentSource("toy:line", "B", {"actions": "hybrid", "masked": True})
+    assert EnvironmentSource.from_json(source.to_json()) == source
+
+
+def test_source_with_something_that_is_no_plain_value_is_refused() -> None:
+    source = EnvironmentSource("toy:line", "B", {"actions": object()})
+    with pytest.raises(RlTuiError, match="plain values"):
+        source.to_json()

@@ -1,0 +1,222 @@
+"""Spaces as columns: what becomes of every kind of observation, action and mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from engine.errors import EnvironmentFailure, NotSupportedError
+from engine.sampling.environments.base import Environment
+from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from engine.specs import Actions, ActionSpec, BehaviorSpec, ObservationSpec
+from tests.sampling.driving import continuous, discrete
+from tests.sampling.worlds import Recording
+
+FORMS = ["loop", "vector"]
+
+
+def make(form: str, copies: list[Recording]) -> Environment:
+    """The same copies in either form."""
+    if form == "loop":
+        return GymnasiumLoop("B", copies)
+    makers = [lambda c=c: c for c in copies]
+    return GymnasiumVector("B", SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP))
+
+
+def spec_of(observation_space: Any = None, action_space: Any = None) -> BehaviorSpec:
+    return GymnasiumLoop("B", [Recording(observation_space, action_space)]).specs["B"]
+
+
+NESTED = spaces.Dict(
+    {
+        "joints": spaces.Tuple((spaces.Box(-1, 1, (3,)), spaces.Discrete(4, start=2))),
+        "goal": spaces.Box(-1, 1, (2, 2), np.float64),
+        "lights": spaces.MultiBinary(3),
+        "gears": spaces.MultiDiscrete([2, 3], start=[1, 0]),
+        "height": spaces.Box(0, 9, (), np.int32),
+    }
+)
+
+
+def columns_of(space: spaces.Dict, value: Any) -> dict[str, list[float]]:
+    """What one sample of NESTED should become, written out."""
+    del space
+    return {
+        "joints.0": value["joints"][0].tolist(),
+        "joints.1": np.eye(4)[value["joints"][1] - 2].tolist(),
+        "goal": value["goal"].astype(np.float32).ravel().tolist(),
+        "lights": value["lights"].tolist(),
+        "gears": [*np.eye(2)[value["gears"][0] - 1], *np.eye(3)[value["gears"][1]]],
+        "height": [float(value["height"])],
+    }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_leaf_of_a_nested_observation_is_a_column_of_its_own(form: str) -> None:
+    copies = [Recording(NESTED), Recording(NESTED), Recording(NESTED)]
+    environment = make(form, copies)
+    names = [observation.name for observation in environment.specs["B"].observations]
+    assert sorted(names) == ["gears", "goal", "height", "joints.0", "joints.1", "lights"]
+    for answer in (lambda: environment.reset(0), lambda: environment.step({"B": discrete(0, 0, 0)})):
+        decisions = answer()["B"].decisions
+        assert all(column.dtype == np.float32 for column in decisions.observations)
+        for row, copy in enumerate(copies):
+            expected = columns_of(NESTED, copy.shown)
+            found = {name: column[row].tolist() for name, column in zip(names, decisions.observations, strict=True)}
+            assert found == {name: pytest.approx(values) for name, values in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("space", "size"),
+    [
+        (spaces.Box(-1, 1, (3,), np.float64), 3),
+        (spaces.Box(0, 255, (3,), np.uint8), 3),
+        (spaces.Box(0, 1, (), np.float32), 1),
+        (spaces.Box(-1, 1, (2, 3)), 6),
+        (spaces.Box(-1, 1, (2, 2, 2, 2)), 16),
+        (spaces.Discrete(5), 5),
+        (spaces.MultiDiscrete([[2, 3], [4, 5]]), 14),
+        (spaces.MultiBinary([2, 2]), 4),
+    ],
+    ids=str,
+)
+def test_bare_observation_has_one_column_of_this_size(space: Any, size: int) -> None:
+    assert spec_of(space).observations == (ObservationSpec("observation", (size,)),)
+    answer = GymnasiumLoop("B", [Recording(space)]).reset(0)
+    assert answer["B"].decisions.observations[0].shape == (1, size)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((8, 8, 3), np.float32), ((8, 8), np.uint8), ((4, 8, 8, 3), np.uint8)], ids=str
+)
+def test_image_is_refused_by_name(shape: tuple[int, ...], dtype: Any) -> None:
+    with pytest.raises(NotSupportedError, match=r"B: observation 'eye': image observations are not supported yet"):
+        spec_of(spaces.Dict({"eye": spaces.Box(0, 1, shape, dtype)}))
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (spaces.Text(5), "'observation': Text"),
+        (spaces.Dict({"a": spaces.Sequence(spaces.Discrete(2))}), "'a': Sequence"),
+        (spaces.Box(0, 1, (0,)), "is empty"),
+        (spaces.Dict({}), "is empty"),
+    ],
+    ids=str,
+)
+def test_observation_that_is_no_column_is_refused_by_name(space: Any, words: str) -> None:
+    with pytest.raises(NotSupportedError, match=words):
+        spec_of(space)
+
+
+@pytest.mark.parametrize("space", [spaces.Text(5), spaces.Box(0, 5, (2,), np.int32), spaces.Dict({})], ids=str)
+def test_action_that_is_neither_number_nor_choice_is_refused_by_name(space: Any) -> None:
+    with pytest.raises(NotSupportedError, match="action"):
+        spec_of(action_space=space)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=str)
+def test_bounded_dimensions_are_rescaled_and_the_others_passed_as_they_are(form: str, dtype: Any) -> None:
+    low, high = np.array([-2, 0.1, -np.inf, 0], dtype), np.array([2, 0.3, np.inf, np.inf], dtype)
+    copies = [Recording(action_space=spaces.Box(low, high, dtype=dtype)) for _ in range(3)]
+    environment = make(form, copies)
+    assert environment.specs["B"].actions == ActionSpec(4)
+    environment.reset(0)
+    environment.step({"B": continuous([-1, -1, -1, 0], [0, 0, 0, 0.5], [1, 1, 1, 1])})
+    taken = [copy.taken[0] for copy in copies]
+    assert all(action.dtype == dtype and action.shape == (4,) for action in taken)
+    assert np.array(taken) == pytest.approx(np.array([[-2, 0.1, -1, 0], [0, 0.2, 0, 0.5], [2, 0.3, 1, 1]]))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(5))
+def test_rescaled_action_never_leaves_its_box(form: str, seed: int) -> None:
+    """Recording asserts that the space contains what it is given; rounding alone would step over some bounds."""
+    random = np.random.default_rng(seed)
+    low = random.normal(size=(2, 3)).astype(np.float32)
+    box = spaces.Box(low, low + random.random((2, 3)).astype(np.float32))
+    environment = make(form, [Recording(action_space=box), Recording(action_space=box)])
+    environment.reset(0)
+    environment.step({"B": continuous([1.0] * 6, [-1.0] * 6)})
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("space", "branches", "expected"),
+    [
+        (spaces.Discrete(3, start=-1), (3,), 1),
+        (spaces.MultiDiscrete([3, 4], start=[0, 5]), (3, 4), [2, 8]),
+        (spaces.MultiDiscrete([[3], [4]]), (3, 4), [[2], [3]]),
+        (spaces.MultiBinary(2), (2, 2), [1, 1]),
+    ],
+    ids=str,
+)
+def test_choices_count_from_their_start(form: str, space: Any, branches: tuple[int, ...], expected: Any) -> None:
+    copies = [Recording(action_space=space), Recording(action_space=space)]
+    environment = make(form, copies)
+    assert environment.specs["B"].actions == ActionSpec(0, branches)
+    environment.reset(0)
+    environment.step({"B": discrete([0] * len(branches), [size - 1 for size in branches])})
+    assert np.asarray(copies[1].taken[0]).tolist() == expected
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nested_action_has_both_kinds_at_once(form: str) -> None:
+    space = spaces.Dict(
+        {"aim": spaces.Box(-2, 2, (2,)), "keys": spaces.Tuple((spaces.Discrete(3), spaces.MultiBinary(1)))}
+    )
+    copies = [Recording(action_space=space), Recording(action_space=space)]
+    environment = make(form, copies)
+    assert environment.specs["B"].actions == ActionSpec(2, (3, 2))
+    environment.reset(0)
+    environment.step({"B": Actions(np.array([[0, 0], [0.5, -1]], np.float32), np.array([[0, 0], [2, 1]], np.int64))})
+    taken = copies[1].taken[0]
+    assert taken["aim"].tolist() == [1.0, -2.0]
+    assert int(taken["keys"][0]) == 2
+    assert taken["keys"][1].tolist() == [1]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("space", "mask"),
+    [
+        (spaces.Discrete(3), np.array([1, 0, 1], np.int8)),
+        (spaces.MultiDiscrete([2, 1]), (np.array([1, 0], np.int8), np.array([1], np.int8))),
+        (spaces.MultiDiscrete([2, 1]), np.array([True, False, True])),
+    ],
+    ids=str,
+)
+def test_mask_of_the_infos_is_used_and_a_copy_without_one_may_do_anything(form: str, space: Any, mask: Any) -> None:
+    copies = [Recording(action_space=space, infos={"action_mask": mask}), Recording(action_space=space)]
+    flat = np.concatenate([np.ravel(part) for part in (mask if isinstance(mask, tuple) else [mask])]).astype(bool)
+    environment = make(form, copies)
+    branches = len(environment.specs["B"].actions.branches)
+    for answer in (environment.reset(0), environment.step({"B": discrete([0] * branches, [0] * branches)})):
+        found = answer["B"].decisions.action_mask
+        assert found is not None
+        assert found.dtype == np.bool_
+        assert found.tolist() == [flat.tolist(), [True] * 3]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_mask_of_another_size_is_refused(form: str) -> None:
+    environment = make(form, [Recording(infos={"action_mask": np.ones(5, np.int8)})])
+    with pytest.raises(EnvironmentFailure, match="action_mask has 5 entries, the branches have 2"):
+        environment.reset(0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_choice_outside_its_space_is_refused_by_name(form: str) -> None:
+    class Lying(Recording):
+        def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+            super().reset(**kwargs)
+            return np.int64(9), {}
+
+    with pytest.raises(EnvironmentFailure, match="'observation' holds a choice outside its space"):
+        make(form, [Lying(spaces.Discrete(3))]).reset(0)

@@ -1,0 +1,111 @@
+"""Nothing is left behind: no process, no descriptor, no file, however the pool or its process ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.sampling.environments.factory import EnvironmentSource
+from engine.sampling.pools.failures import InstanceFailure
+from engine.sampling.pools.process import ProcessPool
+from tests.sampling.driving import history, survivors
+
+ROOT = Path(__file__).parent.parent.parent.parent
+MISBEHAVING = "tests.sampling.worlds:Misbehaving"
+
+ENGINE = """
+import sys, threading
+import numpy
+from engine.sampling.environments.factory import EnvironmentSource
+from engine.sampling.pools.failures import InstanceFailure
+from engine.sampling.pools.process import ProcessPool
+from tests.sampling.driving import history, send_all
+pool = ProcessPool(EnvironmentSource("tests.sampling.worlds:Misbehaving", "B", {"fault": sys.argv[1]}), 2, 2, 60.0)
+pool.start()
+send_all(pool, history(pool, 2)[-1], numpy.random.default_rng(0))
+print(*pool.pids, flush=True)
+threading.Event().wait()
+"""
+
+
+def shared_files() -> set[str]:
+    folder = Path("/dev/shm")
+    return {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+
+
+def test_closed_pool_leaves_no_process_descriptor_or_file() -> None:
+    own = psutil.Process()
+    files = shared_files()
+    before = own.num_fds()
+    for fault in ("behaves", "raises", "dies"):
+        pool = ProcessPool(EnvironmentSource(MISBEHAVING, "B", {"fault": fault}), 3, 2, 10.0)
+        pool.start()
+        pids = pool.pids
+        with contextlib.suppress(InstanceFailure):
+            history(pool, 5)
+        assert shared_files() == files
+        pool.close()
+        del pool
+        assert own.num_fds() == before
+        assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert shared_files() == files
+
+
+@contextlib.contextmanager
+def engine_with_workers(fault: str) -> Iterator[tuple[int, list[psutil.Process]]]:
+    """A process that waits for ever while its two workers are idle (behaves) or stuck in a step (hangs)."""
+    engine = subprocess.Popen(
+        [sys.executable, "-c", ENGINE, fault], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with engine:
+        try:
+            assert engine.stdout is not None
+            workers = [psutil.Process(int(pid)) for pid in engine.stdout.readline().split()]
+            assert len(workers) == 2
+            yield engine.pid, workers
+        finally:
+            engine.kill()
+
+
+@pytest.mark.parametrize("whom", ["process", "group"])
+@pytest.mark.parametrize("fault", ["behaves", "hangs", "hangs_with_a_child"])
+def test_killed_engine_takes_its_workers_along(whom: str, fault: str) -> None:
+    files = shared_files()
+    with engine_with_workers(fault) as (engine, workers):
+        everything = list(workers)
+        if fault == "hangs_with_a_child":
+            deadline = time.monotonic() + 10
+            while not all(worker.children() for worker in workers):
+                assert time.monotonic() < deadline
+            everything += [child for worker in workers for child in worker.children()]
+        kill = os.killpg if whom == "group" else os.kill
+        kill(engine, signal.SIGKILL)
+        assert survivors(everything, seconds=2) == []
+    assert shared_files() == files
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_worker_leaves_signals_to_the_engine(number: signal.Signals) -> None:
+    pool = ProcessPool(EnvironmentSource("toy:line", "B", {}), 1, 1, 10.0)
+    pool.start()
+    os.kill(pool.pids[0], number)
+    history(pool, 3)
+    pool.close()
+
+
+def test_worker_imports_neither_torch_nor_a_screen() -> None:
+    pool = ProcessPool(EnvironmentSource("gymnasium:CartPole-v1", "B", {}), 2, 1, 10.0)
+    pool.start()
+    mapped = {Path(library.path).parts for library in psutil.Process(pool.pids[0]).memory_maps()}
+    assert not any("torch" in parts for parts in mapped)
+    assert any("numpy" in parts for parts in mapped)
+    pool.close()

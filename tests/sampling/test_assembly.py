@@ -1,0 +1,425 @@
+"""Every transition that a random world makes comes out of the assembly exactly once, and right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.sampling.assembly import FIRST_SLOTS, Assembly
+from engine.specs import (
+    Actions,
+    ActionSpec,
+    BehaviorSpec,
+    Choice,
+    DecisionSteps,
+    Ending,
+    ObservationSpec,
+    TerminalSteps,
+    Trajectories,
+)
+
+SPEC = BehaviorSpec("Walker", (ObservationSpec("speed", (2,)), ObservationSpec("map", (2, 1))), ActionSpec(2, (3, 2)))
+NO_MASK = np.ones(SPEC.actions.mask_size, np.bool_)
+
+
+@dataclass
+class Row:
+    """One action with all that belongs to it."""
+
+    observations: list[np.ndarray]
+    continuous: np.ndarray
+    discrete: np.ndarray
+    log_probs: np.ndarray
+    mask: np.ndarray
+    version: int
+    reward: float = np.nan
+
+
+@dataclass
+class Piece:
+    """What the assembly should give for one piece."""
+
+    rows: list[Row]
+    ending: Ending
+    following: list[np.ndarray]
+
+
+@dataclass
+class Life:
+    """An agent as the world remembers it."""
+
+    is_waiting_for_outcome: bool = False
+    open: list[Row] = field(default_factory=list)
+    whole: list[Piece] = field(default_factory=list)
+    episode: list[float] = field(default_factory=list)
+
+
+class World:
+    """Agents come, go, end and decide when chance wants it. Keeps what should come out, one agent and row at a time."""
+
+    def __init__(self, seed: int, horizon: int, num_agents: int, masked: bool = True):
+        self.random = np.random.default_rng(seed)
+        self.horizon = horizon
+        self.num_agents = num_agents
+        self.masked = masked
+        self.assembly = Assembly(SPEC, horizon)
+        self.lives: dict[int, Life] = {}
+        self.episodes: list[tuple[float, int]] = []
+        self.fresh: list[tuple[float, int]] = []
+        self.version = 0
+        self.assembly.follow(0)
+        self.counter = 0
+        self.has_mask = False
+        self.ids = np.empty(0, np.int64)
+        self.num_rows = 0
+
+    def unique(self, *shape: int) -> np.ndarray:
+        """Numbers that never come again."""
+        size = int(np.prod(shape))
+        self.counter += size
+        return np.arange(self.counter - size, self.counter, dtype=np.float32).reshape(shape)
+
+    def step(self) -> None:
+        """Terminal steps, decisions and actions of one step of the world."""
+        self._end()
+        decisions = self._observe()
+        if self.assembly.is_full or self.random.random() < 0.2:
+            self.check_take()
+        if self.random.random() < 0.1:
+            self.version += 1
+            self.assembly.follow(self.version)
+        self._act(decisions)
+        for observation in decisions.observations:
+            observation[:] = -1  # the environment reuses its memory
+
+    def _end(self) -> None:
+        ending = [i for i, life in self.lives.items() if life.is_waiting_for_outcome and self.random.random() < 0.15]
+        if self.random.random() < 0.1:  # ends before it ever acted
+            ending.append(self._fresh_id())
+        if not ending and self.random.random() < 0.5:
+            return
+        ids = self.random.permutation(np.array(ending, np.int64))
+        final = self.unique(len(ids), 2), self.unique(len(ids), 2, 1)
+        rewards = self._rewards(len(ids))
+        truncated = self.random.random(len(ids)) < 0.5
+        for row, agent in enumerate(ids):
+            life = self.lives.setdefault(int(agent), Life())
+            if not life.is_waiting_for_outcome:
+                continue
+            self._credit(life, rewards[row])
+            ended = Ending.TRUNCATED if truncated[row] else Ending.TERMINATED
+            life.whole.append(Piece(life.open, ended, [o[row].copy() for o in final]))
+            episode = sum(life.episode), len(life.episode)
+            self.episodes.append(episode)
+            self.fresh.append(episode)
+            life.open, life.episode, life.is_waiting_for_outcome = [], [], False
+        self.assembly.end(TerminalSteps(ids, final, rewards, truncated))
+        for observation in final:
+            observation[:] = -1
+
+    def _observe(self) -> DecisionSteps:
+        known = [i for i in self.lives if self.random.random() < 0.8]
+        wanted = [*known, *(self._fresh_id() for _ in range(int(self.random.integers(0, 3))))]
+        if self.random.random() < 0.3:
+            wanted = list(self.random.permutation(wanted))
+        ids = np.array(wanted[: self.num_agents], np.int64)
+        ids = self.ids if np.array_equal(ids, self.ids) and self.random.random() < 0.7 else ids
+        self.ids = ids
+        mask = None
+        if self.masked and self.random.random() < 0.5:
+            mask = self.random.random((len(ids), SPEC.actions.mask_size)) < 0.7
+        rewards = self._rewards(len(ids))
+        decisions = DecisionSteps(ids, (self.unique(len(ids), 2), self.unique(len(ids), 2, 1)), rewards, mask)
+        for row, agent in enumerate(ids):
+            life = self.lives.setdefault(int(agent), Life())
+            if not life.is_waiting_for_outcome:
+                continue
+            self._credit(life, rewards[row])
+            if len(life.open) == self.horizon:
+                life.whole.append(Piece(life.open, Ending.CUT, [o[row].copy() for o in decisions.observations]))
+                life.open = []
+        self.assembly.observe(decisions)
+        return decisions
+
+    def _act(self, decisions: DecisionSteps) -> None:
+        count, actions = len(decisions.agent_ids), SPEC.actions
+        self.has_mask |= decisions.action_mask is not None
+        continuous = self.unique(count, actions.continuous)
+        discrete = self.random.integers(0, 2, (count, len(actions.branches)))
+        choice = Choice(Actions(continuous / 7, discrete), continuous, self.unique(count, actions.num_columns))
+        for row, agent in enumerate(decisions.agent_ids):
+            life = self.lives[int(agent)]
+            mask = NO_MASK if decisions.action_mask is None else decisions.action_mask[row].copy()
+            seen = [o[row].copy() for o in decisions.observations]
+            life.open.append(Row(seen, continuous[row], discrete[row], choice.log_probs[row], mask, self.version))
+            life.is_waiting_for_outcome = True
+        self.assembly.act(decisions, choice)
+        self.num_rows += count
+
+    def abandon(self) -> None:
+        """The world starts anew."""
+        for life in self.lives.values():
+            self.num_rows -= len(life.open)
+            life.open, life.episode, life.is_waiting_for_outcome = [], [], False
+        self.assembly.abandon()
+
+    def _fresh_id(self) -> int:
+        """Usually an agent that was never seen."""
+        agent = int(self.random.integers(0, 2**40))
+        return agent if len(self.lives) < 3 * self.num_agents and agent not in self.lives else self._absent_id()
+
+    def _absent_id(self) -> int:
+        return 2**41 + len(self.lives) + int(self.random.integers(0, 2**40))
+
+    def _rewards(self, count: int) -> np.ndarray:
+        return (self.random.integers(-20, 20, count) / 4).astype(np.float32)  # sums of these are exact
+
+    @staticmethod
+    def _credit(life: Life, reward: float) -> None:
+        life.open[-1].reward = reward
+        life.episode.append(float(reward))
+
+    def check_take(self) -> None:
+        """Take a block, if there is anything, and compare it with what should be in it."""
+        expected = {agent: life.whole for agent, life in self.lives.items() if life.whole}
+        pieces = [piece for whole in expected.values() for piece in whole]
+        assert self.assembly.num_complete == sum(len(piece.rows) for piece in pieces)
+        if not pieces:
+            return
+        block = self.assembly.take()
+        check_block(block, expected, self.has_mask, self.horizon)
+        assert list(zip(block.episode_returns, block.episode_lengths, strict=True)) == self.episodes
+        self.num_rows -= block.num_rows
+        self.episodes = []
+        for life in self.lives.values():
+            life.whole = []
+        assert self.assembly.num_complete == 0
+
+    def check_fresh(self) -> None:
+        """Episodes are told once, in their order."""
+        returns, lengths = self.assembly.take_fresh_episodes()
+        assert list(zip(returns, lengths, strict=True)) == self.fresh
+        self.fresh = []
+
+
+def check_block(block: Trajectories, expected: dict[int, list[Piece]], has_mask: bool, horizon: int) -> None:
+    """The block holds these pieces of these agents, each agent's together and in order."""
+    assert block.num_rows == block.lengths.sum() == len(block.log_probs)
+    assert block.lengths.min() >= 1
+    assert block.lengths.max() <= horizon
+    changes = 1 + int((block.agent_ids[1:] != block.agent_ids[:-1]).sum())
+    assert changes == len(set(block.agent_ids.tolist())), "the pieces of an agent are not adjacent"
+    assert (block.action_mask is not None) == has_mask
+    left = {agent: list(pieces) for agent, pieces in expected.items()}
+    versions, start = [], 0
+    for index, length in enumerate(block.lengths):
+        piece = left[int(block.agent_ids[index])].pop(0)
+        check_piece(block, index, slice(start, start + length), piece)
+        versions += [row.version for row in piece.rows]
+        start += length
+    assert not any(left.values()), "some pieces are missing"
+    assert block.policy_version == min(versions)
+    dtypes = [c.dtype for c in (*block.observations, block.continuous_actions, block.log_probs, block.rewards)]
+    assert dtypes == [np.float32] * len(dtypes)
+    assert block.discrete_actions.dtype == np.int64
+    assert block.endings.dtype == np.int8
+
+
+def check_piece(block: Trajectories, index: int, rows: slice, piece: Piece) -> None:
+    """These rows of the block are that piece."""
+    assert rows.stop - rows.start == len(piece.rows)
+    assert block.endings[index] == piece.ending
+    for column in range(len(SPEC.observations)):
+        np.testing.assert_array_equal(
+            block.observations[column][rows], np.stack([r.observations[column] for r in piece.rows])
+        )
+        np.testing.assert_array_equal(block.next_observations[column][index], piece.following[column])
+    np.testing.assert_array_equal(block.continuous_actions[rows], np.stack([r.continuous for r in piece.rows]))
+    np.testing.assert_array_equal(block.discrete_actions[rows], np.stack([r.discrete for r in piece.rows]))
+    np.testing.assert_array_equal(block.log_probs[rows], np.stack([r.log_probs for r in piece.rows]))
+    np.testing.assert_array_equal(block.rewards[rows], [r.reward for r in piece.rows])
+    if block.action_mask is not None:
+        np.testing.assert_array_equal(block.action_mask[rows], np.stack([r.mask for r in piece.rows]))
+
+
+@settings(deadline=None, max_examples=80, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    horizon=st.integers(1, 9),
+    num_agents=st.integers(1, 12),
+    num_steps=st.integers(1, 60),
+    masked=st.booleans(),
+)
+def test_every_transition_of_a_random_world_comes_out_once(
+    seed: int, horizon: int, num_agents: int, num_steps: int, masked: bool
+) -> None:
+    world = World(seed, horizon, num_agents, masked)
+    for _ in range(num_steps):
+        world.step()
+        if world.random.random() < 0.05:
+            world.abandon()
+        if world.random.random() < 0.1:
+            world.check_fresh()
+    world.check_take()
+    world.check_fresh()
+    assert world.num_rows == sum(len(life.open) for life in world.lives.values())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_crowd_that_outgrows_the_first_slots_loses_nothing(seed: int) -> None:
+    world = World(seed, horizon=4, num_agents=3 * FIRST_SLOTS)
+    for _ in range(150):
+        world.step()
+    world.check_take()
+    assert len(world.lives) > 2 * FIRST_SLOTS
+
+
+def steps(agents: list[int], value: float, mask: np.ndarray | None = None) -> DecisionSteps:
+    """Decisions of these agents that see and earned `value`."""
+    count = len(agents)
+    seen = np.full((count, 2), value, np.float32), np.full((count, 2, 1), value, np.float32)
+    return DecisionSteps(np.array(agents, np.int64), seen, np.full(count, value, np.float32), mask)
+
+
+def ends(agents: list[int], value: float, truncated: bool = False) -> TerminalSteps:
+    """The end of these agents' episodes, as `steps`."""
+    decisions = steps(agents, value)
+    final = decisions.agent_ids, decisions.observations, decisions.rewards
+    return TerminalSteps(*final, np.full(len(agents), truncated))
+
+
+def choice(count: int, value: float = 0.0) -> Choice:
+    """The same choice for everyone."""
+    continuous = np.full((count, 2), value, np.float32)
+    return Choice(Actions(continuous, np.zeros((count, 2), np.int64)), continuous, np.zeros((count, 4), np.float32))
+
+
+def test_a_reward_belongs_to_the_action_before_it() -> None:
+    assembly = Assembly(SPEC, 10)
+    for value in (1.0, 2.0, 3.0):
+        decisions = steps([7], value)
+        assembly.observe(decisions)
+        assembly.act(decisions, choice(1, value))
+    assembly.end(ends([7], 4.0))
+    block = assembly.take()
+    assert block.continuous_actions[:, 0].tolist() == [1, 2, 3]
+    assert block.observations[0][:, 0].tolist() == [1, 2, 3]
+    assert block.rewards.tolist() == [2, 3, 4]
+    assert block.next_observations[0].tolist() == [[4, 4]]
+    assert block.episode_returns.tolist() == [9]
+    assert block.episode_lengths.tolist() == [3]
+
+
+def test_an_agent_that_ends_and_begins_in_the_same_step_gets_the_end_of_the_old_episode() -> None:
+    assembly = Assembly(SPEC, 10)
+    decisions = steps([7], 1.0)
+    assembly.observe(decisions)
+    assembly.act(decisions, choice(1))
+    assembly.end(ends([7], 5.0, truncated=True))
+    decisions = steps([7], 100.0)
+    assembly.observe(decisions)
+    assembly.act(decisions, choice(1))
+    block = assembly.take()
+    assert block.rewards.tolist() == [5]
+    assert block.next_observations[0].tolist() == [[5, 5]]
+    assert block.endings.tolist() == [Ending.TRUNCATED]
+    assert assembly.num_complete == 0
+
+
+def test_an_end_at_the_horizon_is_an_end_and_not_a_cut() -> None:
+    assembly = Assembly(SPEC, 2)
+    for value in (1.0, 2.0):
+        decisions = steps([3], value)
+        assembly.observe(decisions)
+        assembly.act(decisions, choice(1))
+    assembly.end(ends([3], 3.0))
+    block = assembly.take()
+    assert block.lengths.tolist() == [2]
+    assert block.endings.tolist() == [Ending.TERMINATED]
+
+
+def test_an_agent_that_never_acted_leaves_nothing() -> None:
+    assembly = Assembly(SPEC, 2)
+    assembly.end(ends([3, 4], 3.0))
+    assert assembly.num_complete == 0
+    assert not len(assembly.take_fresh_episodes()[0])
+
+
+def test_columns_wrap_around_for_as_long_as_blocks_are_taken_when_full() -> None:
+    """No block is asked for otherwise, so each holds as many rows of the fast agent as fit."""
+    assembly = Assembly(SPEC, 3)
+    taken: list[float] = []
+    for value in range(200):
+        agents = [5] if value % 4 else [5, 6]
+        decisions = steps(agents, float(value))
+        assembly.observe(decisions)
+        if assembly.is_full:
+            block = assembly.take()
+            taken += block.observations[0][np.repeat(block.agent_ids, block.lengths) == 5, 0].tolist()
+        assembly.act(decisions, choice(len(agents)))
+    assert taken == list(range(len(taken)))
+    assert len(taken) > 190
+
+
+def test_full_columns_say_so_before_anything_is_overwritten() -> None:
+    assembly = Assembly(SPEC, 4)
+    for value in range(5):
+        assert not assembly.is_full
+        decisions = steps([1], float(value))
+        assembly.observe(decisions)
+        if value < 4:
+            assembly.act(decisions, choice(1))
+    assert assembly.is_full
+    assembly.take()
+    assert not assembly.is_full
+
+
+def test_abandoned_pieces_are_gone_and_whole_ones_stay() -> None:
+    assembly = Assembly(SPEC, 2)
+    assembly.follow(4)
+    for value in (1.0, 2.0, 3.0):
+        decisions = steps([1], value)
+        assembly.observe(decisions)
+        assembly.act(decisions, choice(1))
+    assert assembly.num_complete == 2
+    assembly.follow(5)
+    assembly.abandon()
+    decisions = steps([1], 50.0)
+    assembly.observe(decisions)  # a new episode: nothing to credit
+    assembly.act(decisions, choice(1))
+    assert assembly.take().rewards.tolist() == [2, 3]
+    assembly.end(ends([1], 6.0))
+    block = assembly.take()
+    assert block.rewards.tolist() == [6]
+    assert block.observations[0].tolist() == [[50, 50]]
+    assert block.episode_returns.tolist() == [6]
+    assert block.policy_version == 5
+
+
+def test_rows_before_the_first_mask_allowed_everything() -> None:
+    assembly = Assembly(SPEC, 10)
+    forbidden = np.array([[True, False, True, True, False]])
+    for mask in (None, forbidden, None):
+        decisions = steps([1], 0.0, mask)
+        assembly.observe(decisions)
+        assembly.act(decisions, choice(1))
+    assembly.end(ends([1], 0.0))
+    mask = assembly.take().action_mask
+    assert mask is not None
+    assert mask.tolist() == [[True] * 5, forbidden[0].tolist(), [True] * 5]
+
+
+def test_a_block_does_not_change_when_collecting_goes_on() -> None:
+    assembly = Assembly(SPEC, 2)
+    blocks = []
+    for value in range(12):
+        decisions = steps([1], float(value))
+        assembly.observe(decisions)
+        if assembly.num_complete:
+            blocks.append(assembly.take())
+        assembly.act(decisions, choice(1))
+    assert [block.observations[0][:, 0].tolist() for block in blocks] == [[i, i + 1] for i in range(0, 10, 2)]

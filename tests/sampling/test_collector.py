@@ -1,0 +1,228 @@
+"""Pool, policies and assembly together: who acts for whom, and what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import VectorWrapper
+
+from engine.learning.policies import VectorPolicy
+from engine.sampling.collector import Collector
+from engine.sampling.environments.base import Environment
+from engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from engine.sampling.environments.toy import Line
+from engine.sampling.pools.serial import SerialPool
+from engine.specs import ActionSpec, Ending, Policy, Trajectories, Weights
+from tests.fakes import EchoPolicy, EchoWorld, echo
+from tests.sampling.worlds import TwoKinds
+
+
+@contextmanager
+def started(*environments: Environment) -> Iterator[SerialPool]:
+    """A serial pool of these instances, reset."""
+    pool = SerialPool("test", lambda first, count: environments, len(environments))
+    pool.start()
+    pool.reset(1)
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
+def collect(
+    collector: Collector, behaviors: list[str], cycles: int, num_rows: int = 10
+) -> dict[str, list[Trajectories]]:
+    """Every block that fell due within so many cycles."""
+    blocks: dict[str, list[Trajectories]] = {name: [] for name in behaviors}
+    for _ in range(cycles):
+        assert collector.receive(0.0)
+        for name in behaviors:
+            while collector.is_due(name, num_rows):
+                blocks[name].append(collector.take(name))
+        collector.act()
+    return blocks
+
+
+def linear(actions: ActionSpec, columns: int, seed: int = 0) -> VectorPolicy:
+    """One layer of random weights."""
+    random = np.random.default_rng(seed)
+    outputs = actions.continuous + actions.mask_size
+    arrays = {"layers.0.weight": random.standard_normal((outputs, columns)).astype(np.float32)}
+    arrays["layers.0.bias"] = np.zeros(outputs, np.float32)
+    if actions.continuous:
+        arrays["log_sigma"] = np.zeros(actions.continuous, np.float32)
+    policy = VectorPolicy(actions, "tanh", False, seed)
+    policy.load(Weights(0, arrays))
+    return policy
+
+
+def echoes(num_instances: int) -> list[EchoWorld]:
+    """Instances of different sizes, whose episodes end at different times."""
+    return [EchoWorld(i, num_agents=2 + i, length=6 + 2 * i) for i in range(num_instances)]
+
+
+@pytest.mark.parametrize("num_instances", [1, 3])
+def test_every_agent_of_every_instance_gets_its_own_action(num_instances: int) -> None:
+    """The worlds raise when an action is not the one for what they showed."""
+    policies: dict[str, Policy] = {"Quick": EchoPolicy(), "Slow": EchoPolicy()}
+    with started(*echoes(num_instances)) as pool:
+        collector = Collector(pool, policies, {"Quick": 4, "Slow": 3})
+        blocks = collect(collector, ["Quick", "Slow"], 60)
+    for name in policies:
+        num_rows = sum(block.num_rows for block in blocks[name])
+        agents = sum(2 + i for i in range(num_instances)) if name == "Quick" else num_instances
+        assert collector.num_sampled[name] == agents * (60 if name == "Quick" else 30)
+        assert 0.7 * collector.num_sampled[name] < num_rows <= collector.num_sampled[name]
+        for block in blocks[name]:
+            check_echo(block, delay=1 if name == "Quick" else 2, num_instances=num_instances)
+
+
+def check_echo(block: Trajectories, delay: int, num_instances: int) -> None:
+    """Rows of a piece are of one agent, `delay` steps apart, each with its own action and reward."""
+    place = block.observations[0]
+    ends = np.cumsum(block.lengths)
+    for piece, (start, end) in enumerate(zip(ends - block.lengths, ends, strict=True)):
+        instance, agent, first = place[start]
+        assert block.agent_ids[piece] == agent * num_instances + instance
+        steps = first + delay * np.arange(end - start + 1)
+        seen = np.concatenate([place[start:end], block.next_observations[0][piece : piece + 1]])
+        assert seen.tolist() == [[instance, agent, step] for step in steps]
+        length = 6 + 2 * instance
+        ended = steps[-1] % length == 0
+        assert (block.endings[piece] != Ending.CUT) == ended
+        if ended:
+            assert block.endings[piece] == (Ending.TRUNCATED if steps[-1] // length % 2 == 0 else Ending.TERMINATED)
+    expected = echo(place)
+    np.testing.assert_array_equal(block.continuous_actions, expected.continuous)
+    np.testing.assert_array_equal(block.discrete_actions, expected.discrete)
+    np.testing.assert_array_equal(block.log_probs, place)
+    np.testing.assert_array_equal(block.rewards, place[:, 2] + 1)
+
+
+def test_one_policy_call_acts_for_all_waiting_agents_of_a_behavior() -> None:
+    quick, slow = EchoPolicy(), EchoPolicy()
+    with started(*echoes(3)) as pool:
+        collect(Collector(pool, {"Quick": quick, "Slow": slow}, {"Quick": 4, "Slow": 4}), ["Quick", "Slow"], 10)
+    assert quick.calls == [2 + 3 + 4] * 10
+    assert slow.calls == [3] * 5
+
+
+def test_a_behavior_that_grows_and_pauses_loses_nobody() -> None:
+    """The crowd grows by one agent in each step; leaders wait at every other one, with a mask."""
+    with started(TwoKinds(), TwoKinds()) as pool:
+        policies = {"Crowd": linear(ActionSpec(1), 1), "Leader": linear(ActionSpec(2, (3, 2)), 5)}
+        collector = Collector(pool, policies, {"Crowd": 5, "Leader": 2})
+        blocks = collect(collector, ["Crowd", "Leader"], 40)
+    assert collector.num_sampled == {"Crowd": 2 * sum(range(1, 41)), "Leader": 2 * 20}
+    crowd = np.concatenate([block.agent_ids for block in blocks["Crowd"]])
+    assert set(crowd.tolist()) == set(range(2 * 35))  # who came within the last five steps has no whole piece yet
+    for block in blocks["Crowd"]:
+        np.testing.assert_array_equal(np.repeat(block.agent_ids, block.lengths) // 2, block.observations[0][:, 0])
+    assert all(block.action_mask is not None for block in blocks["Leader"])
+
+
+def test_masks_of_some_instances_only_are_joined() -> None:
+    with started(Line("Walker", 2, masked=True), Line("Walker", 3)) as pool:
+        collector = Collector(pool, {"Walker": linear(ActionSpec(0, (3,)), 2)}, {"Walker": 5})
+        blocks = collect(collector, ["Walker"], 30)["Walker"]
+    for block in blocks:
+        assert block.action_mask is not None
+        is_masked = np.repeat(block.agent_ids % 2 == 0, block.lengths)
+        assert block.action_mask[~is_masked].all()
+        assert (block.action_mask[is_masked].sum(1) == 2).all()
+        assert block.action_mask[np.arange(block.num_rows), block.discrete_actions[:, 0]].all()
+
+
+def test_a_block_is_due_when_it_is_long_enough_or_nothing_more_fits() -> None:
+    policy = EchoPolicy()
+    with started(EchoWorld(0, num_agents=2, length=100)) as pool:
+        collector = Collector(pool, {"Quick": policy, "Slow": EchoPolicy()}, {"Quick": 4, "Slow": 4})
+        for _ in range(4):
+            collector.receive(0.0)
+            assert not collector.is_due("Quick", 1)
+            collector.act()
+        collector.receive(0.0)
+        assert collector.is_due("Quick", 8)
+        assert collector.is_due("Quick", 1_000_000), "columns hold no more than two pieces"
+        assert collector.take("Quick").num_rows == 8
+        assert not collector.is_due("Quick", 1_000_000)
+
+
+def test_new_weights_act_from_the_next_action_on_and_blocks_tell_the_oldest() -> None:
+    policy = EchoPolicy()
+    with started(EchoWorld(0, num_agents=1, length=100)) as pool:
+        collector = Collector(pool, {"Quick": policy, "Slow": EchoPolicy()}, {"Quick": 2, "Slow": 100})
+        versions = []
+        for cycle in range(9):
+            collector.receive(0.0)
+            while collector.is_due("Quick", 1):
+                versions.append(collector.take("Quick").policy_version)
+            if cycle in (2, 5):
+                collector.load("Quick", Weights(cycle, {}))
+            collector.act()
+    assert policy.version == 5
+    assert versions == [0, 2, 2, 5]
+
+
+def test_time_is_told_apart() -> None:
+    with started(EchoWorld(0, num_agents=1, length=100)) as pool:
+        collector = Collector(pool, {"Quick": EchoPolicy(), "Slow": EchoPolicy()}, {"Quick": 2, "Slow": 2})
+        collect(collector, ["Quick", "Slow"], 5)
+        assert collector.environment_seconds > 0
+        assert collector.inference_seconds > 0
+
+
+class Counting(VectorWrapper[Any, Any, Any]):
+    """Counts the steps of every copy, resets included."""
+
+    num_steps = 0
+
+    def step(self, actions: Any) -> Any:
+        self.num_steps += 1
+        return super().step(actions)
+
+
+def check_cart_pole(block: Trajectories) -> None:
+    """Every transition, the last of an episode too, obeys the cart's own equation of motion: no reset is among them."""
+    state = block.observations[0]
+    following = np.empty_like(state)
+    following[:-1] = state[1:]
+    following[np.cumsum(block.lengths) - 1] = block.next_observations[0]
+    np.testing.assert_allclose(following[:, [0, 2]], state[:, [0, 2]] + 0.02 * state[:, [1, 3]], atol=1e-5)
+    assert (block.rewards == 1).all()
+    np.testing.assert_array_equal(block.episode_returns, block.episode_lengths)
+    final = block.next_observations[0]
+    has_fallen = (np.abs(final[:, 0]) > 2.4) | (np.abs(final[:, 2]) > 0.2095)
+    np.testing.assert_array_equal(has_fallen, block.endings == Ending.TERMINATED)
+
+
+@pytest.mark.parametrize("num_instances", [1, 2])
+def test_reset_steps_of_the_vectorized_cart_pole_are_neither_trained_on_nor_counted(num_instances: int) -> None:
+    vectors = [Counting(gymnasium.make_vec("CartPole-v1", 4, "vector_entry_point")) for _ in range(num_instances)]
+    with started(*(GymnasiumVector("CartPole", vector) for vector in vectors)) as pool:
+        collector = Collector(pool, {"CartPole": linear(ActionSpec(0, (2,)), 4)}, {"CartPole": 16})
+        blocks = collect(collector, ["CartPole"], 400, num_rows=64)["CartPole"]
+        collector.receive(0.0)
+        num_copies = 4 * num_instances
+        num_ended = len(collector.take_fresh_episodes("CartPole")[0])
+    for block in blocks:
+        check_cart_pole(block)
+    num_resets = 4 * sum(vector.num_steps for vector in vectors) - collector.num_sampled["CartPole"]
+    assert num_ended > 5 * num_copies
+    assert num_ended - num_copies <= num_resets <= num_ended, "each ended episode is followed by one reset step"
+    num_rows = sum(block.num_rows for block in blocks)
+    assert collector.num_sampled["CartPole"] - num_rows < 64 + 16 * num_copies
+
+
+def test_a_pool_without_news_gives_nothing() -> None:
+    with started(EchoWorld(0, num_agents=1, length=100)) as pool:
+        collector = Collector(pool, {"Quick": EchoPolicy(), "Slow": EchoPolicy()}, {"Quick": 2, "Slow": 2})
+        assert collector.receive(0.0)
+        assert not collector.receive(0.0)
+        collector.act()
+        assert collector.receive(0.0)

@@ -1,0 +1,173 @@
+"""Small Gymnasium worlds and environments that misbehave on demand, named by tests as `tests.sampling.worlds:NAME`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from engine.sampling.environments.toy import Line
+from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps
+
+
+class Counting(gymnasium.Env[Any, Any]):
+    """Sees (episode, step in it); the reward is the number of the step. An episode has `length` steps."""
+
+    def __init__(self, length: int = 3, truncates: bool = False, both: bool = False) -> None:
+        self.observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+        self.action_space = spaces.Discrete(2)
+        self._length = length
+        self._endings = (True, True) if both else (not truncates, truncates)
+        self._episode = -1
+        self._step = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._episode += 1
+        self._step = 0
+        return np.array([self._episode, 0.0]), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self._step += 1
+        ends = self._step >= self._length
+        observation = np.array([self._episode, float(self._step)])
+        return observation, float(self._step), ends and self._endings[0], ends and self._endings[1], {}
+
+
+class Recording(gymnasium.Env[Any, Any]):
+    """Any two spaces; keeps the actions it was given, and shows a sample of what it sees."""
+
+    def __init__(self, observation_space: Any = None, action_space: Any = None, infos: Any = None) -> None:
+        self.observation_space = spaces.Box(-1, 1, (1,)) if observation_space is None else observation_space
+        self.action_space = spaces.Discrete(2) if action_space is None else action_space
+        self.infos = infos or {}
+        self.taken: list[Any] = []
+        self.shown: Any = None
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.shown = self.observation_space.sample()
+        return self.shown, self.infos
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action), action
+        self.taken.append(action)
+        self.shown = self.observation_space.sample()
+        return self.shown, 0.0, False, False, self.infos
+
+
+def vectorized(mode: str = "NEXT_STEP", num_envs: int = 2, **kwargs: Any) -> SyncVectorEnv:
+    """Copies of Counting in Gymnasium's own vectorized form; copy i takes i steps more."""
+    lengths = [{**kwargs, "length": kwargs.get("length", 2) + i} for i in range(num_envs)]
+    makers = [lambda k=k: Counting(**k) for k in lengths]
+    return SyncVectorEnv(makers, autoreset_mode=AutoresetMode[mode])
+
+
+class Misbehaving(Line):
+    """A Line that does something wrong at its k-th step; `fault` is the name of one of its methods."""
+
+    def __init__(self, fault: str = "behaves", at: int = 3, num_agents: int = 2) -> None:
+        super().__init__("Walker", num_agents)
+        self._fault = fault
+        self._at = at
+        self._count = 0
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        answer = super().step(actions)
+        if self._count == self._at:
+            getattr(self, self._fault)(answer["Walker"])
+        return answer
+
+    def behaves(self, steps: Steps) -> None:
+        pass
+
+    def raises(self, steps: Steps) -> None:
+        raise ValueError("the wheels\ncame off")
+
+    def exits(self, steps: Steps) -> None:
+        sys.exit("enough")
+
+    def dies(self, steps: Steps) -> None:
+        os._exit(7)
+
+    def crashes(self, steps: Steps) -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def hangs(self, steps: Steps) -> None:
+        threading.Event().wait()
+
+    def hangs_with_a_child(self, steps: Steps) -> None:
+        subprocess.run(["sleep", "1000"], check=True)
+
+    def shows_another_shape(self, steps: Steps) -> None:
+        steps.decisions.observations = (np.zeros((2, 3), np.float32), steps.decisions.observations[1])
+
+    def shows_too_little(self, steps: Steps) -> None:
+        steps.decisions.observations = steps.decisions.observations[:1]
+
+    def shows_nan(self, steps: Steps) -> None:
+        steps.decisions.observations[1][1] = np.nan
+
+    def rewards_infinity(self, steps: Steps) -> None:
+        steps.decisions.rewards[1] = np.inf
+
+    def repeats_an_id(self, steps: Steps) -> None:
+        steps.decisions.agent_ids = np.zeros(2, np.int64)
+
+    def forbids_everything(self, steps: Steps) -> None:
+        steps.decisions.action_mask = np.zeros((2, 3), np.bool_)
+
+
+class TwoKinds:
+    """Two behaviors in one instance; every other step the crowd grows by one agent and the rest do not wait."""
+
+    def __init__(self) -> None:
+        actions = ActionSpec(2, (3, 2))
+        self.specs = {
+            "Crowd": BehaviorSpec("Crowd", (ObservationSpec("id", (1,)),), ActionSpec(1)),
+            "Leader": BehaviorSpec("Leader", (ObservationSpec("sum", (1,)), ObservationSpec("map", (2, 2))), actions),
+        }
+        self.num_agents = {"Crowd": 1, "Leader": 1}
+        self._count = 0
+        self._heard = 0.0
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        self._count = 0
+        self._heard = 0.0
+        return self._answer()
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        leader = actions["Leader"]
+        self._heard = float(actions["Crowd"].continuous.sum() + leader.continuous.sum() + leader.discrete.sum())
+        return self._answer()
+
+    def close(self) -> None:
+        pass
+
+    def _answer(self) -> Mapping[str, Steps]:
+        ids = np.arange(self._count + 1, dtype=np.int64)
+        crowd = Steps(DecisionSteps(ids, (ids[:, None].astype(np.float32),), np.zeros(len(ids), np.float32)))
+        if self._count % 2:
+            return {"Crowd": crowd}
+        one = np.zeros(1, np.int64)
+        seen = (np.full((1, 1), self._heard, np.float32), np.ones((1, 2, 2), np.float32))
+        mask = np.ones((1, 5), np.bool_)
+        return {"Crowd": crowd, "Leader": Steps(DecisionSteps(one, seen, np.ones(1, np.float32), mask))}
+
+
+NOT_CALLABLE = 3
+
+
+def gives_a_number() -> int:
+    return 3
