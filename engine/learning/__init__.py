@@ -1,0 +1,1 @@
+"""The algorithms. No threads, files, clocks or events here."""

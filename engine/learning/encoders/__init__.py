@@ -1,0 +1,1 @@
+"""What turns one observation into features."""

@@ -1,0 +1,1 @@
+"""What maps observations to actions and values."""

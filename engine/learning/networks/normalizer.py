@@ -1,0 +1,55 @@
+"""Running normalization of vector observations (ML-Agents' formulas).  Shapes: B rows, D columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.specs import Float32, State
+
+LIMIT = 5.0  # normalized values are clipped to +-5
+
+
+class Normalizer:
+    """Mean and variance of every column seen so far; float64, so that a run of 10^9 rows still moves them.
+
+    Lives where its trainer lives; a policy gets copies of `mean` and `scale`.
+    """
+
+    def __init__(self, columns: int):
+        self._steps = 1
+        self._mean: NDArray[np.float64] = np.zeros(columns)
+        self._variance_sum: NDArray[np.float64] = np.ones(columns)
+
+    def update(self, rows: Float32) -> None:
+        """Take f32[B, D] into account."""
+        self._steps += len(rows)
+        distance = rows - self._mean
+        self._mean = self._mean + distance.sum(0) / self._steps
+        self._variance_sum = self._variance_sum + ((rows - self._mean) * distance).sum(0)
+
+    @property
+    def mean(self) -> Float32:
+        """f32[D], a copy."""
+        return self._mean.astype(np.float32)
+
+    @property
+    def scale(self) -> Float32:
+        """f32[D]: one over the standard deviation, a copy."""
+        deviation: NDArray[np.float64] = np.sqrt(self._variance_sum / self._steps)
+        return (1 / deviation).astype(np.float32)
+
+    def __call__(self, rows: Float32) -> Float32:
+        """f32[B, D], centered, scaled and clipped."""
+        normalized: Float32 = np.clip((rows - self.mean) * self.scale, -LIMIT, LIMIT)
+        return normalized
+
+    def state(self) -> State:
+        """Everything `load` needs."""
+        return State({"mean": self._mean.copy(), "variance_sum": self._variance_sum.copy()}, {"steps": self._steps})
+
+    def load(self, state: State) -> None:
+        """Go on from `state`."""
+        self._mean = np.asarray(state.tensors["mean"], np.float64).copy()
+        self._variance_sum = np.asarray(state.tensors["variance_sum"], np.float64).copy()
+        self._steps = int(state.values["steps"])  # type: ignore[arg-type]  # written by state() as an int

@@ -1,0 +1,1 @@
+"""Reward streams: one file per signal."""

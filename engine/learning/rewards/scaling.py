@@ -1,0 +1,90 @@
+"""Rewards divided by the running standard deviation of the discounted return.
+
+The scheme of OpenAI Baselines' VecNormalize (and of Engstrom et al. 2020, section 3), over packed pieces.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learning.returns import discounted_sums
+from engine.specs import Ending, Float32, Int64, State, Trajectories
+
+LIMIT = 10.0  # scaled rewards are clipped to +-10
+EPSILON = 1e-8
+
+
+class RewardScaler:
+    """Follows every agent's discounted return through its pieces and keeps the variance over all of them."""
+
+    def __init__(self, gamma: float):
+        self._gamma = gamma
+        self._agents: Int64 = np.empty(0, np.int64)  # sorted
+        self._carried: NDArray[np.float64] = np.empty(0)  # discounted return of each agent's unfinished episode
+        self._count, self._mean, self._variance = 1e-4, 0.0, 1.0
+
+    def __call__(self, block: Trajectories) -> Float32:
+        """f32[N]: the block's rewards, scaled by statistics that include the block."""
+        returns = self._returns(block)
+        self._include(returns)
+        scaled: Float32 = np.clip(block.rewards / np.float32(math.sqrt(self._variance + EPSILON)), -LIMIT, LIMIT)
+        return scaled
+
+    def _returns(self, block: Trajectories) -> NDArray[np.float64]:
+        """G[i] = gamma * G[i - 1] + r[i] along each agent's unfinished episode; what is unfinished is carried on."""
+        last = np.cumsum(block.lengths) - 1
+        first = last - block.lengths + 1
+        is_new = np.ones(block.num_pieces, np.bool_)
+        is_new[1:] = block.agent_ids[1:] != block.agent_ids[:-1]
+        goes_on = np.zeros(block.num_pieces, np.bool_)  # begins where the piece before it was cut
+        goes_on[1:] = ~is_new[1:] & (block.endings[:-1] == Ending.CUT)
+        factors = np.full(block.num_rows, self._gamma)
+        factors[first[~goes_on]] = 0.0
+        terms = block.rewards.astype(np.float64)
+        slots = self._slots(block.agent_ids[is_new])
+        terms[first[is_new]] += self._gamma * self._carried[slots]
+        returns: NDArray[np.float64] = self._forward(terms, factors)
+        is_last = np.append(is_new[1:], True)
+        self._carried[slots] = np.where(block.endings[is_last] == Ending.CUT, returns[last[is_last]], 0.0)
+        return returns
+
+    @staticmethod
+    def _forward(terms: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`discounted_sums` from the past to the future."""
+        reverse = slice(None, None, -1)
+        return discounted_sums(terms[reverse], factors[reverse], len(terms))[reverse]
+
+    def _slots(self, agents: Int64) -> Int64:
+        """Where each of these agents' carried return stands; new agents start at zero."""
+        new = np.setdiff1d(agents, self._agents)
+        if len(new):
+            order = np.argsort(np.concatenate([self._agents, new]), kind="stable")
+            self._carried = np.concatenate([self._carried, np.zeros(len(new))])[order]
+            self._agents = np.concatenate([self._agents, new])[order]
+        return np.searchsorted(self._agents, agents)
+
+    def _include(self, returns: NDArray[np.float64]) -> None:
+        """Fold a batch into mean and variance (Chan et al. 1979)."""
+        count = len(returns)
+        total = self._count + count
+        distance = returns.mean() - self._mean
+        squares = self._variance * self._count + returns.var() * count + distance**2 * self._count * count / total
+        self._mean, self._variance, self._count = (
+            float(self._mean + distance * count / total),
+            float(squares / total),
+            total,
+        )
+
+    def state(self) -> State:
+        """The statistics. Unfinished episodes are not part of it: environments start anew after a resume."""
+        return State({}, {"count": self._count, "mean": self._mean, "variance": self._variance})
+
+    def load(self, state: State) -> None:
+        """Go on from `state`."""
+        self._count, self._mean, self._variance = (
+            float(state.values[key])  # type: ignore[arg-type]  # written by state() as floats
+            for key in ("count", "mean", "variance")
+        )

@@ -1,0 +1,14 @@
+"""How a coefficient moves over a run (ML-Agents' two schedules)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+MIN_LEARNING_RATE, MIN_EPSILON, MIN_BETA = 1e-10, 0.1, 1e-5  # where ML-Agents' linear schedules end
+
+
+def scheduled(kind: Literal["constant", "linear"], start: float, end: float, step: int, max_steps: int) -> float:
+    """The value at `step`: `start` for ever, or a line from `start` at step 0 to `end` at `max_steps` and after."""
+    if kind == "constant":
+        return start
+    return (start - end) * (1 - min(step, max_steps) / max_steps) + end

@@ -1,0 +1,49 @@
+"""The seam of an algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
+
+from engine.specs import Policy, State, Trajectories, Weights
+
+Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
+
+
+class Trainer(Protocol):
+    """What a behavior learns with. Used by one thread; knows no thread, file, clock or event."""
+
+    is_on_policy: bool  # experience must come from the newest policy, unless the user allows otherwise
+    rows_per_update: int  # an update comes when at least so many rows are there
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers are trained."""
+
+    @property
+    def num_updates(self) -> int:
+        """Updates since the beginning of training, over all resumes."""
+
+    def add(self, block: Trajectories) -> Metrics:
+        """Take experience in; numbers about it. Raises NonFiniteError naming what is not finite."""
+
+    def is_ready(self) -> bool:
+        """Whether `update` has enough to learn from."""
+
+    def update(self, step: int) -> Metrics:
+        """Learn from what was added; schedules are read at `step`. Numbers about it.
+
+        Raises NonFiniteError after going back to the state before the update.
+        """
+
+    def make_policy(self, seed: int) -> Policy:
+        """A new policy that acts with `weights()`, drawing from its own generator."""
+
+    def weights(self) -> Weights:
+        """A copy of what a policy needs."""
+
+    def state(self) -> State:
+        """A copy of everything `load` needs to go on as if nothing had happened."""
+
+    def load(self, state: State) -> None:
+        """Go on from `state`, which the caller has checked against `state()`."""

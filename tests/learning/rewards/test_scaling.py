@@ -1,0 +1,104 @@
+"""Scaled rewards against a loop over every step, as VecNormalize of OpenAI Baselines defines them."""
+
+from __future__ import annotations
+
+import json
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.learning.rewards.extrinsic import ExtrinsicReward
+from engine.learning.rewards.scaling import LIMIT, RewardScaler
+from engine.specs import Ending, State
+from tests.learning.rollouts import rewarded
+
+Pieces: TypeAlias = list[tuple[int, list[float], Ending]]
+
+
+class SlowScaler:
+    """One row at a time. Statistics are those of all returns so far, beginning with 1e-4 rows of mean 0, variance 1."""
+
+    def __init__(self, gamma: float):
+        self.gamma = gamma
+        self.returns: dict[int, float] = {}
+        self.seen: list[float] = []
+
+    def scale(self, pieces: Pieces) -> list[float]:
+        for agent, rewards, ending in pieces:
+            for reward in rewards:
+                self.returns[agent] = self.gamma * self.returns.get(agent, 0.0) + reward
+                self.seen.append(self.returns[agent])
+            if ending != Ending.CUT:
+                self.returns[agent] = 0.0
+        weights = np.array([1e-4, *np.ones(len(self.seen))])
+        values = np.array([0.0, *self.seen])
+        mean = np.average(values, weights=weights)
+        variance = np.average((values - mean) ** 2 + np.array([1.0, *np.zeros(len(self.seen))]), weights=weights)
+        flat = np.array([reward for _, rewards, _ in pieces for reward in rewards])
+        return np.clip(flat / np.sqrt(variance + 1e-8), -10, 10).tolist()
+
+
+def random_pieces(random: np.random.Generator, agents: list[int]) -> Pieces:
+    """Up to three pieces for each of these agents, one after the other."""
+    pieces: Pieces = []
+    for agent in agents:
+        for _ in range(int(random.integers(1, 4))):
+            rewards = (random.standard_normal(int(random.integers(1, 12))) * 5 + 1).astype(np.float32).tolist()
+            pieces.append((agent, rewards, Ending(int(random.integers(0, 3)))))
+    return pieces
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), gamma=st.sampled_from([0.0, 0.9, 0.99, 1.0]), blocks=st.integers(1, 6))
+def test_scaled_rewards_are_those_of_a_loop(seed: int, gamma: float, blocks: int) -> None:
+    """Pieces are cut and go on in a later block; agents come in any order, and new ones later."""
+    random = np.random.default_rng(seed)
+    ours, slow = RewardScaler(gamma), SlowScaler(gamma)
+    for block in range(blocks):
+        population = np.array([50, 3, 17, 8, 1, 90, 2][: 3 + block])
+        agents = random.permutation(population)[: int(random.integers(1, len(population) + 1))].tolist()
+        pieces = random_pieces(random, agents)
+        np.testing.assert_allclose(ours(rewarded(pieces)), slow.scale(pieces), rtol=1e-4, atol=1e-5)
+
+
+def test_a_cut_piece_carries_its_return_on_and_an_ending_does_not() -> None:
+    for ending in Ending:
+        scaler = RewardScaler(0.5)
+        scaler(rewarded([(4, [8.0, 8.0], ending)]))
+        scaler(rewarded([(9, [0.0], Ending.CUT), (4, [0.0], Ending.CUT)]))
+        carried = 6.0 if ending is Ending.CUT else 0.0  # half of 8 + half of 8
+        expected = np.array([8.0, 12.0, 0.0, carried])
+        assert scaler.state().values["mean"] == pytest.approx(expected.mean(), rel=1e-3)
+
+
+def test_scaled_rewards_are_clipped() -> None:
+    scaler = RewardScaler(0.9)
+    scaler(rewarded([(0, [0.01, -0.01] * 1000, Ending.TERMINATED)]))
+    scaled = scaler(rewarded([(0, [100.0, -100.0], Ending.TERMINATED)]))
+    assert scaled.tolist() == [LIMIT, -LIMIT]
+    assert scaled.dtype == np.float32
+
+
+@pytest.mark.parametrize("ablated", [None, "count", "mean", "variance"])
+def test_loaded_statistics_go_on_as_the_saved_ones(ablated: str | None) -> None:
+    random = np.random.default_rng(0)
+    first, second = RewardScaler(0.9), RewardScaler(0.9)
+    finished: Pieces = [(agent, [5.0, 1.0, -3.0], Ending.TERMINATED) for agent in range(5)]
+    first(rewarded(finished))
+    values = first.state().values
+    if ablated is not None:
+        values = {**values, ablated: second.state().values[ablated]}
+    second.load(State({}, json.loads(json.dumps(values))))
+    block = rewarded(random_pieces(random, [0, 1, 7]))
+    assert np.array_equal(first(block), second(block)) == (ablated is None)
+
+
+def test_without_normalization_rewards_are_the_environments() -> None:
+    block = rewarded([(0, [1e6, -3.0], Ending.TERMINATED)])
+    signal = ExtrinsicReward(0.9, 1.0, normalize=False)
+    assert signal.evaluate(block).tolist() == [1e6, -3.0]
+    signal.load(signal.state())
+    assert signal.evaluate(block).tolist() == [1e6, -3.0]

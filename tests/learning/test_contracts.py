@@ -1,0 +1,130 @@
+"""What every registered trainer and reward signal keeps to."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from engine import registry
+from engine.learning.rewards.base import RewardSignal
+from engine.learning.trainers.base import Trainer
+from engine.settings import BehaviorConfig
+from engine.specs import Ending, State, Trajectories
+from tests.learning.rollouts import SPEC, acted, rewarded
+
+
+def trainer(name: str, seed: int = 0) -> Trainer:
+    """A small one."""
+    config = BehaviorConfig.model_validate(
+        {
+            "trainer_type": name,
+            "hyperparameters": {"batch_size": 16, "buffer_size": 64},
+            "network_settings": {"hidden_units": 8, "num_layers": 1, "normalize": True},
+        }
+    )
+    made: Trainer = registry.load("trainers", name)(SPEC, config, seed, torch.device("cpu"))
+    return made
+
+
+def experience(of: Trainer, seed: int = 0) -> Trajectories:
+    """More than enough for an update."""
+    policy, lengths = of.make_policy(seed), [1 + of.rows_per_update // 2] * 2
+    return acted(policy, np.random.default_rng(seed), lengths, masked=True, ending=Ending.TERMINATED)
+
+
+def same(first: State, second: State) -> bool:
+    assert first.tensors.keys() == second.tensors.keys()
+    tensors = all(np.array_equal(array, second.tensors[name]) for name, array in first.tensors.items())
+    return tensors and first.values == second.values
+
+
+@pytest.mark.parametrize("name", registry.names("trainers"))
+def test_a_trainer_learns_when_it_is_ready_and_tells_numbers_by_tag(name: str) -> None:
+    ppo = trainer(name)
+    assert not ppo.is_ready()
+    assert ppo.num_parameters > 0
+    metrics = dict(ppo.add(experience(ppo)))
+    assert ppo.is_ready()
+    metrics |= ppo.update(100)
+    assert ppo.num_updates == 1
+    for tag, value in metrics.items():
+        kind, slash, rest = tag.partition("/")
+        assert kind in ("Losses", "Policy", "Environment", "Time"), tag
+        assert slash
+        assert rest
+        assert isinstance(value, float)
+        assert np.isfinite(value), tag
+
+
+@pytest.mark.parametrize("name", registry.names("trainers"))
+def test_a_trainers_state_is_a_copy_that_another_goes_on_from(name: str) -> None:
+    first, second = trainer(name, 0), trainer(name, 1)
+    first.add(experience(first))
+    first.update(100)
+    state = first.state()
+    values = json.loads(json.dumps(state.values))
+    kept = State({tensor: array.copy() for tensor, array in state.tensors.items()}, values)
+    assert not same(first.state(), second.state())
+    second.load(kept)
+    assert same(first.state(), second.state())
+    assert second.num_updates == 1
+    block = experience(first, 3)
+    for each in (first, second):
+        each.add(block)
+        each.update(200)
+    assert same(first.state(), second.state())
+    assert same(state, kept)
+    assert not same(first.state(), kept)
+
+
+@pytest.mark.parametrize("name", registry.names("trainers"))
+def test_a_new_policy_acts_with_the_newest_weights(name: str) -> None:
+    ppo = trainer(name)
+    old = ppo.make_policy(0)
+    ppo.add(experience(ppo))
+    ppo.update(100)
+    new, weights = ppo.make_policy(0), ppo.weights()
+    assert old.version < new.version == weights.version
+    assert all(array.dtype == np.float32 for array in weights.arrays.values())
+    old.load(weights)
+    old.load_state(new.state())
+    block = [acted(policy, np.random.default_rng(1), [30]) for policy in (old, new)]
+    np.testing.assert_array_equal(block[0].log_probs, block[1].log_probs)
+
+
+@pytest.mark.parametrize("name", registry.names("reward_signals"))
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_reward_signal_gives_one_finite_reward_a_row_and_goes_on_from_its_state(name: str, normalize: bool) -> None:
+    first, second = (make_signal(name, normalize) for _ in range(2))
+    assert first.name == name
+    block = rewarded([(0, [1.0, -2.0, 3.0], Ending.TERMINATED), (1, [5.0], Ending.TRUNCATED)])
+    rewards = first.evaluate(block)
+    assert rewards.shape == (4,)
+    assert rewards.dtype == np.float32
+    assert np.isfinite(rewards).all()
+    state = first.state()
+    second.load(State(state.tensors, json.loads(json.dumps(state.values))))
+    np.testing.assert_array_equal(first.evaluate(block), second.evaluate(block))
+
+
+def make_signal(name: str, normalize: bool) -> RewardSignal:
+    """As the trainers make it."""
+    signal: RewardSignal = registry.load("reward_signals", name)(0.9, 2.0, normalize)
+    assert (signal.gamma, signal.strength) == (0.9, 2.0)
+    return signal
+
+
+@pytest.mark.parametrize(
+    ("kind", "protocol"), [("trainers", Trainer), ("reward_signals", RewardSignal)], ids=["trainers", "reward_signals"]
+)
+def test_a_plug_in_has_every_method_of_its_protocol_with_the_same_arguments(kind: str, protocol: type) -> None:
+    for name in registry.names(kind):
+        found = registry.load(kind, name)
+        for method, promised in inspect.getmembers(protocol, inspect.isfunction):
+            if not method.startswith("_"):
+                arguments = list(inspect.signature(promised).parameters)
+                assert list(inspect.signature(getattr(found, method)).parameters) == arguments, f"{name}.{method}"

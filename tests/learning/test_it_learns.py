@@ -1,0 +1,109 @@
+"""Small tasks are solved, from fixed seeds, in one thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import load_config
+from engine.learning.trainers.ppo import PPOTrainer
+from engine.sampling.collector import Collector
+from engine.sampling.environments.base import Environment
+from engine.sampling.environments.factory import make_environments
+from engine.sampling.pools.serial import SerialPool
+from engine.settings import BehaviorConfig
+from engine.specs import Policy
+
+CONFIGS = Path(__file__).parents[2] / "config"
+TOY_STEPS, CART_POLE_STEPS = 2500, 100_000
+
+
+def train(environments: list[Environment], config: BehaviorConfig, max_steps: int, seed: int) -> PPOTrainer:
+    """Collect and update in turn until so many steps are learned from."""
+    (behavior,) = environments[0].specs
+    pool = SerialPool("test", lambda first, count: environments, len(environments))
+    pool.start()
+    try:
+        ppo = PPOTrainer(pool.specs[behavior], config, seed, torch.device("cpu"))
+        collector = Collector(pool, {behavior: ppo.make_policy(seed)}, {behavior: config.time_horizon})
+        pool.reset(seed)
+        step = 0
+        while step < max_steps:
+            collector.receive(0.0)
+            while collector.is_due(behavior, ppo.rows_per_update):
+                block = collector.take(behavior)
+                ppo.add(block)
+                step += block.num_rows
+                if ppo.is_ready():
+                    ppo.update(step)
+                    collector.load(behavior, ppo.weights())
+            collector.act()
+        return ppo
+    finally:
+        pool.close()
+
+
+def mean_return(environments: list[Environment], policy: Policy, num_episodes: int, seed: int) -> float:
+    """Over the first episodes that end, as many of each agent as of any other: short ones must not come too often."""
+    (behavior,) = environments[0].specs
+    pool = SerialPool("test", lambda first, count: environments, len(environments))
+    pool.start()
+    try:
+        per_agent = -(-num_episodes // pool.num_agents[behavior])
+        collector = Collector(pool, {behavior: policy}, {behavior: 1000})
+        pool.reset(seed)
+        returns: dict[int, list[float]] = {agent: [] for agent in range(pool.num_agents[behavior])}
+        while min(len(ended) for ended in returns.values()) < per_agent:
+            collector.receive(0.0)
+            while collector.is_due(behavior, 1):
+                block = collector.take(behavior)
+                last = np.cumsum(block.lengths)
+                ended = block.endings != 0
+                sums = np.add.reduceat(block.rewards, last - block.lengths)
+                for agent, episode in zip(block.agent_ids[ended].tolist(), sums[ended].tolist(), strict=True):
+                    returns[agent].append(episode)
+            collector.act()
+        return float(np.mean([episode for ended in returns.values() for episode in ended[:per_agent]]))
+    finally:
+        pool.close()
+
+
+def toy(actions: str, num_agents: int = 16) -> list[Environment]:
+    """Go to the side that is shown: every step is an episode; the best return is 1, that of chance 0."""
+    return make_environments("toy:one-step", "Toy", num_agents, {"actions": actions})
+
+
+TOY = BehaviorConfig.model_validate(
+    {
+        "hyperparameters": {"batch_size": 32, "buffer_size": 128, "num_epoch": 4, "learning_rate": 5e-3, "beta": 1e-3},
+        "network_settings": {"hidden_units": 16, "num_layers": 1},
+        "time_horizon": 8,
+        "max_steps": TOY_STEPS,
+    }
+)
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("actions", ["discrete", "continuous", "hybrid"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_one_step_task_is_solved_within_2500_steps(actions: str, seed: int) -> None:
+    before = PPOTrainer(toy(actions)[0].specs["Toy"], TOY, seed, torch.device("cpu")).make_policy(seed)
+    assert mean_return(toy(actions), before, 400, seed) < 0.3
+    ppo = train(toy(actions), TOY, TOY_STEPS, seed)
+    assert mean_return(toy(actions), ppo.make_policy(seed), 400, seed + 1) > 0.9
+
+
+@pytest.mark.learning
+def test_cart_pole_reaches_475_with_the_settings_of_its_preset() -> None:
+    run = load_config(CONFIGS / "ppo" / "CartPole.yaml")
+    config = run.behaviors["CartPole"]
+    assert config.max_steps <= CART_POLE_STEPS
+
+    def copies() -> list[Environment]:
+        return make_environments("gymnasium:CartPole-v1", "CartPole", run.env_settings.num_envs, {})
+
+    ppo = train(copies(), config, CART_POLE_STEPS, seed=1)
+    assert mean_return(copies(), ppo.make_policy(1), 100, seed=2) >= 475
