@@ -171,13 +171,6 @@ class Assembly:
         self._pieces, self._episodes, self.num_complete, self._oldest_version = [], [], 0, _NO_VERSION
         return block
 
-    def abandon(self) -> None:
-        """Drop every piece in progress: the environments start anew. Whole pieces stay."""
-        self._written[:] = self._begun
-        self._begin_versions[:] = self._version
-        self._returns[:] = 0
-        self._episode_lengths[:] = 0
-
     def _rows(self, slots: Int64, lengths: Int64) -> Int64:
         """Where the rows of these pieces lie; pieces are in slot order, and follow each other from `emitted` on."""
         ends = np.cumsum(lengths)

@@ -160,13 +160,6 @@ class World:
         self.assembly.act(decisions, choice)
         self.num_rows += count
 
-    def abandon(self) -> None:
-        """The world starts anew."""
-        for life in self.lives.values():
-            self.num_rows -= len(life.open)
-            life.open, life.episode, life.is_waiting_for_outcome = [], [], False
-        self.assembly.abandon()
-
     def _fresh_id(self) -> int:
         """Usually an agent that was never seen."""
         agent = int(self.random.integers(0, 2**40))
@@ -260,8 +253,6 @@ def test_every_transition_of_a_random_world_comes_out_once(
     world = World(seed, horizon, num_agents, masked)
     for _ in range(num_steps):
         world.step()
-        if world.random.random() < 0.05:
-            world.abandon()
         if world.random.random() < 0.1:
             world.check_fresh()
     world.check_take()
@@ -376,28 +367,6 @@ def test_full_columns_say_so_before_anything_is_overwritten() -> None:
     assert assembly.is_full
     assembly.take()
     assert not assembly.is_full
-
-
-def test_abandoned_pieces_are_gone_and_whole_ones_stay() -> None:
-    assembly = Assembly(SPEC, 2)
-    assembly.follow(4)
-    for value in (1.0, 2.0, 3.0):
-        decisions = steps([1], value)
-        assembly.observe(decisions)
-        assembly.act(decisions, choice(1))
-    assert assembly.num_complete == 2
-    assembly.follow(5)
-    assembly.abandon()
-    decisions = steps([1], 50.0)
-    assembly.observe(decisions)  # a new episode: nothing to credit
-    assembly.act(decisions, choice(1))
-    assert assembly.take().rewards.tolist() == [2, 3]
-    assembly.end(ends([1], 6.0))
-    block = assembly.take()
-    assert block.rewards.tolist() == [6]
-    assert block.observations[0].tolist() == [[50, 50]]
-    assert block.episode_returns.tolist() == [6]
-    assert block.policy_version == 5
 
 
 def test_rows_before_the_first_mask_allowed_everything() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from engine.settings import BehaviorConfig, RewardSignalSettings
 from engine.specs import Float32, State, Trajectories
 
 
@@ -23,3 +24,11 @@ class RewardSignal(Protocol):
 
     def load(self, state: State) -> None:
         """Go on from `state`."""
+
+
+class RewardSignalKind(Protocol):
+    """What the registry holds under "reward_signals"."""
+
+    @staticmethod
+    def make(settings: RewardSignalSettings, config: BehaviorConfig) -> RewardSignal:
+        """The signal that these settings of a behavior ask for."""

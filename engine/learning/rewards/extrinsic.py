@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.learning.rewards.scaling import RewardScaler
+from engine.settings import BehaviorConfig, RewardSignalSettings
 from engine.specs import Float32, State, Trajectories
 
 
@@ -16,6 +17,11 @@ class ExtrinsicReward:
         self.gamma = gamma
         self.strength = strength
         self._scaler = RewardScaler(gamma) if normalize else None
+
+    @staticmethod
+    def make(settings: RewardSignalSettings, config: BehaviorConfig) -> ExtrinsicReward:
+        """The signal that these settings of a behavior ask for."""
+        return ExtrinsicReward(settings.gamma, settings.strength, config.normalize_reward)
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N]."""

@@ -6,11 +6,12 @@ Shapes: N rows of a rollout, B rows of a mini-batch, D feature columns, A contin
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
 
+from engine import registry
 from engine.errors import NonFiniteError
 from engine.learning.buffers import Rollout, RolloutBuffer, flat_observations, minibatches
 from engine.learning.generators import generator_state, load_generator
@@ -19,8 +20,7 @@ from engine.learning.networks.normalizer import Normalizer
 from engine.learning.optimization import GradientStep
 from engine.learning.policies import VectorPolicy
 from engine.learning.returns import gae
-from engine.learning.rewards.base import RewardSignal
-from engine.learning.rewards.extrinsic import ExtrinsicReward
+from engine.learning.rewards.base import RewardSignal, RewardSignalKind
 from engine.learning.schedules import MIN_BETA, MIN_EPSILON, MIN_LEARNING_RATE, scheduled
 from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
 from engine.learning.trainers.base import Metrics
@@ -28,6 +28,7 @@ from engine.settings import BehaviorConfig, PPOSettings
 from engine.specs import BehaviorSpec, Bool, Ending, Float32, Int64, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
+TERMS = ("total", "policy", "value", "entropy", "divergence", "clipped")  # of a loss, that are told
 NORMALIZED_ADVANTAGE_EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite
 
 
@@ -95,11 +96,8 @@ class PPOTrainer:
         learning_rate, weigh = self._learning_rate(step), self._coefficients(step)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told below
             columns, estimates = self._prepare(self._rollout.take())
-            losses = self._learn(columns, learning_rate, weigh)
-            terms = {
-                name: float(sum(getattr(loss, name) for loss in losses)) / len(losses)
-                for name in ("total", "policy", "value", "entropy", "divergence", "clipped")
-            }
+            by_minibatch = self._learn(columns, learning_rate, weigh)
+            terms = {name: float(sum(term[name] for term in by_minibatch)) / len(by_minibatch) for name in TERMS}
         if not (math.isfinite(terms["total"]) and self._step.is_finite):
             self._step.restore(before)
             raise NonFiniteError(f"the loss is not finite at step {step}; the state before this update was kept")
@@ -169,20 +167,20 @@ class PPOTrainer:
         counts_ends = np.array([not signal.ignores_dones for signal in self._signals], np.bool_)
         return np.logical_and(terminated[:, None], counts_ends[None, :])
 
-    def _learn(self, columns: dict[str, Array], learning_rate: float, weigh: Coefficients) -> list[Loss]:
-        """The losses of all mini-batches of all passes; a pass is the last when it moved further than `target_kl`."""
-        losses: list[Loss] = []
+    def _learn(self, columns: dict[str, Array], learning_rate: float, weigh: Coefficients) -> list[dict[str, Array]]:
+        """The terms of every mini-batch of every pass; a pass is the last when it moved further than `target_kl`."""
+        terms: list[dict[str, Array]] = []
         for _ in range(self._hyper.num_epoch):
-            first = len(losses)
+            first = len(terms)
             for minibatch in minibatches(columns, self._hyper.batch_size, self._random):
                 loss = self.loss(minibatch, weigh)
                 gradient = self._network.backward(loss.head_gradient, loss.values_gradient, loss.log_sigma_gradient)
                 self._step(gradient, learning_rate)
-                losses.append(loss)
-            target = self._hyper.target_kl
-            if target is not None and sum(loss.divergence for loss in losses[first:]) > target * (len(losses) - first):
+                terms.append({name: getattr(loss, name) for name in TERMS})
+            target, passed = self._hyper.target_kl, terms[first:]
+            if target is not None and sum(term["divergence"] for term in passed) > target * len(passed):
                 break
-        return losses
+        return terms
 
     def loss(self, minibatch: dict[str, Array], weigh: Coefficients) -> Loss:
         """The loss of these rows, and its gradient by what the networks gave for them."""
@@ -245,11 +243,12 @@ class PPOTrainer:
 
 
 def reward_signals(config: BehaviorConfig) -> list[RewardSignal]:
-    """One signal per entry of `reward_signals`, in the file's order; others than extrinsic were refused."""
-    return [
-        ExtrinsicReward(settings.gamma, settings.strength, config.normalize_reward)
-        for settings in config.reward_signals.values()
-    ]
+    """One signal per entry of `reward_signals`, in the file's order. Raises NotSupportedError for an unknown one."""
+    signals = []
+    for name, settings in config.reward_signals.items():
+        kind = cast(type[RewardSignalKind], registry.load("reward_signals", name))
+        signals.append(kind.make(settings, config))
+    return signals
 
 
 def _require_finite(block: Trajectories) -> None:

@@ -13,6 +13,7 @@ from engine.learning.networks.mlp import Activation
 from engine.specs import ActionSpec
 
 CPU = torch.device("cpu")
+HYBRID = ActionSpec(2, (3, 2))
 ACTIVATIONS: tuple[Activation, ...] = ("swish", "tanh", "relu")
 
 
@@ -20,7 +21,7 @@ def layout(
     activation: Activation = "swish",
     num_layers: int = 2,
     is_shared: bool = False,
-    actions: ActionSpec = ActionSpec(2, (3, 2)),
+    actions: ActionSpec = HYBRID,
     hidden_units: int = 11,
     inputs: int = 5,
     num_streams: int = 2,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -28,7 +30,7 @@ def test_activations_and_slopes_are_those_of_torch_also_far_out(activation: Acti
 def layers(*widths: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
     """Random weights and biases."""
     random = np.random.default_rng(seed)
-    sizes = list(zip(widths[:-1], widths[1:], strict=True))
+    sizes = list(pairwise(widths))
     return [
         (random.standard_normal((o, i)).astype(np.float32), random.standard_normal(o).astype(np.float32))
         for i, o in sizes

@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from engine.errors import NonFiniteError
+from engine.learning.networks.actor_critic import TorchActorCritic
+from engine.learning.trainers import ppo as ppo_module
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.settings import BehaviorConfig
 from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories
@@ -300,3 +302,40 @@ def test_a_seed_repeats_a_training_and_another_does_not() -> None:
         found.append(parameters(ppo))
     assert is_same(found[0], found[1])
     assert not is_same(found[0], found[2])
+
+
+@pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))]
+)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        config({"normalize": True}, max_grad_norm=0.5, joint_ratio=True, target_kl=10.0),
+        config(shared_critic=True, normalize_advantage="minibatch", value_clip=0.1, learning_rate=1e-3),
+    ],
+    ids=["separate", "shared"],
+)
+def test_networks_in_torch_learn_what_those_in_numpy_learn(
+    device: str, settings: BehaviorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the same numbers, on the same blocks. On the CPU torch is asked for, elsewhere it is what there is."""
+    ours = trainer(settings)
+    monkeypatch.setattr(
+        ppo_module, "make_actor_critic", lambda of, random, where: TorchActorCritic(of, of.initial(random), where)
+    )
+    theirs = PPOTrainer(SPEC, settings, 0, torch.device(device))
+    for index, block in enumerate(blocks(ours, 2, masked=True)):
+        found, expected = taught(theirs, block, index * 64), taught(ours, block, index * 64)
+        assert found == pytest.approx(expected, rel=1e-2, abs=1e-4)
+    for name, array in parameters(ours).items():
+        if name.startswith("network.parameters."):
+            np.testing.assert_allclose(parameters(theirs)[name], array, rtol=1e-2, atol=2e-3, err_msg=name)
+    first = theirs.state()
+    fresh = PPOTrainer(SPEC, settings, 1, torch.device(device))
+    fresh.load(first)
+    assert is_same(fresh.state().tensors, first.tensors)
+    before = parameters(theirs)
+    bad = replace(block, continuous_actions=np.full_like(block.continuous_actions, np.nan))
+    with pytest.raises(NonFiniteError):
+        taught(theirs, bad)
+    assert is_same(before, parameters(theirs))

@@ -1,0 +1,127 @@
+"""Small real stand-ins that tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from engine.session.bus import EventBus, Subscription
+from engine.session.messages import Command, CommandAsked, CommandFinished, Stop
+from engine.specs import (
+    Actions,
+    ActionSpec,
+    BehaviorSpec,
+    Choice,
+    DecisionSteps,
+    Int64,
+    ObservationSpec,
+    State,
+    Steps,
+    TerminalSteps,
+    Weights,
+)
+
+
+class FakeSession:
+    """A session without an engine: keeps every command; with `answers`, each is asked and finished at once."""
+
+    def __init__(self, answers: bool = True) -> None:
+        self.bus = EventBus()
+        self.commands: list[Command] = []
+        self.answers = answers
+
+    def send(self, command: Command) -> None:
+        """Keep the command, and answer it."""
+        self.commands.append(command)
+        behavior = None if isinstance(command, Stop) else command.behavior
+        self.bus.publish(CommandAsked(command.id, type(command).__name__, behavior))
+        if self.answers:
+            self.bus.publish(CommandFinished(command.id, True, f"results/fake/{behavior or 'all'}-000123456"))
+
+    def subscribe(self) -> Subscription:
+        """A mailbox on this session's bus."""
+        return self.bus.subscribe()
+
+
+class EchoWorld:
+    """Two behaviors whose agents demand back what they were shown: (instance, agent, step) as columns.
+
+    Agents of "Slow" wait at every other step. An episode ends after `length` steps, in turn terminated and truncated.
+    The reward for an action is the step it was chosen at plus one. Actions that are not `EchoPolicy`'s are an error.
+    """
+
+    def __init__(self, instance: int, num_agents: int, length: int) -> None:
+        seen = (ObservationSpec("place", (3,)),)
+        actions = ActionSpec(2, (7,))
+        self.specs: Mapping[str, BehaviorSpec] = {n: BehaviorSpec(n, seen, actions) for n in ("Quick", "Slow")}
+        self.num_agents: Mapping[str, int] = {"Quick": num_agents, "Slow": 1}
+        self._instance = instance
+        self._length = length
+        self._step = 0
+        self._shown: dict[str, DecisionSteps] = {}
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        """Step 0."""
+        self._step = 0
+        return self._show()
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        """Check the actions of those who waited, and count on."""
+        for name, shown in self._shown.items():
+            expected = echo(shown.observations[0])
+            np.testing.assert_array_equal(actions[name].continuous, expected.continuous)
+            np.testing.assert_array_equal(actions[name].discrete, expected.discrete)
+        self._step += 1
+        return self._show()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _show(self) -> Mapping[str, Steps]:
+        steps = {"Quick": self._steps("Quick", self._step - 1)}
+        if self._step % 2 == 0:
+            steps["Slow"] = self._steps("Slow", self._step - 2)
+        self._shown = {name: shown.decisions for name, shown in steps.items()}
+        return steps
+
+    def _steps(self, name: str, last: int) -> Steps:
+        ids: Int64 = np.arange(self.num_agents[name])
+        place = np.stack([np.full(len(ids), self._instance), ids, np.full(len(ids), self._step)], 1).astype(np.float32)
+        rewards = np.full(len(ids), max(last + 1, 0), np.float32)
+        if self._step == 0 or self._step % self._length:
+            return Steps(DecisionSteps(ids, (place,), rewards))
+        truncated = np.full(len(ids), self._step // self._length % 2 == 0)
+        terminals = TerminalSteps(ids, (place,), rewards, truncated)
+        return Steps(DecisionSteps(ids, (place,), np.zeros(len(ids), np.float32)), terminals)
+
+
+def echo(place: np.ndarray) -> Actions:
+    """What EchoWorld wants to hear."""
+    return Actions(place[:, :2] + place[:, 2:] / 64, (place.sum(1, keepdims=True) % 7).astype(np.int64))
+
+
+class EchoPolicy:
+    """Tells EchoWorld what it wants to hear. Keeps how many agents each call was for."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.calls: list[int] = []
+
+    def act(self, decisions: DecisionSteps) -> Choice:
+        """The echo of the first observation, which is also its log-probability."""
+        place = decisions.observations[0]
+        self.calls.append(len(place))
+        actions = echo(place)
+        return Choice(actions, actions.continuous, place)
+
+    def load(self, weights: Weights) -> None:
+        """Only the version matters."""
+        self.version = weights.version
+
+    def state(self) -> State:
+        """Nothing is drawn."""
+        return State()
+
+    def load_state(self, state: State) -> None:
+        """Nothing is drawn."""
