@@ -1,0 +1,123 @@
+"""rl-tui beside Stable-Baselines3 on the same tasks, round by round, and what the rounds say together."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, median
+from tempfile import TemporaryDirectory
+
+from tests.benchmarks.peers import PEERS, RL_TUI, RL_TUI_THREADED, SB3, Measurement
+from tests.benchmarks.processes import run_python
+from tests.benchmarks.settings import WORKLOADS, Workload
+from tests.benchmarks.tables import table, verdict
+
+RETURN_MARK = 0.95  # of Stable-Baselines3's mean return
+QUICK_ROLLOUTS = {"a": 10, "b": 3, "c": 5}
+
+
+def compare(name: str, rounds: int, *, is_quick: bool) -> list[Measurement]:
+    """Every peer once a round, in the same order, each in a fresh process; round i has seed i."""
+    measurements = []
+    with TemporaryDirectory(prefix="rl-tui-bench-") as folder:
+        for seed in range(1, rounds + 1):
+            for peer in PEERS:
+                words = ["-m", "tests.benchmarks.peers", peer, name, "--seed", str(seed)]
+                if is_quick:
+                    words += ["--rollouts", str(QUICK_ROLLOUTS[name])]
+                said = run_python(*words, folder=Path(folder))
+                measurement = Measurement(**json.loads(said.splitlines()[-1]))
+                print(f"({name}) round {seed}, {peer}: {measurement.throughput:,.0f} steps/s", file=sys.stderr)
+                measurements.append(measurement)
+    return measurements
+
+
+def report(name: str, measurements: Sequence[Measurement], *, is_quick: bool) -> str:
+    """The comparison as text: throughput, returns, marks, and where the time of rl-tui went."""
+    workload = WORKLOADS[name].cut(QUICK_ROLLOUTS[name]) if is_quick else WORKLOADS[name]
+    of_peer = {peer: [m for m in measurements if m.peer == peer] for peer in PEERS}
+    rows = [_row(peer, of_peer[peer], of_peer[SB3]) for peer in PEERS]
+    head = ("", "steps/s", "min .. max", "x SB3", "min .. max", "steps/CPU-s", "x SB3", "updates", "return", "/ SB3")
+    split_rows = [_split_row(peer, of_peer[peer]) for peer in (RL_TUI, RL_TUI_THREADED)]
+    split_head = ("share of the time", "environment", "inference", "update", "everything else")
+    return "\n".join(
+        (
+            f"{workload.title}, rounds: {len(of_peer[SB3])}",
+            "",
+            table(head, rows),
+            _marks(workload, of_peer),
+            "",
+            table(split_head, split_rows),
+            "(with threaded: true the update runs beside the other three)",
+        )
+    )
+
+
+def _row(peer: str, own: list[Measurement], sb3: list[Measurement]) -> tuple[str, ...]:
+    speeds = [m.throughput for m in own]
+    cpu_speeds = [m.steps / m.cpu_seconds for m in own]
+    ratios = speed_ratios(own, sb3)
+    cpu_ratio = median(speed / (m.steps / m.cpu_seconds) for speed, m in zip(cpu_speeds, sb3, strict=True))
+    return (
+        label(peer),
+        f"{median(speeds):,.0f}",
+        f"{min(speeds):,.0f} .. {max(speeds):,.0f}",
+        f"{median(ratios):.2f}",
+        f"{min(ratios):.2f} .. {max(ratios):.2f}",
+        f"{median(cpu_speeds):,.0f}",
+        f"{cpu_ratio:.2f}",
+        f"{median(m.num_updates for m in own):g}",
+        _number(mean_return(own), ".1f"),
+        _number(return_ratio(own, sb3), ".2f"),
+    )
+
+
+def label(peer: str) -> str:
+    """A peer's name for readers."""
+    return {
+        SB3: f"Stable-Baselines3 {importlib.metadata.version('stable-baselines3')}",
+        RL_TUI: "rl-tui, threaded: false",
+        RL_TUI_THREADED: "rl-tui, threaded: true",
+    }[peer]
+
+
+def speed_ratios(own: Sequence[Measurement], sb3: Sequence[Measurement]) -> list[float]:
+    """Throughput as a multiple of Stable-Baselines3's in the same round, where the machine was the same."""
+    return [ours.throughput / theirs.throughput for ours, theirs in zip(own, sb3, strict=True)]
+
+
+def mean_return(measurements: Sequence[Measurement]) -> float | None:
+    """The mean over the rounds; None when no episode ended in some."""
+    returns = [m.mean_return for m in measurements if m.mean_return is not None]
+    return mean(returns) if len(returns) == len(measurements) else None
+
+
+def return_ratio(own: Sequence[Measurement], sb3: Sequence[Measurement]) -> float | None:
+    """Own mean return over Stable-Baselines3's; None where that is no positive number and a ratio says nothing."""
+    ours, theirs = mean_return(own), mean_return(sb3)
+    return None if ours is None or theirs is None or theirs <= 0 else ours / theirs
+
+
+def _marks(workload: Workload, of_peer: dict[str, list[Measurement]]) -> str:
+    """Either way of running may reach the marks, but the same one both."""
+    sb3 = of_peer[SB3]
+    best = max((RL_TUI, RL_TUI_THREADED), key=lambda peer: median(speed_ratios(of_peer[peer], sb3)))
+    ratio, returns = median(speed_ratios(of_peer[best], sb3)), return_ratio(of_peer[best], sb3)
+    return (
+        f"marks, held to {label(best)}: {workload.mark:g} x the throughput {verdict(ratio >= workload.mark)}"
+        f" ({ratio:.2f}); {RETURN_MARK:g} x the return"
+        f" {'not comparable' if returns is None else f'{verdict(returns >= RETURN_MARK)} ({returns:.2f})'}"
+    )
+
+
+def _split_row(peer: str, own: list[Measurement]) -> tuple[str, ...]:
+    """Medians of each round's shares of its wall time; beside a threaded update the other three fill it."""
+    shares = {key: median(m.split[key] / m.seconds for m in own) for key in own[0].split}
+    return (label(peer), *(f"{share:.1%}" for share in shares.values()))
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

@@ -1,0 +1,240 @@
+"""One training of one peer, in a process of its own: `python -m tests.benchmarks.peers PEER WORKLOAD ...`.
+
+Each process first trains a throw-away run of two rollouts: what is loaded at first use is nobody's throughput. Then
+the clock runs from the moment at which the environments stand reset to the end of the last update. The measurement is
+the last line on stdout, as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tests.benchmarks.settings import (
+    ADAM_EPSILON,
+    CLIP_RANGE,
+    ENTROPY_COEFFICIENT,
+    GAE_LAMBDA,
+    GAMMA,
+    HIDDEN_UNITS,
+    LEARNING_RATE,
+    MAX_GRAD_NORM,
+    NUM_LAYERS,
+    VALUE_COEFFICIENT,
+    WORKLOADS,
+    Workload,
+    configuration,
+)
+
+if TYPE_CHECKING:
+    from stable_baselines3 import PPO
+
+WARM_UP_ROLLOUTS = 2
+TAKE_SECONDS = 0.1  # as the headless front end polls
+
+SB3, RL_TUI, RL_TUI_THREADED = "sb3", "rl-tui", "rl-tui-threaded"
+PEERS = (SB3, RL_TUI, RL_TUI_THREADED)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one training took and reached. mean_return: of its last 100 episodes, before any normalization."""
+
+    peer: str
+    workload: str
+    seed: int
+    steps: int
+    seconds: float
+    cpu_seconds: float  # of all threads of the process
+    num_updates: int
+    mean_return: float | None  # None: no episode ended
+    split: dict[str, float]  # seconds by what they went for; empty where the peer does not tell
+
+    @property
+    def throughput(self) -> float:
+        """Environment steps per second."""
+        return self.steps / self.seconds
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Wall and CPU time of a stretch of the whole process."""
+
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def start(self) -> None:
+        """The stretch begins."""
+        self.seconds, self.cpu_seconds = -time.perf_counter(), -time.process_time()
+
+    def stop(self) -> None:
+        """The stretch is over."""
+        self.seconds += time.perf_counter()
+        self.cpu_seconds += time.process_time()
+
+
+def train_sb3(workload: Workload, seed: int) -> Measurement:
+    """Train with Stable-Baselines3 in one torch thread."""
+    import torch
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    torch.set_num_threads(1)
+    warm_up = workload.cut(WARM_UP_ROLLOUTS)
+    make_sb3(warm_up, seed).learn(warm_up.total_steps)
+    watch = Stopwatch()
+
+    class Timing(BaseCallback):
+        """Called with the environments reset, and after the last update."""
+
+        def _on_training_start(self) -> None:
+            watch.start()
+
+        def _on_step(self) -> bool:
+            return True
+
+        def _on_training_end(self) -> None:
+            watch.stop()
+
+    model = make_sb3(workload, seed)
+    model.learn(workload.total_steps, callback=Timing())
+    episodes = [float(episode["r"]) for episode in model.ep_info_buffer or ()]  # its Monitor keeps the last 100
+    return Measurement(
+        peer=SB3,
+        workload=workload.name,
+        seed=seed,
+        steps=model.num_timesteps,
+        seconds=watch.seconds,
+        cpu_seconds=watch.cpu_seconds,
+        num_updates=model.num_timesteps // workload.rollout_steps,
+        mean_return=sum(episodes) / len(episodes) if episodes else None,
+        split={},
+    )
+
+
+def make_sb3(workload: Workload, seed: int) -> PPO:
+    """The task as Stable-Baselines3 has it."""
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
+    from torch.nn import Tanh
+
+    layers = [HIDDEN_UNITS] * NUM_LAYERS
+    environments: VecEnv = make_vec_env(workload.environment, workload.num_envs, seed=seed, vec_env_cls=DummyVecEnv)
+    if workload.is_normalized:
+        environments = VecNormalize(environments, gamma=GAMMA)
+    return PPO(
+        "MlpPolicy",
+        environments,
+        learning_rate=LEARNING_RATE,
+        n_steps=workload.num_steps,
+        batch_size=workload.batch_size,
+        n_epochs=workload.num_epochs,
+        gamma=GAMMA,
+        gae_lambda=GAE_LAMBDA,
+        clip_range=CLIP_RANGE,
+        clip_range_vf=None,
+        normalize_advantage=True,
+        ent_coef=ENTROPY_COEFFICIENT,
+        vf_coef=VALUE_COEFFICIENT,
+        max_grad_norm=MAX_GRAD_NORM,
+        policy_kwargs={
+            "net_arch": {"pi": layers, "vf": layers},
+            "activation_fn": Tanh,
+            "optimizer_kwargs": {"eps": ADAM_EPSILON},
+        },
+        seed=seed,
+        device="cpu",
+    )
+
+
+def train_rl_tui(workload: Workload, seed: int, *, is_threaded: bool) -> Measurement:
+    """Train with the whole of rl-tui as `--no-ui` runs it: checkpoints, exports, every log file, console lines."""
+    run_headless(workload.cut(WARM_UP_ROLLOUTS), seed, is_threaded=is_threaded)
+    return run_headless(workload, seed, is_threaded=is_threaded)
+
+
+def run_headless(workload: Workload, seed: int, *, is_threaded: bool) -> Measurement:
+    """One run as `tui.cli.run_headless` runs it; its lines go nowhere, its files to a folder that ends with it."""
+    from engine.config import parse_config
+    from engine.running.launch import Launch
+    from engine.running.writers.console import ConsoleWriter
+    from engine.session.bus import EventBus
+    from engine.session.messages import (
+        BehaviorStateChanged,
+        CheckpointSaved,
+        Event,
+        ProgressReported,
+        TimeSplit,
+    )
+
+    watch, last = Stopwatch(), dict[type, Event]()
+    with TemporaryDirectory(prefix="rl-tui-bench-") as results, Path(os.devnull).open("w") as nowhere:
+        config = parse_config(configuration(workload, seed, Path(results), is_threaded=is_threaded).encode(), "bench")
+        launch = Launch(config, EventBus())
+        mail = launch.subscribe()
+        writer = ConsoleWriter(nowhere)
+        launch.start()
+        is_over = False
+        while not is_over:
+            is_over = launch.wait(0)
+            for envelope in mail.take(0 if is_over else TAKE_SECONDS):
+                event = envelope.event
+                last[type(event)] = event
+                if isinstance(event, BehaviorStateChanged):
+                    if event.state == "training":
+                        watch.start()
+                    else:
+                        watch.stop()
+                writer.write(envelope)
+    if launch.exit_code != 0:
+        raise RuntimeError(f"the run ended with exit code {launch.exit_code}: {launch.error}")
+    saved, progress, split = last[CheckpointSaved], last[ProgressReported], last[TimeSplit]
+    assert isinstance(saved, CheckpointSaved)
+    assert isinstance(progress, ProgressReported)
+    assert isinstance(split, TimeSplit)
+    return Measurement(
+        peer=RL_TUI_THREADED if is_threaded else RL_TUI,
+        workload=workload.name,
+        seed=seed,
+        steps=saved.step,
+        seconds=watch.seconds,
+        cpu_seconds=watch.cpu_seconds,
+        num_updates=progress.num_updates,
+        mean_return=saved.mean_return,
+        split={
+            "environment": split.environment_seconds,
+            "inference": split.inference_seconds,
+            "update": split.update_seconds,
+            "other": split.other_seconds,
+        },
+    )
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure one training and print it."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peers", description=__doc__)
+    parser.add_argument("peer", choices=PEERS)
+    parser.add_argument("workload", choices=WORKLOADS)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rollouts", type=int, help="train for so many only")
+    arguments = parser.parse_args(words)
+    workload = WORKLOADS[arguments.workload]
+    if arguments.rollouts is not None:
+        workload = workload.cut(arguments.rollouts)
+    if arguments.peer == SB3:
+        measurement = train_sb3(workload, arguments.seed)
+    else:
+        measurement = train_rl_tui(workload, arguments.seed, is_threaded=arguments.peer == RL_TUI_THREADED)
+    print(json.dumps(dataclasses.asdict(measurement)))
+
+
+if __name__ == "__main__":
+    main()

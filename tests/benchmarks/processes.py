@@ -1,0 +1,43 @@
+"""Fresh interpreters for measurements: nothing that one of them imports or sets reaches the next."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def limit_cpus(count: int) -> int:
+    """This process and all it starts from now on use so many CPUs at most; returns how many there are then."""
+    if not hasattr(os, "sched_setaffinity"):  # macOS has no such call
+        return os.cpu_count() or 1
+    usable = sorted(os.sched_getaffinity(0))[:count]
+    os.sched_setaffinity(0, usable)
+    return len(usable)
+
+
+def surroundings() -> dict[str, str]:
+    """Environment variables under which a child finds the project from any folder."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+
+
+def run_python(*words: str, folder: Path) -> str:
+    """What a fresh interpreter with these words, working in `folder`, said on stdout.
+
+    Raises RuntimeError with its stderr when it fails.
+    """
+    ended = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=surroundings(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode != 0:
+        raise RuntimeError(f"python {' '.join(words)} ended with {ended.returncode}:\n{ended.stderr}")
+    return ended.stdout
