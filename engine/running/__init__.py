@@ -1,0 +1,1 @@
+"""Starts, supervises, saves. The only part with threads and files."""

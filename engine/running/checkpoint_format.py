@@ -1,0 +1,245 @@
+"""What one checkpoint folder holds, and how it is told from a damaged one.
+
+    tensors.safetensors   every array of the state
+    state.json            its plain values, and what the checkpoint is: behavior, step, return, versions
+    MANIFEST.json         size and sha256 of the two
+
+Nothing here executes what it reads: no pickle, and only these three names are ever opened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from engine.errors import CheckpointError, NonFiniteError
+from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
+from engine.version import VERSION
+
+FORMAT_VERSION = 1
+TENSORS = "tensors.safetensors"
+STATE = "state.json"
+MANIFEST = "MANIFEST.json"
+MANIFEST_BYTES = 65_536  # a manifest has two entries; anything near this size is not one
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a published checkpoint says of itself. created_at: Unix seconds. mean_return: None when none was known."""
+
+    path: Path
+    behavior: str
+    step: int
+    mean_return: float | None
+    reason: str
+    created_at: float
+    program_version: str
+    spec: BehaviorSpec | None
+    size_bytes: int
+
+    @property
+    def is_from_other_version(self) -> bool:
+        """Another version of this program wrote it: worth a warning, and no more."""
+        return self.program_version != VERSION
+
+
+def encode(checkpoint: Checkpoint, state: State) -> dict[str, bytes]:
+    """The content of every file but the manifest.
+
+    Raises NonFiniteError naming the first tensor or value that is NaN or infinite.
+    """
+    require_finite(state)
+    description = {
+        "format_version": FORMAT_VERSION,
+        "program_version": checkpoint.program_version,
+        "behavior": checkpoint.behavior,
+        "step": checkpoint.step,
+        "mean_return": checkpoint.mean_return,
+        "reason": checkpoint.reason,
+        "created_at": checkpoint.created_at,
+        "spec": None if checkpoint.spec is None else dataclasses.asdict(checkpoint.spec),
+        "values": state.values,
+    }
+    # safetensors writes the memory of a transposed array as if it were in order, and takes no numpy scalar
+    tensors = {name: np.asarray(array, order="C") for name, array in state.tensors.items()}
+    return {TENSORS: safetensors.numpy.save(tensors), STATE: json.dumps(description, indent=1).encode()}
+
+
+def encode_manifest(files: Mapping[str, bytes]) -> bytes:
+    """The manifest of those files."""
+    entries = {name: {"size": len(content), "sha256": _sha256(content)} for name, content in files.items()}
+    return json.dumps({"format_version": FORMAT_VERSION, "files": entries}, indent=1).encode()
+
+
+def require_finite(state: State) -> None:
+    """Nothing in the state is NaN or infinite, or NonFiniteError names what is."""
+    for name, array in state.tensors.items():
+        if array.dtype.kind in "fc" and not np.isfinite(array).all():
+            count = int(array.size - np.isfinite(array).sum())
+            raise NonFiniteError(f"tensor {name}: {count} of {array.size} numbers are NaN or infinite")
+    for path in _non_finite_values(state.values, "values"):
+        raise NonFiniteError(f"{path} is NaN or infinite")
+
+
+def describe(path: Path) -> Checkpoint:
+    """What the checkpoint says of itself, its tensors not read. Raises CheckpointError when that does not verify."""
+    entries = _read_manifest(path)
+    return _parse_state(path, _read_verified(path, STATE, entries), _total_size(path, entries))[0]
+
+
+def read(path: Path) -> tuple[State, Checkpoint]:
+    """The state and what it is, every byte verified. The arrays are new and writable. Raises CheckpointError."""
+    entries = _read_manifest(path)
+    checkpoint, values = _parse_state(path, _read_verified(path, STATE, entries), _total_size(path, entries))
+    try:
+        tensors = safetensors.numpy.load(_read_verified(path, TENSORS, entries))
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path / TENSORS}: not a safetensors file ({error})") from error
+    return State({name: np.require(array, requirements="W") for name, array in tensors.items()}, values), checkpoint
+
+
+def _non_finite_values(value: Json, path: str) -> Iterator[str]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _non_finite_values(item, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _non_finite_values(item, f"{path}[{index}]")
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_file(path: Path, size: int | None) -> bytes:
+    """All of a regular file of that size; with None, of any size a manifest may have."""
+    try:
+        # O_NONBLOCK: a named pipe in the file's place must not wait for a writer
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise CheckpointError(f"{path}: not a regular file")
+            if size is None and status.st_size > MANIFEST_BYTES:
+                raise CheckpointError(f"{path}: {status.st_size} bytes, expected at most {MANIFEST_BYTES}")
+            if size is not None and status.st_size != size:
+                raise CheckpointError(f"{path}: {status.st_size} bytes, expected {size}")
+            return file.read()
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def _read_manifest(path: Path) -> dict[str, tuple[int, str]]:
+    """(size, sha256) by file name, for exactly the files of this format."""
+    body = _parse_json(path / MANIFEST, _read_file(path / MANIFEST, None))
+    files = body.get("files")
+    if not isinstance(files, dict) or set(files) != {TENSORS, STATE}:
+        raise CheckpointError(f"{path / MANIFEST}: expected entries for {TENSORS} and {STATE} only")
+    entries: dict[str, tuple[int, str]] = {}
+    for name, entry in files.items():
+        size, digest = (entry.get("size"), entry.get("sha256")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(size, int) or not isinstance(digest, str):
+            raise CheckpointError(f"{path / MANIFEST}: {name} has no size and sha256")
+        entries[name] = (size, digest)
+    return entries
+
+
+def _read_verified(path: Path, name: str, entries: Mapping[str, tuple[int, str]]) -> bytes:
+    size, digest = entries[name]
+    content = _read_file(path / name, size)
+    if _sha256(content) != digest:
+        raise CheckpointError(f"{path / name}: its content does not match the sha256 in {MANIFEST}")
+    return content
+
+
+def _total_size(path: Path, entries: Mapping[str, tuple[int, str]]) -> int:
+    """Bytes of the whole checkpoint. Raises CheckpointError when a file is missing or has another size."""
+    try:
+        sizes = {name: (path / name).lstat().st_size for name in (TENSORS, STATE, MANIFEST)}
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.filename}: {error.strerror}") from error
+    for name, (size, _) in entries.items():
+        if sizes[name] != size:
+            raise CheckpointError(f"{path / name}: {sizes[name]} bytes, expected {size}")
+    return sum(sizes.values())
+
+
+def _parse_json(path: Path, content: bytes) -> dict[str, Json]:
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not JSON ({error})") from error
+    if not isinstance(body, dict):
+        raise CheckpointError(f"{path}: not a JSON object")
+    if body.get("format_version") != FORMAT_VERSION:
+        found = body.get("format_version")
+        raise CheckpointError(f"{path}: format version {found!r}, this program reads {FORMAT_VERSION}")
+    return body
+
+
+def _parse_state(path: Path, content: bytes, size_bytes: int) -> tuple[Checkpoint, dict[str, Json]]:
+    body = _parse_json(path / STATE, content)
+    match body:
+        case {
+            "program_version": str(version),
+            "behavior": str(behavior),
+            "step": int(step),
+            "mean_return": float() | int() | None as mean_return,
+            "reason": str(reason),
+            "created_at": float() | int() as created_at,
+            "spec": dict() | None as spec,
+            "values": dict(values),
+        }:
+            parsed_spec = None if spec is None else _parse_spec(path, spec)
+            return Checkpoint(
+                path, behavior, step, mean_return, reason, created_at, version, parsed_spec, size_bytes
+            ), values
+        case _:
+            raise CheckpointError(f"{path / STATE}: incomplete, or a value of the wrong type")
+
+
+def _parse_spec(path: Path, spec: Mapping[str, Json]) -> BehaviorSpec:
+    match spec:
+        case {
+            "name": str(name),
+            "observations": list(observations),
+            "actions": {"continuous": int(continuous), "branches": list(branches)},
+        }:
+            actions = ActionSpec(continuous, tuple(_integers(path, branches)))
+            return BehaviorSpec(name, tuple(_parse_observation(path, item) for item in observations), actions)
+        case _:
+            raise CheckpointError(f"{path / STATE}: its spec is incomplete")
+
+
+def _parse_observation(path: Path, observation: Json) -> ObservationSpec:
+    match observation:
+        case {"name": str(name), "shape": list(shape)}:
+            return ObservationSpec(name, tuple(_integers(path, shape)))
+        case _:
+            raise CheckpointError(f"{path / STATE}: its spec is incomplete")
+
+
+def _integers(path: Path, values: list[Json]) -> Iterator[int]:
+    for value in values:
+        if not isinstance(value, int):
+            raise CheckpointError(f"{path / STATE}: its spec is incomplete")
+        yield value
+
+
+def shape_text(array: NDArray[np.generic]) -> str:
+    """dtype and shape as a message shows them: "float32[64, 4]"."""
+    return f"{array.dtype}{list(array.shape)}"

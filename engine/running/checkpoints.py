@@ -1,0 +1,210 @@
+"""Checkpoints of one behavior: published whole or not at all, kept by age and by return, verified when read."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import safetensors
+from numpy.typing import NDArray
+
+from engine.errors import CheckpointError, NonFiniteError
+from engine.running.checkpoint_format import MANIFEST, Checkpoint, describe, encode, encode_manifest, read, shape_text
+from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
+from engine.running.run_folder import file_name
+from engine.session.messages import CheckpointReason
+from engine.specs import BehaviorSpec, State
+from engine.version import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest checkpoint that verifies, None when there is none at all.
+
+    skipped: why each newer one was not taken, newest first.
+    """
+
+    path: Path | None
+    skipped: tuple[str, ...]
+
+
+class CheckpointStore:
+    """The checkpoints of one behavior in one folder, each a folder `<Name>-<step>`.
+
+    One writer at a time, the holder of the run's lock; used from its saver thread. Reading changes nothing, and is
+    open to anybody. keep: how many of the newest stay, besides the best; zero or less keeps all.
+    """
+
+    def __init__(self, folder: Path, name: str, keep: int, spec: BehaviorSpec | None = None, disk: Disk = DISK):
+        self.folder = folder
+        self.name = name
+        self._keep = keep
+        self._spec = spec
+        self._disk = disk
+        self._prefix = file_name(name)
+        self._is_open = False
+
+    def open(self) -> None:
+        """The folder is on the medium and free of what writers that died left unfinished.
+
+        Called by the first `save` where nobody did before. Raises CheckpointError when the disk refuses.
+        """
+        if self._is_open:
+            return
+        try:
+            make_folders(self.folder, self._disk)
+            for leftover in sorted(self.folder.glob(f"{UNFINISHED}*")):
+                remove_tree(leftover, self._disk)
+        except OSError as error:
+            raise _refused(self.folder, error) from error
+        self._is_open = True
+
+    def save(self, step: int, state: State, mean_return: float | None, reason: CheckpointReason) -> Path:
+        """Publish one checkpoint and return its folder; every byte is then on the medium and was read back.
+
+        A checkpoint of that step that verifies is returned as it is, never written again. Raises NonFiniteError when
+        the state holds NaN or infinity, and CheckpointError, its cause an OSError, when the disk refuses. What was
+        published before is then untouched, and nothing of the new one is left.
+        """
+        self.open()
+        path = self.folder / f"{self._prefix}-{step}"
+        known_return = mean_return if mean_return is not None and math.isfinite(mean_return) else None
+        checkpoint = Checkpoint(path, self.name, step, known_return, reason, time.time(), VERSION, self._spec, 0)
+        try:
+            if not self._stands(path):
+                self._publish(path, encode(checkpoint, state))
+        except NonFiniteError as error:
+            raise NonFiniteError(f"{path}: not written, {error}") from error
+        except safetensors.SafetensorError as error:
+            raise CheckpointError(f"{path}: not written, {error}") from error
+        except OSError as error:
+            raise _refused(path, error) from error
+        return path
+
+    def prune(self) -> tuple[Checkpoint, ...]:
+        """Remove the oldest beyond `keep`, never the best, and tell which. Raises CheckpointError."""
+        standing = self.list()
+        best = _best(standing)
+        extra = standing[: max(len(standing) - self._keep, 0)] if self._keep > 0 else ()
+        removed = tuple(checkpoint for checkpoint in extra if checkpoint is not best)
+        for checkpoint in removed:
+            try:
+                self._discard(checkpoint.path)
+            except OSError as error:
+                raise CheckpointError(f"{checkpoint.path}: cannot be removed ({error.strerror})") from error
+        return removed
+
+    def list(self) -> tuple[Checkpoint, ...]:
+        """Every checkpoint whose description verifies, oldest step first; `load` verifies the tensors too."""
+        checkpoints = []
+        for path in self._published():
+            with suppress(CheckpointError):
+                checkpoints.append(describe(path))
+        return tuple(checkpoints)
+
+    def best(self) -> Checkpoint | None:
+        """The one with the highest mean return, the newest of equals; None when no return is known."""
+        return _best(self.list())
+
+    def newest_valid(self) -> Newest:
+        """The newest checkpoint that verifies in every byte.
+
+        Raises CheckpointError when there are checkpoints and none of them does.
+        """
+        skipped = []
+        for path in reversed(self._published()):
+            try:
+                self.load(path)
+            except CheckpointError as error:
+                skipped.append(str(error))
+                continue
+            return Newest(path, tuple(skipped))
+        if skipped:
+            reasons = "".join(f"\n  {reason}" for reason in skipped)
+            raise CheckpointError(
+                f"{self.folder}: no checkpoint can be used; start with --force to begin anew{reasons}"
+            )
+        return Newest(None, ())
+
+    def load(self, path: Path) -> tuple[State, Checkpoint]:
+        """The state saved at `path`, verified. Raises CheckpointError, also when it is another behavior's."""
+        state, checkpoint = read(path)
+        if checkpoint.behavior != self.name:
+            raise CheckpointError(f"{path}: of behavior {checkpoint.behavior!r}, expected {self.name!r}")
+        return state, checkpoint
+
+    def _published(self) -> tuple[Path, ...]:
+        """By step, whether they verify or not."""
+        pattern = re.compile(re.escape(self._prefix) + r"-([0-9]{1,18})")
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise CheckpointError(f"{self.folder}: cannot be read ({error.strerror})") from error
+        matches = [match for match in map(pattern.fullmatch, names) if match]
+        return tuple(self.folder / match[0] for match in sorted(matches, key=lambda match: int(match[1])))
+
+    def _stands(self, path: Path) -> bool:
+        """Whether a checkpoint that verifies is there and durable; one that does not verify is taken away."""
+        if not os.path.lexists(path):
+            return False
+        try:
+            self.load(path)
+        except CheckpointError:
+            self._discard(path)
+            return False
+        self._disk.sync(self.folder)  # a writer that died between its rename and its sync may have left it
+        return True
+
+    def _publish(self, path: Path, files: Mapping[str, bytes]) -> None:
+        unfinished = path.with_name(UNFINISHED + path.name)
+        remove_tree(unfinished, self._disk)
+        try:
+            self._disk.make_folder(unfinished)
+            for name, content in [*files.items(), (MANIFEST, encode_manifest(files))]:
+                self._disk.write(unfinished / name, content)
+                self._disk.sync(unfinished / name)
+            self._disk.sync(unfinished)
+            self.load(unfinished)
+            self._disk.rename(unfinished, path)
+        except (OSError, CheckpointError):
+            with suppress(OSError):
+                remove_tree(unfinished, self._disk)
+            raise
+        self._disk.sync(self.folder)
+
+    def _discard(self, path: Path) -> None:
+        """Take one checkpoint away so that no crash shows a part of it under its name."""
+        leftover = path.with_name(f"{UNFINISHED}old-{path.name}")
+        remove_tree(leftover, self._disk)
+        self._disk.rename(path, leftover)
+        self._disk.sync(self.folder)
+        remove_tree(leftover, self._disk)
+
+
+def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mapping[str, NDArray[np.generic]]) -> None:
+    """Both name the same arrays of the same dtype and shape, or CheckpointError lists every difference."""
+    differences = [f"missing: {name} {shape_text(expected[name])}" for name in sorted(expected.keys() - found.keys())]
+    differences += [f"unexpected: {name} {shape_text(found[name])}" for name in sorted(found.keys() - expected.keys())]
+    for name in sorted(expected.keys() & found.keys()):
+        if shape_text(expected[name]) != shape_text(found[name]):
+            differences.append(f"{name}: found {shape_text(found[name])}, expected {shape_text(expected[name])}")
+    if differences:
+        raise CheckpointError("the checkpoint does not fit this run:" + "".join(f"\n  {line}" for line in differences))
+
+
+def _best(checkpoints: tuple[Checkpoint, ...]) -> Checkpoint | None:
+    ranked = [(c.mean_return, c.step, c) for c in checkpoints if c.mean_return is not None]
+    return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
+
+
+def _refused(path: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(f"{path}: not written ({error.strerror}); earlier checkpoints are untouched")

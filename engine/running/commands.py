@@ -1,0 +1,78 @@
+"""Commands on their way: each one ends in exactly one CommandFinished."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.session.bus import EventBus
+from engine.session.messages import CommandFinished
+
+Outcome = tuple[bool, str]  # whether what was asked is true now, and a message
+
+
+@dataclass(slots=True)
+class _Parts:
+    """A command that every one of several behaviors must do its part of."""
+
+    waiting_for: set[str]  # behaviors
+    messages: list[str] = field(default_factory=list)
+    is_ok: bool = True
+
+    def outcome(self) -> Outcome | None:
+        """Done when all parts are; None before."""
+        return None if self.waiting_for else (self.is_ok, "; ".join(self.messages))
+
+
+class CommandLedger:
+    """Owned by the coordinator. Other threads report outcomes through `report`, which only leaves them in a queue."""
+
+    def __init__(self, bus: EventBus):
+        self._bus = bus
+        self._pending: dict[str, Callable[[], Outcome | None]] = {}  # by command
+        self._parts: dict[str, _Parts] = {}  # of those among them that behaviors report on
+        self._outcomes: queue.SimpleQueue[tuple[str, str, bool, str]] = queue.SimpleQueue()
+
+    def open(self, command: str) -> None:
+        """The command is there; whatever happens, `close` tells an outcome if nothing else did."""
+        self._pending[command] = lambda: None
+
+    def expect(self, command: str, behaviors: list[str]) -> None:
+        """The command is finished once `report` was called for each of these."""
+        parts = self._parts[command] = _Parts(set(behaviors))
+        self._pending[command] = parts.outcome
+
+    def expect_when(self, command: str, outcome: Callable[[], Outcome | None]) -> None:
+        """The command is finished once `outcome` gives one at a `settle`."""
+        self._pending[command] = outcome
+
+    def report(self, command: str, behavior: str, is_ok: bool, message: str) -> None:
+        """One behavior's part is done or has failed. Any thread."""
+        self._outcomes.put((command, behavior, is_ok, message))
+
+    def finish(self, command: str, is_ok: bool, message: str) -> None:
+        """Tell the outcome now."""
+        self._pending.pop(command, None)
+        self._parts.pop(command, None)
+        self._bus.publish(CommandFinished(command, is_ok, message))
+
+    def settle(self) -> None:
+        """Tell the outcome of every command whose last part is done."""
+        while not self._outcomes.empty():
+            command, behavior, is_ok, message = self._outcomes.get()
+            if command in self._parts:
+                parts = self._parts[command]
+                parts.waiting_for.discard(behavior)
+                parts.is_ok &= is_ok
+                parts.messages.append(message)
+        for command, pending in list(self._pending.items()):
+            outcome = pending()
+            if outcome is not None:
+                self.finish(command, *outcome)
+
+    def close(self, reason: str) -> None:
+        """Nothing is left open: what could not be finished has failed."""
+        self.settle()
+        for command in list(self._pending):
+            self.finish(command, False, reason)

@@ -1,0 +1,84 @@
+"""A run that may not exist yet: a front end shows itself first, torch is imported meanwhile."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from contextlib import suppress
+
+from engine.config import RunConfig
+from engine.errors import RlTuiError
+from engine.running.workers import spawn
+from engine.session.bus import EventBus, Subscription
+from engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
+
+COMMANDS_WAITING = 100  # more keys than anybody presses in a coordinator's tick
+STOPS_WAITING = 10  # room that only they may take: a run can always be stopped
+
+
+class Launch:
+    """A Session from the first moment on. `start` builds and runs the run in the thread `coordinator`."""
+
+    def __init__(self, config: RunConfig, bus: EventBus):
+        self.error: RlTuiError | None = None
+        self._config = config
+        self._bus = bus
+        self._commands: queue.Queue[Command] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
+        self._ended = threading.Event()
+        self._exit_code = 1
+
+    @property
+    def exit_code(self) -> int:
+        """What the process should end with; valid once the run is over."""
+        return self._exit_code
+
+    def start(self) -> None:
+        """Return at once; everything else happens in the coordinator's thread."""
+        spawn("coordinator", self._main, self._bus, self._crashed)
+
+    def wait(self, timeout: float) -> bool:
+        """Whether the run is over, waiting at most `timeout` seconds for it."""
+        return self._ended.wait(timeout)
+
+    def send(self, command: Command) -> None:
+        """Tell that it was asked for and leave it for the coordinator; refused when the run is over or has too many."""
+        self._bus.publish(CommandAsked(command.id, type(command).__name__, getattr(command, "behavior", None)))
+        if self._ended.is_set():
+            self._bus.publish(CommandFinished(command.id, False, "the run is over"))
+            return
+        try:
+            if not isinstance(command, Stop) and self._commands.qsize() >= COMMANDS_WAITING:
+                raise queue.Full
+            self._commands.put_nowait(command)
+        except queue.Full:
+            self._bus.publish(CommandFinished(command.id, False, "too many commands are waiting"))
+        if self._ended.is_set():  # meanwhile
+            self._refuse_waiting()
+
+    def subscribe(self) -> Subscription:
+        """A mailbox with every event from now on."""
+        return self._bus.subscribe()
+
+    def _main(self) -> None:
+        from engine.running.run import Run  # imports torch: 1.3 s in which the screen is there already
+
+        try:
+            self._exit_code = Run(self._config, self._bus, self._commands).main()
+        except RlTuiError as error:
+            self.error, self._exit_code = error, error.exit_code
+        self._end()
+
+    def _crashed(self, error: BaseException) -> None:
+        self._exit_code = 1
+        self._bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
+        self._end()
+
+    def _end(self) -> None:
+        self._refuse_waiting()
+        self._ended.set()
+        self._refuse_waiting()  # what came between
+
+    def _refuse_waiting(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                self._bus.publish(CommandFinished(self._commands.get_nowait().id, False, "the run is over"))

@@ -1,0 +1,82 @@
+"""The files that listen: events, TensorBoard, gauges; and at the end where the time went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from engine.running.disk import write_atomically
+from engine.running.run_folder import RunFolder
+from engine.running.timers import GaugeWriter, Timers, run_metadata
+from engine.running.writers.jsonl import JsonLinesWriter
+from engine.running.writers.tensorboard import TensorBoardWriter
+from engine.session.bus import EventBus
+from engine.session.messages import BehaviorStarted, Envelope, LogEmitted, TimeSplit
+from engine.settings import BehaviorConfig
+
+TAKE_SECONDS = 0.2
+
+
+class RunLogs:
+    """Lives in the thread `writers`. Owns the open log files of the run and its own subscription."""
+
+    def __init__(self, folder: RunFolder, settings: Mapping[str, BehaviorConfig], bus: EventBus, started_at: float):
+        self._folder = folder
+        self._settings = settings
+        self._bus = bus
+        self._started_at = started_at
+        self._timers = Timers()
+        self._subscription = bus.subscribe()
+        self._gauges = GaugeWriter()
+        self._events = JsonLinesWriter(folder.events, append=True)
+        self._tensorboard = TensorBoardWriter(lambda behavior: folder.add_behavior(behavior).path)
+        self._time_splits: dict[str, TimeSplit] = {}
+        self._failures: set[str] = set()
+
+    def main(self) -> None:
+        """Write everything that is told, until `close`."""
+        try:
+            while not self._subscription.is_closed:
+                self._write(self._subscription.take(TAKE_SECONDS))
+            self._write(self._subscription.take())
+        finally:
+            self._events.close()
+            self._tensorboard.close()
+
+    def close(self) -> None:
+        """Let `main` write what was told so far, and return. Any thread."""
+        self._subscription.close()
+
+    def _write(self, mail: list[Envelope]) -> None:
+        for envelope in mail:
+            event = envelope.event
+            self._events.write(envelope)
+            self._tensorboard.write(envelope)
+            self._gauges.write(envelope)
+            if isinstance(event, BehaviorStarted):
+                settings = self._settings[event.behavior].model_dump(mode="json")
+                self._tensorboard.write_hyperparameters(event.behavior, settings)
+            elif isinstance(event, TimeSplit):
+                self._time_splits[event.behavior] = event
+        self._events.flush()
+        for failure in {self._events.failed, self._tensorboard.failed} - {None} - self._failures:
+            assert failure is not None
+            self._failures.add(failure)
+            self._bus.publish(LogEmitted("error", "writers", failure))
+
+    def write_timers(self) -> None:
+        """run_logs/timers.json tells where the time went, a parallel tree per behavior. Called when `main` is over."""
+        trees = []
+        for behavior, split in self._time_splits.items():
+            tree = Timers(behavior)
+            for name, seconds in (
+                ("env_step", split.environment_seconds),
+                ("policy_evaluate", split.inference_seconds),
+                ("update_policy", split.update_seconds),
+                ("waiting", split.waiting_seconds),
+                ("other", split.other_seconds),
+            ):
+                tree.node(name).add(seconds)
+            trees.append(tree)
+        body = self._timers.as_json(run_metadata(self._started_at), self._gauges.gauges, trees)
+        write_atomically(self._folder.timers, json.dumps(body, indent=4).encode())

@@ -1,0 +1,307 @@
+"""A run from its configuration to its exit code. The only file that knows everybody."""
+
+from __future__ import annotations
+
+import platform
+import queue
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import threadpoolctl
+import torch
+
+from engine.config import RunConfig, effective_yaml, list_warnings, without_effect
+from engine.errors import CheckpointError, ConfigError, RlTuiError
+from engine.running.building import Builder, device_of, run_seed
+from engine.running.commands import CommandLedger
+from engine.running.devices import DeviceSampler, usable_cpus
+from engine.running.disk import write_atomically
+from engine.running.logs import RunLogs
+from engine.running.run_folder import RunFolder
+from engine.running.saver import Saver
+from engine.running.supervision import Crew
+from engine.running.training_status import read_training_status, status_of, write_training_status
+from engine.running.workers import spawn
+from engine.session.bus import EventBus
+from engine.session.messages import (
+    Command,
+    ExportPolicy,
+    LogEmitted,
+    Pause,
+    Resume,
+    RunStarted,
+    RunState,
+    RunStateChanged,
+    SaveCheckpoint,
+    Stop,
+)
+from engine.version import VERSION
+
+OVER = "the run is over"
+TICK_SECONDS = 0.05  # how soon a key is acted upon
+DEVICES_SECONDS = 1.0
+PROBE_SECONDS = 2.0  # a driver that takes longer to answer is left
+ENDING_SECONDS = 60.0  # a disk that takes longer than that for the last files is lost
+
+
+class Run:
+    """Lives in the coordinator's thread. Owns the run's folder and state, routes commands, starts and ends the rest."""
+
+    def __init__(self, config: RunConfig, bus: EventBus, commands: queue.Queue[Command]):
+        settings = config.checkpoint_settings
+        self._config = config
+        self._bus = bus
+        self._commands = commands
+        self._folder = RunFolder(Path(settings.results_dir), settings.run_id)
+        self._ledger = CommandLedger(bus)
+        self._state: RunState = "starting"
+        self._stop: Stop | None = None
+        self._bug: BaseException | None = None
+        self._has_trained = False
+        self._ended = threading.Event()
+
+    def main(self) -> int:
+        """Train to the end and return the exit code. Raises RlTuiError when the run cannot start."""
+        limit_threads()
+        settings = self._config.checkpoint_settings
+        try:
+            with self._folder:
+                for line in self._folder.open(settings.resume, settings.force):
+                    self._log("warning", line)
+                return self._record()
+        except RlTuiError as error:
+            self._refuse(error)
+            raise
+
+    def _record(self) -> int:
+        """Train with the log files open."""
+        logs = RunLogs(self._folder, self._config.behaviors, self._bus, time.time())
+        writers = spawn("writers", logs.main, self._bus, self._crashed)
+        try:
+            return self._train()
+        except RlTuiError as error:
+            self._refuse(error)
+            raise
+        finally:
+            logs.close()
+            writers.join(ENDING_SECONDS)
+            if self._state == "failed" and not self._has_trained:
+                self._folder.discard()  # the corrected command may use the same run id
+            else:
+                self._write_timers(logs)
+
+    def _write_timers(self, logs: RunLogs) -> None:
+        try:
+            logs.write_timers()
+        except OSError as error:
+            self._log("warning", f"{self._folder.timers}: not written ({error.strerror})")
+
+    def _refuse(self, error: RlTuiError) -> None:
+        """Tell once that the run cannot start."""
+        if self._state != "failed":
+            self._answer_all()
+            self._enter("failed", str(error), error.exit_code)
+
+    def _train(self) -> int:
+        seed, device = run_seed(self._config), device_of(self._config)
+        self._announce(seed, device)
+        builder = Builder(self._config, self._folder, seed, device, self._bus)
+        saver = Saver(builder.files, self._bus, self._ledger.report, lambda: self._write_status(builder))
+        sources = builder.sources(saver)
+        try:
+            for source in sources:
+                source.build()
+        except BaseException:
+            for source in sources:
+                source.close()
+            raise
+        crew = Crew(sources, saver, self._bus, self._crashed)
+        self._has_trained = True
+        self._enter("training")
+        probe = spawn("devices", self._sample_devices, self._bus, self._crashed)
+        try:
+            while not self._commands.empty():  # a pause or a stop that came meanwhile holds the first step
+                self._take_command(crew)
+            crew.start()
+            while not crew.has_ended:
+                self._tick(crew)
+        finally:  # also when this thread makes a mistake: the others must not go on without it
+            crew.end(ENDING_SECONDS)
+            self._ended.set()
+            probe.join(PROBE_SECONDS)
+            self._answer_all()
+        return self._end(crew, builder)
+
+    def _announce(self, seed: int, device: torch.device) -> None:
+        try:
+            write_atomically(self._folder.configuration, effective_yaml(self._config).encode())
+        except OSError as error:
+            raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
+        settings = self._config.checkpoint_settings
+        versions = {"rl-tui": VERSION, "python": platform.python_version(), "torch": torch.__version__}
+        self._bus.publish(
+            RunStarted(
+                run_id=settings.run_id,
+                path=str(self._folder.path),
+                seed=seed,
+                device=str(device),
+                resumed=settings.resume,
+                versions=versions | {"numpy": np.__version__},
+            )
+        )
+        for line in (*list_warnings(self._config), *without_effect(self._config)):
+            self._log("warning", line)
+        if settings.resume:
+            warning = read_training_status(self._folder.training_status, torch.__version__).warning
+            if warning:
+                self._log("warning", warning)
+
+    def _tick(self, crew: Crew) -> None:
+        """Take one command, tell outcomes, look after the workers."""
+        self._take_command(crew)
+        if self._bug is not None and self._stop is None:
+            self._halt(Stop("checkpoint"), crew)
+        crew.look_after(self._config.env_settings.timeout_wait)
+        self._ledger.settle()
+        if self._stop is None:
+            paused = crew.is_paused
+            if paused != (self._state == "paused"):
+                self._enter("paused" if paused else "training")
+
+    def _take_command(self, crew: Crew) -> None:
+        try:
+            command = self._commands.get(timeout=TICK_SECONDS)
+        except queue.Empty:
+            return
+        self._ledger.open(command.id)
+        self._obey(command, crew)
+
+    def _obey(self, command: Command, crew: Crew) -> None:
+        match command:
+            case Stop():
+                self._halt(command, crew)
+                self._ledger.expect_when(command.id, lambda: (True, "stopped") if crew.has_ended else None)
+            case Pause():
+                self._pause(command, crew)
+            case Resume():
+                names = crew.resume(command.behavior)
+                nothing = _nothing(crew, command.behavior, "nothing is paused")
+                self._ledger.finish(command.id, bool(names), f"{_listed(names)} training" if names else nothing)
+            case SaveCheckpoint() | ExportPolicy():
+                names = crew.names(command.behavior)
+                self._ledger.expect(command.id, names)
+                crew.give(command, names)
+                if not names:
+                    self._ledger.finish(command.id, False, _nothing(crew, command.behavior, "there is no behavior"))
+
+    def _halt(self, stop: Stop, crew: Crew) -> None:
+        """Let everybody leave; of several stops, the first one's exit code counts and the hastiest mode."""
+        if self._stop is not None:
+            stop = Stop("now" if "now" in (stop.mode, self._stop.mode) else "checkpoint", self._stop.exit_code)
+        self._stop = stop
+        self._enter("stopping", "saving" if stop.mode == "checkpoint" else "")
+        crew.stop(stop.mode)
+
+    def _pause(self, command: Pause, crew: Crew) -> None:
+        names = crew.pause(command.behavior)
+        if not names:
+            self._ledger.finish(command.id, False, _nothing(crew, command.behavior, "nothing trains"))
+            return
+
+        def outcome() -> tuple[bool, str] | None:
+            has_parked = crew.has_parked(names)
+            if has_parked is None:
+                return None
+            return has_parked, f"{_listed(names)} {'paused' if has_parked else 'went on or ended before it was paused'}"
+
+        self._ledger.expect_when(command.id, outcome)
+
+    def _end(self, crew: Crew, builder: Builder) -> int:
+        """Everything is on disk; the last state is told with the exit code."""
+        try:
+            self._write_status(builder, has_ended=True)
+        except (CheckpointError, OSError) as error:
+            self._log("warning", f"the list of checkpoints is not up to date: {error}")
+        self._answer_all()
+        exit_code = self._exit_code(crew)
+        failed = self._bug is not None or crew.exit_code != 0
+        self._enter("failed" if failed else "finished", self._reason(crew), exit_code)
+        return exit_code
+
+    def _answer_all(self) -> None:
+        """Every command that came has its outcome."""
+        self._ledger.close(OVER)
+        with suppress(queue.Empty):
+            while True:
+                self._ledger.finish(self._commands.get_nowait().id, False, OVER)
+
+    def _reason(self, crew: Crew) -> str:
+        """Why the run ended before its time; empty when it did not."""
+        if self._bug is not None:
+            return f"{type(self._bug).__name__}: {self._bug}"
+        if crew.failures:
+            return "; ".join(map(str, crew.failures))
+        if self._stop is not None:
+            return "stopped" if self._stop.mode == "checkpoint" else "stopped without saving"
+        return ""
+
+    def _exit_code(self, crew: Crew) -> int:
+        """A bug of ours first, then what the user or a signal asked for, then what ended a behavior."""
+        if self._bug is not None:
+            return 1
+        if self._stop is not None and self._stop.exit_code:
+            return self._stop.exit_code
+        return crew.exit_code
+
+    def _crashed(self, error: BaseException) -> None:
+        """Any thread: a bug of ours stops the run with everything saved; the first one is told."""
+        self._bug = self._bug or error
+
+    def _write_status(self, builder: Builder, has_ended: bool = False) -> None:
+        statuses = {
+            name: status_of(files.folder, files.store.list(), has_ended) for name, files in builder.files.items()
+        }
+        write_training_status(self._folder.training_status, statuses, torch.__version__)
+
+    def _sample_devices(self) -> None:
+        """The main of the thread `devices`: a driver that hangs must hold up nobody else."""
+        sampler = DeviceSampler(self._folder.path)
+        due = time.monotonic()
+        try:
+            while not self._ended.is_set():
+                if time.monotonic() >= due:
+                    due = time.monotonic() + DEVICES_SECONDS
+                    self._bus.publish(sampler.sample())
+                self._ended.wait(TICK_SECONDS)
+        finally:
+            sampler.close()
+
+    def _enter(self, state: RunState, reason: str = "", exit_code: int | None = None) -> None:
+        self._state = state
+        self._bus.publish(RunStateChanged(state, reason, exit_code))
+
+    def _log(self, level: str, message: str) -> None:
+        self._bus.publish(LogEmitted("warning" if level == "warning" else "info", "run", message))
+
+
+def limit_threads() -> None:
+    """ML-Agents' rule for torch, and for numpy's BLAS too: half the usable cores, one to four.
+
+    Small networks gain nothing from more, and BLAS threads that wait for each other cost a busy machine its speed
+    (measured on two cores beside other work: 110k steps per second with one thread, 10k with two).
+    """
+    threads = min(max(usable_cpus() // 2, 1), 4)
+    torch.set_num_threads(threads)
+    threadpoolctl.threadpool_limits(threads, user_api="blas")
+
+
+def _nothing(crew: Crew, behavior: str | None, otherwise: str) -> str:
+    """Why a command touched no behavior."""
+    return otherwise if behavior is None or crew.names(behavior) else f"there is no behavior {behavior}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)

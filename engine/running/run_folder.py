@@ -1,0 +1,234 @@
+"""The folder of one run: its layout, its lock, and what may happen to the files of an earlier run."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from engine.errors import ConfigError, RunBusyError
+from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
+
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # leaves room for "-<step>.onnx" in 255 bytes
+# https://learn.microsoft.com/windows/win32/fileio/naming-a-file: also with any extension
+WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+CONFIGURATION, EVENTS, RUN_LOGS, LOCK = "configuration.yaml", "events.jsonl", "run_logs", "run.lock"
+CHECKPOINTS, PREVIOUS_CHECKPOINTS = "checkpoints", "checkpoints.previous"
+SLUG_LENGTH = 40
+
+
+def file_name(behavior: str) -> str:
+    """The name as it is where every file system takes it, otherwise a slug, "-" and 8 hex digits of its sha256."""
+    own = (CONFIGURATION, EVENTS, RUN_LOGS, LOCK)
+    if (
+        PLAIN_NAME.fullmatch(behavior)
+        and not behavior.endswith(".")  # Windows drops it
+        and not behavior.lower().endswith(".onnx")  # "A.onnx" is the exported policy of A
+        and not WINDOWS_DEVICE.fullmatch(behavior)
+        and behavior.lower() not in own
+    ):
+        return behavior
+    return _hashed(behavior)
+
+
+def _hashed(behavior: str) -> str:
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", behavior)[:SLUG_LENGTH].strip("-") or "behavior"
+    digest = hashlib.sha256(behavior.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{slug}-{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorFolder:
+    """Where the files of one behavior stand: event files in `path` itself, the rest below."""
+
+    name: str
+    path: Path
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the behavior's CheckpointStore."""
+        return self.path / CHECKPOINTS
+
+    def export(self, step: int) -> Path:
+        """The policy exported at that step."""
+        return self.path / f"{self.path.name}-{step}.onnx"
+
+    @property
+    def final_export(self) -> Path:
+        """The newest exported policy, in the run's own folder."""
+        return self.path.parent / f"{self.path.name}.onnx"
+
+
+class RunFolder:
+    """results_dir/run_id. Reading it needs nothing; whoever writes opens it first and holds its lock until `close`.
+
+    Raises ConfigError when run_id is no plain file name.
+    """
+
+    def __init__(self, results_dir: Path, run_id: str, disk: Disk = DISK):
+        if not PLAIN_NAME.fullmatch(run_id):
+            raise ConfigError(
+                f"--run-id: {run_id!r} cannot name a folder. Use 1 to 64 letters, digits, dots, hyphens and"
+                " underscores, beginning with a letter or a digit."
+            )
+        self.run_id = run_id
+        self.path = results_dir / run_id
+        self._disk = disk
+        self._lock: int | None = None
+        self._is_new = False
+
+    @property
+    def configuration(self) -> Path:
+        """The effective configuration, written at the start."""
+        return self.path / CONFIGURATION
+
+    @property
+    def events(self) -> Path:
+        """Every event of the run as JSON lines."""
+        return self.path / EVENTS
+
+    @property
+    def run_logs(self) -> Path:
+        """The folder of logs and timers."""
+        return self.path / RUN_LOGS
+
+    @property
+    def timers(self) -> Path:
+        """Where the time went."""
+        return self.run_logs / "timers.json"
+
+    @property
+    def training_status(self) -> Path:
+        """The checkpoints of every behavior, as ML-Agents lists them."""
+        return self.run_logs / "training_status.json"
+
+    def open(self, resume: bool = False, force: bool = False) -> tuple[str, ...]:
+        """The folder and its run_logs exist and are this process's; returns what `force` did, a line each.
+
+        An existing folder needs `resume` or `force`; with both, resume counts, as in ML-Agents. Raises ConfigError,
+        or RunBusyError naming the process that writes here.
+        """
+        existed = self.path.is_dir()
+        self._require_allowed(existed, resume, force)
+        try:
+            make_folders(self.path, self._disk)
+            self._acquire()
+            self._is_new = not existed
+            done = self._set_aside() if existed and not resume else ()
+            make_folders(self.run_logs, self._disk)
+        except OSError as error:
+            self.close()
+            raise ConfigError(f"{self.path}: cannot be used as the run's folder ({error.strerror})") from error
+        return done
+
+    def require_exists(self, flag: str) -> None:
+        """The folder is there to be read, for example by --initialize-from, or ConfigError names `flag`."""
+        if not self.path.is_dir():
+            raise ConfigError(f"{flag} {self.run_id}: there is no run in {self.path}.")
+
+    def discard(self) -> None:
+        """Remove a folder that `open` made, for a run that could not start. One that was there before stays."""
+        if self._is_new:
+            remove_tree(self.path, self._disk)
+
+    def close(self) -> None:
+        """Another process may write here. Harmless when called twice."""
+        if self._lock is not None:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)  # closing alone would leave it with every forked worker
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def behavior(self, name: str) -> BehaviorFolder:
+        """Where that behavior's files are or will be. Raises ConfigError when that is outside of this folder.
+
+        A name that differs only in case from one already here gets a slug and a hash: on macOS they would be one.
+        """
+        plain = file_name(name)
+        taken = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else []
+        twins = [other for other in taken if other.lower() == plain.lower()]
+        path = self.path / (plain if plain in twins or not twins else _hashed(name))
+        if path.is_symlink() or (path / CHECKPOINTS).is_symlink():
+            raise ConfigError(f"{path}: leads out of the run's folder by a link, expected a folder.")
+        return BehaviorFolder(name, path)
+
+    def add_behavior(self, name: str) -> BehaviorFolder:
+        """`behavior(name)`, its folder on the medium. Raises ConfigError."""
+        folder = self.behavior(name)
+        try:
+            make_folders(folder.path, self._disk)
+        except OSError as error:
+            raise ConfigError(f"{folder.path}: cannot be made ({error.strerror})") from error
+        return folder
+
+    def _require_allowed(self, existed: bool, resume: bool, force: bool) -> None:
+        if self.path.exists() and not existed:
+            raise ConfigError(f"{self.path}: expected a folder, found a file.")
+        if resume and not existed:
+            raise ConfigError(f"--resume: there is no run in {self.path}. Remove --resume to start one.")
+        if existed and not resume and not force:
+            self._require_idle()
+            raise ConfigError(
+                f"{self.path} holds an earlier run. Continue it with --resume, begin anew in it with --force, or"
+                " choose another --run-id."
+            )
+
+    def _require_idle(self) -> None:
+        """Nobody writes here now, or RunBusyError."""
+        try:
+            descriptor = os.open(self.path / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return  # never locked by this program
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise self._busy(descriptor) from error
+        finally:
+            os.close(descriptor)
+
+    def _acquire(self) -> None:
+        """Hold the lock, which the kernel frees when this process ends in whatever way."""
+        descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            busy = self._busy(descriptor)
+            os.close(descriptor)
+            raise busy from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._lock = descriptor
+
+    def _busy(self, descriptor: int) -> RunBusyError:
+        process = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "another"
+        return RunBusyError(
+            f"{self.path}: process {process} is writing to this run. Stop it, or choose another --run-id."
+        )
+
+    def _set_aside(self) -> tuple[str, ...]:
+        """What would be taken for the new run's is out of its way; see docs/checkpoints.md."""
+        done = []
+        for stale in (self.training_status, self.timers, self.events):
+            remove_tree(stale, self._disk)
+        for folder in sorted(entry for entry in self.path.iterdir() if entry.is_dir() and not entry.is_symlink()):
+            for event_file in sorted(folder.glob("events.out.tfevents.*")):
+                remove_tree(event_file, self._disk)
+                done.append(f"removed {event_file}")
+            checkpoints, previous = folder / CHECKPOINTS, folder / PREVIOUS_CHECKPOINTS
+            if checkpoints.is_dir() and any(not e.name.startswith(UNFINISHED) for e in checkpoints.iterdir()):
+                remove_tree(previous, self._disk)
+                self._disk.rename(checkpoints, previous)
+                self._disk.sync(folder)
+                done.append(f"moved {checkpoints} to {previous}")
+        return tuple(done)

@@ -1,0 +1,166 @@
+"""The thread that writes checkpoints and exports, so that training only pays for a copy."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import CheckpointError, ExportError, NonFiniteError
+from engine.running.checkpoints import CheckpointStore
+from engine.running.export import PolicyExporter
+from engine.running.run_folder import BehaviorFolder
+from engine.session.bus import EventBus
+from engine.session.messages import (
+    CheckpointFailed,
+    CheckpointReason,
+    CheckpointRemoved,
+    CheckpointSaved,
+    ExportFailed,
+    LogEmitted,
+    PolicyExported,
+)
+from engine.specs import State, Weights
+
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class SaveJob:
+    """Copies of everything that is to be written.
+
+    state: None where only the policy is exported. commands: the ids of those that asked, none for what the run does by
+    itself.
+    """
+
+    behavior: str
+    step: int
+    weights: Weights
+    state: State | None
+    reason: CheckpointReason
+    mean_return: float | None
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where one behavior's files go and who writes them."""
+
+    folder: BehaviorFolder
+    store: CheckpointStore
+    exporter: PolicyExporter
+
+
+Outcome = Callable[[str, str, bool, str], None]  # command id, behavior, whether it is done, message
+
+
+class Saver:
+    """Lives in the saver thread. Owns the checkpoint and export files of every behavior. At most one job waits.
+
+    on_saved is called in this thread after every checkpoint, so that the list of checkpoints on disk is rewritten.
+    """
+
+    def __init__(self, files: Mapping[str, Files], bus: EventBus, on_outcome: Outcome, on_saved: Callable[[], None]):
+        self._files = files
+        self._bus = bus
+        self._on_outcome = on_outcome
+        self._on_saved = on_saved
+        self._jobs: queue.Queue[SaveJob] = queue.Queue(maxsize=1)
+        self._is_ending = False
+        self.has_ended = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether `put` would not wait."""
+        return not self._jobs.full()
+
+    def offer(self, job: SaveJob) -> bool:
+        """Take the job if no other waits."""
+        try:
+            self._jobs.put_nowait(job)
+        except queue.Full:
+            return False
+        return True
+
+    def put(self, job: SaveJob) -> None:
+        """Take the job, waiting for the one before. The saver outlives every learner."""
+        while not self.has_ended:
+            with suppress(queue.Full):
+                self._jobs.put(job, timeout=POLL_SECONDS)
+                return
+
+    def end(self) -> None:
+        """Leave once everything that was put is written."""
+        self._is_ending = True
+
+    def main(self) -> None:
+        """Write job after job until `end`."""
+        try:
+            while True:
+                is_ending = self._is_ending  # asked before looking, so that no job can come between
+                try:
+                    job = self._jobs.get(timeout=POLL_SECONDS)
+                except queue.Empty:
+                    if is_ending:
+                        return
+                    continue
+                self._write(job)
+        finally:
+            self.has_ended = True
+
+    def _write(self, job: SaveJob) -> None:
+        """The checkpoint first: it is what must not be lost."""
+        saved = None if job.state is None else self._save(job, job.state)
+        exported = self._export(job)
+        is_done, message = exported if saved is None else saved
+        for command in job.commands:
+            self._on_outcome(command, job.behavior, is_done, message)
+
+    def _save(self, job: SaveJob, state: State) -> tuple[bool, str]:
+        store, start = self._files[job.behavior].store, time.monotonic()
+        try:
+            path = store.save(job.step, state, job.mean_return, job.reason)
+            best = store.best()
+            size = sum(file.stat().st_size for file in path.iterdir())
+        except (CheckpointError, NonFiniteError, OSError) as error:
+            self._bus.publish(CheckpointFailed(job.behavior, job.step, job.reason, str(error)))
+            return False, str(error)
+        self._bus.publish(
+            CheckpointSaved(
+                behavior=job.behavior,
+                step=job.step,
+                path=str(path),
+                reason=job.reason,
+                mean_return=job.mean_return,
+                is_best=best is not None and best.path == path,
+                size_bytes=size,
+                seconds=time.monotonic() - start,
+            )
+        )
+        self._prune(job.behavior)
+        return True, str(path)
+
+    def _prune(self, behavior: str) -> None:
+        files = self._files[behavior]
+        try:
+            removed = files.store.prune()
+            for checkpoint in removed:
+                files.folder.export(checkpoint.step).unlink(missing_ok=True)
+                self._bus.publish(CheckpointRemoved(behavior, checkpoint.step, str(checkpoint.path)))
+            self._on_saved()
+        except (CheckpointError, OSError) as error:
+            self._bus.publish(LogEmitted("warning", behavior, f"the list of checkpoints is not up to date: {error}"))
+
+    def _export(self, job: SaveJob) -> tuple[bool, str]:
+        files, start = self._files[job.behavior], time.monotonic()
+        path: Path = files.folder.export(job.step)
+        try:
+            difference = files.exporter.export(job.weights, (path, files.folder.final_export))
+        except ExportError as error:
+            self._bus.publish(ExportFailed(job.behavior, job.step, str(error)))
+            return False, str(error)
+        self._bus.publish(PolicyExported(job.behavior, job.step, str(path), difference, time.monotonic() - start))
+        return True, str(path)

@@ -1,0 +1,217 @@
+"""One environment with everything that lives from it: its collector and the learners it feeds."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
+from engine.running.behavior import Behavior
+from engine.running.reports import Reports
+from engine.running.workers import Control
+from engine.sampling.collector import Collector
+from engine.sampling.pools.base import EnvironmentPool
+from engine.session.bus import EventBus
+from engine.session.messages import BehaviorStateChanged, CheckpointReason, EnvironmentFailed
+from engine.specs import State, Trajectories
+
+RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
+BLOCK_ROWS = 2048  # a block is at most about so long, so that long rollouts still show in the counters
+
+
+class Source:
+    """Lives in the thread `collector:NAME`. Owns pool, collector, policies, and the learners that are not threaded.
+
+    Whoever starts a thread for `main` or `learn` joins `control` for it before.
+    """
+
+    def __init__(
+        self,
+        environment: str,
+        make_pool: Callable[[], EnvironmentPool],
+        make_behaviors: Callable[[EnvironmentPool], Mapping[str, Behavior]],
+        seed: int,
+        bus: EventBus,
+    ):
+        self.environment = environment
+        self.control = Control()
+        self.behaviors: Mapping[str, Behavior] = {}
+        self.pool: EnvironmentPool | None = None
+        self.failure: RlTuiError | None = None
+        self.has_ended = False
+        self.waiting_seconds = 0.0  # parked, or for a learner that is behind
+        self._is_lost = False
+        self._make_pool = make_pool
+        self._make_behaviors = make_behaviors
+        self._seed = seed
+        self._bus = bus
+        self._owed: dict[str, int] = {}  # rows until the next update, by behavior
+
+    def build(self) -> None:
+        """Start the environments and make the learners. Called once, before `main`, in the run's thread."""
+        self.pool = self._make_pool()
+        self.pool.start()
+        self.behaviors = self._make_behaviors(self.pool)
+        self._owed = {name: behavior.learner.rows_per_update for name, behavior in self.behaviors.items()}
+
+    @property
+    def busy_seconds(self) -> float:
+        """How long the call into an in-process environment has gone on; 0 between calls and with worker processes."""
+        since = None if self.pool is None else self.pool.busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def lose(self, error: EnvironmentFailure) -> None:
+        """Give up a step that does not come back. Called by the coordinator: the stuck thread touches nothing more."""
+        self._is_lost = True
+        self._fail(error)
+        self.control.stop("now")
+        self.has_ended = True
+
+    def close(self) -> None:
+        """Free what `build` made, where `main` will not run."""
+        if self.pool is not None:
+            self.pool.close()
+
+    def main(self) -> None:
+        """Collect until every behavior is finished, a stop is asked for, or the environment fails."""
+        assert self.pool is not None
+        try:
+            self._collect(self.pool)
+        except RlTuiError as error:
+            if not self._is_lost:
+                self._fail(error)
+        finally:
+            self.control.leave()
+            self.pool.close()
+            self.has_ended = True
+
+    def learn(self, behavior: Behavior) -> None:
+        """The main of the thread of a threaded learner: blocks from its inbox until no more will come."""
+        learner, inbox = behavior.learner, behavior.inbox
+        assert inbox is not None
+        try:
+            while self.control.safe_point(learner.serve) and not learner.is_over:
+                try:
+                    block, state = inbox.get(timeout=RECEIVE_SECONDS)
+                except queue.Empty:
+                    if self.has_ended:
+                        break
+                    continue
+                self._teach(behavior, block, state)
+        finally:
+            self.control.leave()
+        self.finish(behavior)
+
+    def rescue(self, behavior: Behavior, error: BaseException) -> None:
+        """Save the behavior as a mistake of ours left it. Called in the thread of its learner, which then ends."""
+        behavior.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))
+        self.finish(behavior)
+
+    def rescue_all(self, error: BaseException) -> None:
+        """The same for every behavior, called in the collector's thread; threaded learners save themselves."""
+        for behavior in self.behaviors.values():
+            if behavior.inbox is None:
+                self.rescue(behavior, error)
+            else:
+                behavior.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))
+
+    def finish(self, behavior: Behavior) -> None:
+        """Save for the last time, unless the user gave that up."""
+        reason: CheckpointReason | None = "final" if behavior.learner.is_finished else "interrupted"
+        if self.control.stop_mode == "now" and not behavior.learner.is_finished:
+            reason = None
+        behavior.learner.finish(reason)
+
+    def _collect(self, pool: EnvironmentPool) -> None:
+        policies = {name: behavior.policy for name, behavior in self.behaviors.items()}
+        horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
+        collector = Collector(pool, policies, horizons)
+        reports = Reports(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
+        inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
+        pool.reset(self._seed)
+        for name in self.behaviors:
+            self._bus.publish(BehaviorStateChanged(name, "training"))
+        try:
+            while self._may_go_on(inline) and not self._is_over():
+                has_received = collector.receive(RECEIVE_SECONDS)
+                if self._is_lost:
+                    return
+                if has_received:
+                    self._deliver(collector)
+                    collector.act()
+                reports.tick()
+        finally:
+            if not self._is_lost:
+                reports.close()
+        for behavior in inline:
+            self.finish(behavior)
+
+    def _may_go_on(self, inline: list[Behavior]) -> bool:
+        """Serve the learners of this thread, and park while paused."""
+        if not self.control.is_paused:
+            return self.control.safe_point(lambda: _serve(inline))
+        start = time.monotonic()
+        may_go_on = self.control.safe_point(lambda: _serve(inline))
+        self.waiting_seconds += time.monotonic() - start
+        return may_go_on
+
+    def _is_over(self) -> bool:
+        return all(behavior.learner.is_over for behavior in self.behaviors.values())
+
+    def _deliver(self, collector: Collector) -> None:
+        """Hand over every block that is due and load the weights that came of the last ones."""
+        for name, behavior in self.behaviors.items():
+            size = min(BLOCK_ROWS, behavior.summary_freq, self._owed[name])
+            while collector.is_due(name, size):
+                block = collector.take(name)
+                self._owed[name] -= block.num_rows
+                if self._owed[name] <= 0:
+                    self._owed[name] = behavior.learner.rows_per_update
+                self._hand_over(behavior, block)
+            weights = behavior.learner.weights.take()
+            if weights is not None:
+                collector.load(name, weights)
+
+    def _hand_over(self, behavior: Behavior, block: Trajectories) -> None:
+        state = behavior.policy.state()
+        if behavior.inbox is None:
+            self._teach(behavior, block, state)
+            return
+        start = time.monotonic()
+        while not behavior.learner.is_over:
+            with suppress(queue.Full):
+                behavior.inbox.put((block, state), timeout=RECEIVE_SECONDS)
+                break
+            if not self.control.safe_point(lambda: None):
+                break
+        self.waiting_seconds += time.monotonic() - start
+
+    def _teach(self, behavior: Behavior, block: Trajectories, state: State) -> None:
+        """A behavior that is over is saved at once, and goes on acting while others of its environment train."""
+        learner = behavior.learner
+        if learner.is_over:
+            return
+        try:
+            learner.take(block, state)
+        except NonFiniteError as error:
+            learner.fail(error)
+            self.finish(behavior)
+        if learner.is_finished:
+            self.finish(behavior)
+
+    def _fail(self, error: RlTuiError) -> None:
+        """The environment is lost: its behaviors end with what they have learned."""
+        self.failure = error
+        detail = getattr(error, "detail", "")
+        self._bus.publish(EnvironmentFailed(self.environment, tuple(self.behaviors), str(error), detail))
+        for behavior in self.behaviors.values():
+            behavior.learner.fail(error)
+            if behavior.inbox is None:
+                self.finish(behavior)
+
+
+def _serve(behaviors: list[Behavior]) -> None:
+    for behavior in behaviors:
+        behavior.learner.serve()

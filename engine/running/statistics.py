@@ -1,0 +1,61 @@
+"""Numbers gathered between two summaries."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learning.trainers.base import Metrics
+from engine.session.messages import Histogram
+
+HISTOGRAM_BINS = 30  # what a TensorBoard panel can show apart
+
+
+class SummaryStatistics:
+    """Means of every metric since the last `take`, and the episodes that ended since."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[float]] = defaultdict(list)
+        self._returns: list[NDArray[np.float32]] = []
+        self._lengths: list[NDArray[np.int64]] = []
+
+    def add(self, metrics: Metrics) -> None:
+        """Count these once more; NaN is left out."""
+        for tag, value in metrics.items():
+            if not math.isnan(value):
+                self._values[tag].append(value)
+
+    def add_episodes(self, returns: NDArray[np.float32], lengths: NDArray[np.int64]) -> None:
+        """Count episodes that ended."""
+        if len(returns):
+            self._returns.append(returns)
+            self._lengths.append(lengths)
+
+    def take(self) -> tuple[dict[str, float], NDArray[np.float32]]:
+        """Metrics by tag and the returns of all episodes; the next summary starts empty."""
+        metrics = {tag: sum(values) / len(values) for tag, values in self._values.items()}
+        returns = np.concatenate([np.empty(0, np.float32), *self._returns])
+        if len(returns):
+            metrics["Environment/Cumulative Reward"] = float(returns.mean())
+            metrics["Environment/Episode Length"] = float(np.concatenate(self._lengths).mean())
+        self._values, self._returns, self._lengths = defaultdict(list), [], []
+        return metrics, returns
+
+
+def histogram(values: NDArray[np.float32]) -> Histogram | None:
+    """The distribution of f32[E] in equal bins; None without any value."""
+    if not len(values):
+        return None
+    counts, edges = np.histogram(values, HISTOGRAM_BINS)
+    return Histogram(
+        minimum=float(values.min()),
+        maximum=float(values.max()),
+        count=len(values),
+        total=float(values.sum(dtype=np.float64)),
+        total_squares=float(np.square(values, dtype=np.float64).sum()),
+        limits=tuple(float(edge) for edge in edges[1:]),
+        counts=tuple(float(count) for count in counts),
+    )

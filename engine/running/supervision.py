@@ -1,0 +1,180 @@
+"""The threads of a run: who is alive, who parks, who must be given up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from engine.errors import EnvironmentFailure, RlTuiError
+from engine.running.behavior import Behavior
+from engine.running.saver import Saver
+from engine.running.source import Source
+from engine.running.workers import spawn
+from engine.session.bus import EventBus
+from engine.session.messages import BehaviorStateChanged, ExportPolicy, SaveCheckpoint, StopMode
+
+
+class Crew:
+    """Used by the coordinator. Owns the threads of sources, threaded learners and the saver."""
+
+    def __init__(self, sources: list[Source], saver: Saver, bus: EventBus, on_failure: Callable[[BaseException], None]):
+        self._sources = sources
+        self._saver = saver
+        self._bus = bus
+        self._on_failure = on_failure
+        self._threads: dict[str, threading.Thread] = {}  # of behavior: the one that serves its learner
+        self._source_threads: list[threading.Thread] = []
+        self._saver_thread: threading.Thread | None = None
+        self._given_up: set[threading.Thread] = set()  # of sources whose step never came back
+        self._announced: set[str] = set()  # behaviors told to be paused
+
+    def start(self) -> None:
+        """Every thread runs."""
+        self._saver_thread = spawn("saver", self._saver.main, self._bus, self._on_failure)
+        for source in self._sources:
+            for name, behavior in source.behaviors.items():
+                if behavior.inbox is not None:
+                    self._threads[name] = self._start_learner(name, source, behavior)
+            thread = self._start_collector(source)
+            self._source_threads.append(thread)
+            for name in source.behaviors:
+                self._threads.setdefault(name, thread)
+
+    def _start_learner(self, name: str, source: Source, behavior: Behavior) -> threading.Thread:
+        def crashed(error: BaseException) -> None:
+            try:
+                source.rescue(behavior, error)
+            finally:
+                self._on_failure(error)
+
+        source.control.join()
+        return spawn(f"learner:{name}", lambda: source.learn(behavior), self._bus, crashed)
+
+    def _start_collector(self, source: Source) -> threading.Thread:
+        def crashed(error: BaseException) -> None:
+            try:
+                source.rescue_all(error)
+            finally:
+                self._on_failure(error)
+
+        source.control.join()
+        return spawn(f"collector:{next(iter(source.behaviors))}", source.main, self._bus, crashed)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no collector or learner is left."""
+        return not any(thread.is_alive() for thread in self._workers)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether everything that still trains has parked."""
+        training = self._touched(None)
+        return bool(training) and all(source.control.is_parked for source in training)
+
+    @property
+    def exit_code(self) -> int:
+        """Of the worst that happened to a behavior: diverged (5), then a lost environment (3), else 0."""
+        return max((failure.exit_code for failure in self.failures), default=0)
+
+    @property
+    def failures(self) -> list[RlTuiError]:
+        """What ended behaviors before their time; once where it ended several."""
+        failures = [b.learner.failure for source in self._sources for b in source.behaviors.values()]
+        return list(dict.fromkeys(failure for failure in failures if failure is not None))
+
+    def names(self, behavior: str | None) -> list[str]:
+        """That behavior if there is one of that name, or all."""
+        return [name for source in self._sources for name in source.behaviors if behavior in (None, name)]
+
+    def give(self, command: SaveCheckpoint | ExportPolicy, names: list[str]) -> None:
+        """Leave the command with the learners of these behaviors."""
+        for name in names:
+            self._behavior(name).learner.commands.append(command)
+
+    def pause(self, behavior: str | None) -> list[str]:
+        """Let the sources of that behavior (or all) park; the behaviors that this touches."""
+        touched = self._touched(behavior)
+        for source in touched:
+            source.control.pause()
+        return [name for source in touched for name in _still_training(source)]
+
+    def resume(self, behavior: str | None) -> list[str]:
+        """Let them go on."""
+        touched = [source for source in self._touched(behavior) if source.control.is_paused]
+        names = [name for source in touched for name in _still_training(source)]
+        for source in touched:
+            source.control.resume()
+        for name in self._announced.intersection(names):
+            self._bus.publish(BehaviorStateChanged(name, "training"))
+        self._announced.difference_update(names)
+        return names
+
+    def has_parked(self, names: list[str]) -> bool | None:
+        """Whether the sources of these behaviors have parked, those aside that ended or went on; None: not yet."""
+        sources = [source for source in self._sources if set(names) & set(source.behaviors)]
+        parked = [source.control.is_parked for source in sources]
+        if any(_will_park(source) and not is_parked for source, is_parked in zip(sources, parked, strict=True)):
+            return None
+        return any(parked)
+
+    def stop(self, mode: StopMode) -> None:
+        """Let everybody leave at the next safe point."""
+        for source in self._sources:
+            source.control.stop(mode)
+
+    def look_after(self, timeout_wait: float) -> None:
+        """Tell who has parked, answer for learners without a thread, give up steps that do not come back."""
+        for source, thread in zip(self._sources, self._source_threads, strict=True):
+            if source.control.is_parked:
+                self._announce_paused(source)
+            busy_seconds = source.busy_seconds
+            if busy_seconds > timeout_wait and not source.has_ended:
+                self._give_up(thread, source, busy_seconds)
+        for name, thread in self._threads.items():
+            if thread not in self._workers or not thread.is_alive():
+                self._behavior(name).learner.serve()
+
+    def end(self, timeout: float) -> None:
+        """Let everybody leave, serve what was asked last, and wait for the saver to write everything."""
+        self.stop("checkpoint")
+        deadline = time.monotonic() + timeout
+        for thread in self._workers:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        for name in self._threads:
+            self._behavior(name).learner.serve(may_wait=True)
+        self._saver.end()
+        if self._saver_thread is not None:
+            self._saver_thread.join(max(0.0, deadline - time.monotonic()))
+
+    @property
+    def _workers(self) -> set[threading.Thread]:
+        return {*self._threads.values(), *self._source_threads} - self._given_up
+
+    def _announce_paused(self, source: Source) -> None:
+        for name in _still_training(source):
+            if name not in self._announced:
+                self._announced.add(name)
+                self._bus.publish(BehaviorStateChanged(name, "paused"))
+
+    def _give_up(self, thread: threading.Thread, source: Source, seconds: float) -> None:
+        """An in-process step cannot be ended, but nobody else touches its learners now: they are saved from here."""
+        assert source.pool is not None
+        self._given_up.add(thread)
+        source.lose(EnvironmentFailure(f"{source.pool.busy_with} has been busy for {seconds:.0f} s: it hangs"))
+
+    def _touched(self, behavior: str | None) -> list[Source]:
+        training = [source for source in self._sources if not source.has_ended]
+        return [source for source in training if behavior is None or behavior in source.behaviors]
+
+    def _behavior(self, name: str) -> Behavior:
+        return next(source.behaviors[name] for source in self._sources if name in source.behaviors)
+
+
+def _still_training(source: Source) -> list[str]:
+    """The behaviors that learn from it; one that is over only goes on acting."""
+    return [name for name, behavior in source.behaviors.items() if not behavior.learner.is_over]
+
+
+def _will_park(source: Source) -> bool:
+    return source.control.is_paused and source.control.stop_mode is None and not source.has_ended

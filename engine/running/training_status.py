@@ -1,0 +1,128 @@
+"""run_logs/training_status.json: the list of checkpoints as ML-Agents writes it, for the tools that read it there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.running.checkpoint_format import Checkpoint
+from engine.running.disk import DISK, Disk, write_atomically
+from engine.running.run_folder import BehaviorFolder
+from engine.specs import Json
+from engine.version import VERSION
+
+STATS_FORMAT_VERSION = "0.3.0"  # of ML-Agents 1.1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointEntry:
+    """One line of ML-Agents' list. file_path: the exported policy. auxillary_file_paths: what training resumes from."""
+
+    steps: int
+    file_path: str
+    reward: float | None
+    creation_time: float
+    auxillary_file_paths: tuple[str, ...]  # ML-Agents' spelling
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorStatus:
+    """The checkpoints that are kept, oldest first, and the final one once the behavior has ended."""
+
+    checkpoints: tuple[CheckpointEntry, ...]
+    final_checkpoint: CheckpointEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStatus:
+    """What the file holds. warning: what a user should know about it, empty when there is nothing."""
+
+    behaviors: Mapping[str, BehaviorStatus]
+    warning: str = ""
+
+
+def status_of(folder: BehaviorFolder, checkpoints: tuple[Checkpoint, ...], has_ended: bool) -> BehaviorStatus:
+    """The status of a behavior with those checkpoints, oldest first."""
+    entries = tuple(_entry(checkpoint, folder.export(checkpoint.step)) for checkpoint in checkpoints)
+    final = _entry(checkpoints[-1], folder.final_export) if has_ended and checkpoints else None
+    return BehaviorStatus(entries, final)
+
+
+def write_training_status(
+    path: Path, behaviors: Mapping[str, BehaviorStatus], torch_version: str, disk: Disk = DISK
+) -> None:
+    """The file names those checkpoints, replaced in one step. Raises OSError; the file is then as it was."""
+    body: dict[str, Json] = {name: _behavior_to_json(status) for name, status in behaviors.items()}
+    body["metadata"] = {
+        "stats_format_version": STATS_FORMAT_VERSION,
+        "rl_tui_version": VERSION,
+        "torch_version": torch_version,
+    }
+    write_atomically(path, json.dumps(body, indent=4).encode(), disk)
+
+
+def read_training_status(path: Path, torch_version: str) -> TrainingStatus:
+    """What the file says; one that is missing or broken is an empty status with a warning, for nothing depends on it.
+
+    A file of another version, of ML-Agents itself too, is read with a warning.
+    """
+    try:
+        body = json.loads(path.read_bytes())
+        behaviors = {name: _parse_behavior(entry) for name, entry in body.items() if "checkpoints" in entry}
+        return TrainingStatus(behaviors, _version_warning(path, body.get("metadata", {}), torch_version))
+    except OSError as error:
+        return TrainingStatus({}, f"{path}: cannot be read ({error.strerror}); the list of checkpoints starts over")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return TrainingStatus({}, f"{path}: not a training status ({error}); the list of checkpoints starts over")
+
+
+def _entry(checkpoint: Checkpoint, export: Path) -> CheckpointEntry:
+    return CheckpointEntry(
+        checkpoint.step, str(export), checkpoint.mean_return, checkpoint.created_at, (str(checkpoint.path),)
+    )
+
+
+def _behavior_to_json(status: BehaviorStatus) -> dict[str, Json]:
+    body: dict[str, Json] = {"checkpoints": [_entry_to_json(entry) for entry in status.checkpoints]}
+    if status.final_checkpoint is not None:
+        body["final_checkpoint"] = _entry_to_json(status.final_checkpoint)
+    return body
+
+
+def _entry_to_json(entry: CheckpointEntry) -> dict[str, Json]:
+    return {
+        "steps": entry.steps,
+        "file_path": entry.file_path,
+        "reward": entry.reward,
+        "creation_time": entry.creation_time,
+        "auxillary_file_paths": list(entry.auxillary_file_paths),
+    }
+
+
+def _parse_behavior(body: Mapping[str, object]) -> BehaviorStatus:
+    checkpoints, final = body["checkpoints"], body.get("final_checkpoint")
+    if not isinstance(checkpoints, list):
+        raise TypeError("checkpoints is not a list")
+    return BehaviorStatus(tuple(map(_parse_entry, checkpoints)), None if final is None else _parse_entry(final))
+
+
+def _parse_entry(body: object) -> CheckpointEntry:
+    match body:
+        case {
+            "steps": int(steps),
+            "file_path": str(file_path),
+            "reward": float() | int() | None as reward,
+            "creation_time": float() | int() as creation_time,
+            "auxillary_file_paths": list(paths),
+        }:
+            return CheckpointEntry(steps, file_path, reward, creation_time, tuple(map(str, paths)))
+        case _:
+            raise ValueError("a checkpoint's entry is incomplete")
+
+
+def _version_warning(path: Path, metadata: Mapping[str, object], torch_version: str) -> str:
+    own = {"stats_format_version": STATS_FORMAT_VERSION, "rl_tui_version": VERSION, "torch_version": torch_version}
+    other = [f"{key} {metadata.get(key)}, now {value}" for key, value in own.items() if metadata.get(key) != value]
+    return f"{path}: written by another version ({'; '.join(other)})" if other else ""

@@ -1,0 +1,130 @@
+"""Threads: how they start, park, stop and fail. The only file that creates one."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from engine.session.bus import EventBus
+from engine.session.messages import StopMode, WorkerFailed
+
+T = TypeVar("T")
+
+PARK_SECONDS = 0.05  # how long a parked worker may take to see its mailbox or a stop
+
+
+class Control:
+    """Pause and stop of a group of workers. The workers call `safe_point`, everybody else the rest."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._is_paused = False
+        self._stop: StopMode | None = None
+        self._num_workers = 0
+        self._num_parked = 0
+
+    @property
+    def stop_mode(self) -> StopMode | None:
+        """How to stop, once that is asked for."""
+        return self._stop
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether workers are to park."""
+        return self._is_paused
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether workers are there and every one of them has parked."""
+        with self._changed:
+            return self._is_paused and self._stop is None and 0 < self._num_workers <= self._num_parked
+
+    def pause(self) -> None:
+        """Let workers park at their next safe point."""
+        with self._changed:
+            self._is_paused = True
+
+    def resume(self) -> None:
+        """Let parked workers go on."""
+        with self._changed:
+            self._is_paused = False
+            self._changed.notify_all()
+
+    def stop(self, mode: StopMode) -> None:
+        """Let workers leave at their next safe point. "now" overrides "checkpoint", never the other way round."""
+        with self._changed:
+            self._stop = "now" if "now" in (mode, self._stop) else mode
+            self._changed.notify_all()
+
+    def join(self) -> None:
+        """One more worker will come to safe points. Called before it starts: nothing counts as parked before it has."""
+        with self._changed:
+            self._num_workers += 1
+
+    def leave(self) -> None:
+        """One worker less will."""
+        with self._changed:
+            self._num_workers -= 1
+
+    def safe_point(self, serve: Callable[[], None]) -> bool:
+        """Serve the mailbox, park while paused (still serving), and tell whether to go on."""
+        serve()
+        if not self._is_paused:
+            return self._stop is None
+        with self._changed:
+            self._num_parked += 1
+        while self._stays_parked():
+            serve()
+        return self._stop is None
+
+    def _stays_parked(self) -> bool:
+        """Wait a moment for a resume or a stop; as soon as one comes, the worker no longer counts as parked."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._is_paused or self._stop is not None, PARK_SECONDS):
+                return True
+            self._num_parked -= 1
+            return False
+
+
+class Mailbox(Generic[T]):
+    """One slot; a newer thing replaces an older one that nobody took."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._content: T | None = None
+
+    def put(self, content: T) -> None:
+        """Leave it for the reader."""
+        with self._changed:
+            self._content = content
+            self._changed.notify()
+
+    def take(self, timeout: float = 0.0) -> T | None:
+        """What is there, waiting at most `timeout` seconds for it."""
+        if self._content is None and timeout <= 0:
+            return None
+        with self._changed:
+            if self._content is None:
+                self._changed.wait(timeout)
+            content, self._content = self._content, None
+            return content
+
+
+def spawn(
+    name: str, main: Callable[[], None], bus: EventBus, on_failure: Callable[[BaseException], None]
+) -> threading.Thread:
+    """Start `main` in a thread of that name. Whatever escapes it is told as WorkerFailed and given to `on_failure`."""
+
+    def supervised() -> None:
+        try:
+            main()
+        except BaseException as error:  # a thread that dies in silence leaves a run that never ends
+            lines = "".join(traceback.format_exception(error))
+            bus.publish(WorkerFailed(name, f"{type(error).__name__}: {error}", lines))
+            on_failure(error)
+
+    thread = threading.Thread(target=supervised, name=name, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,1 @@
+"""Subscribers of the bus that write somewhere."""

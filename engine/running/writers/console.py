@@ -1,0 +1,198 @@
+"""The run on a stream: readable lines, or every event as a line of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TextIO, TypeAlias
+
+from engine.session.messages import (
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointFailed,
+    CheckpointRemoved,
+    CheckpointSaved,
+    CommandAsked,
+    CommandFinished,
+    Envelope,
+    EnvironmentFailed,
+    Event,
+    ExportFailed,
+    LogEmitted,
+    LogLevel,
+    MetricsReported,
+    PolicyExported,
+    RunStarted,
+    RunStateChanged,
+    WorkerFailed,
+    encode,
+)
+from engine.session.text import safe_text
+
+LogFormat: TypeAlias = Literal["text", "json"]
+Line: TypeAlias = tuple[LogLevel, str, str]  # level, one line of text, further lines (a traceback) or ""
+
+
+class ConsoleWriter:
+    """Writes each event as one line and flushes it. Used by one thread; the stream stays its opener's.
+
+    "text": summaries in ML-Agents' form and a line per thing that happened; what only moves a screen (progress, time
+    split, devices, single episodes) has no line. "json": every event as `encode` writes it. Lines of level debug and
+    the details of a failed environment need `debug`.
+    failed: why writing ended when the reader went away; the run goes on without it. None while all is well.
+    """
+
+    def __init__(self, stream: TextIO, log_format: LogFormat = "text", *, debug: bool = False):
+        self.failed: str | None = None
+        self._stream = stream
+        self._format = log_format
+        self._debug = debug
+
+    def write(self, envelope: Envelope) -> None:
+        """Print the event, where it has a line."""
+        if self._format == "json":
+            self._print(encode(envelope))
+        else:
+            self._print_line(envelope.event)
+
+    def close(self) -> None:
+        """Nothing is left to do: every line was flushed."""
+
+    def _print_line(self, event: Event) -> None:
+        describe = _LINES.get(type(event))
+        if describe is None:
+            return
+        level, line, details = describe(event)
+        if level == "debug" and not self._debug:
+            return
+        text = f"[{level.upper()}] {safe_text(line)}"
+        if details and (self._debug or isinstance(event, WorkerFailed)):
+            text += "\n" + safe_text(details, multiline=True).rstrip("\n")
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        if self.failed is not None:
+            return
+        encoding = self._stream.encoding or "utf-8"
+        try:
+            # A name in letters that the stream's encoding lacks must not end the run.
+            self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+            self._stream.flush()
+        except OSError as error:  # BrokenPipeError behind `| head`, EIO after the terminal went away
+            self.failed = error.strerror or str(error)
+        except ValueError as error:  # the stream was closed
+            self.failed = str(error)
+
+
+def summary_line(event: MetricsReported) -> str:
+    """The summary in ML-Agents' words, without the level that it stands behind."""
+    parts = [event.behavior, f"Step: {event.step}", f"Time Elapsed: {event.elapsed_seconds:0.3f} s"]
+    if event.mean_return is None:
+        parts.append("No episode was completed since last summary")
+    else:
+        parts.append(f"Mean Reward: {event.mean_return:0.3f}")
+        parts.append(f"Std of Reward: {event.std_return or 0.0:0.3f}")
+    parts.append("Training" if event.is_training else "Not Training")
+    return ". ".join(parts) + "."
+
+
+def _summary(event: MetricsReported) -> Line:
+    return "info", summary_line(event), ""
+
+
+def _run_started(event: RunStarted) -> Line:
+    verb = "resumed" if event.resumed else "started"
+    versions = ", ".join(f"{library} {version}" for library, version in event.versions.items())
+    return "info", f"Run {event.run_id} {verb} in {event.path} (seed {event.seed}, {event.device}; {versions})", ""
+
+
+def _run_state(event: RunStateChanged) -> Line:
+    ending = "" if event.exit_code is None else f" (exit code {event.exit_code})"
+    return _state_level(event.state), f"Run {event.state}{_because(event.reason)}{ending}", ""
+
+
+def _behavior_started(event: BehaviorStarted) -> Line:
+    line = (
+        f"{event.behavior}: {event.algorithm} on {event.environment} from step {event.step} of {event.max_steps}, "
+        f"{event.num_agents} agents, {event.num_parameters} parameters, "
+        f"{'threaded' if event.threaded else 'not threaded'}"
+    )
+    return "info", line, ""
+
+
+def _behavior_state(event: BehaviorStateChanged) -> Line:
+    return _state_level(event.state), f"{event.behavior}: {event.state}{_because(event.reason)}", ""
+
+
+def _saved(event: CheckpointSaved) -> Line:
+    facts: list[str] = [event.reason]
+    if event.mean_return is not None:
+        facts.append(f"mean reward {event.mean_return:0.3f}")
+    if event.is_best:
+        facts.append("best so far")
+    return "info", f"{event.behavior}: saved step {event.step} to {event.path} ({', '.join(facts)})", ""
+
+
+def _save_failed(event: CheckpointFailed) -> Line:
+    return "error", f"{event.behavior}: step {event.step} not saved ({event.reason}): {event.message}", ""
+
+
+def _removed(event: CheckpointRemoved) -> Line:
+    return "info", f"{event.behavior}: removed the checkpoint of step {event.step}, {event.path}", ""
+
+
+def _exported(event: PolicyExported) -> Line:
+    difference = f"differs by {event.max_difference:.1e} at most"
+    return "info", f"{event.behavior}: exported step {event.step} to {event.path} ({difference})", ""
+
+
+def _export_failed(event: ExportFailed) -> Line:
+    return "error", f"{event.behavior}: step {event.step} not exported: {event.message}", ""
+
+
+def _log(event: LogEmitted) -> Line:
+    return event.level, f"{event.source}: {event.message}" if event.source else event.message, ""
+
+
+def _environment_failed(event: EnvironmentFailed) -> Line:
+    line = f"Environment {event.environment} failed, ending {', '.join(event.behaviors)}: {event.reason}"
+    return "error", line, event.detail
+
+
+def _worker_failed(event: WorkerFailed) -> Line:
+    return "error", f"{event.worker} failed: {event.error}", event.traceback
+
+
+def _asked(event: CommandAsked) -> Line:
+    return "info", f"{event.name} asked for {event.behavior or 'all behaviors'} [{event.id}]", ""
+
+
+def _finished(event: CommandFinished) -> Line:
+    outcome = "done" if event.ok else "failed"
+    return "info" if event.ok else "error", f"Command {event.id} {outcome}{_because(event.message)}", ""
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _state_level(state: str) -> LogLevel:
+    return "error" if state == "failed" else "info"
+
+
+_LINES: Mapping[type, Callable[[Any], Line]] = {
+    RunStarted: _run_started,
+    RunStateChanged: _run_state,
+    BehaviorStarted: _behavior_started,
+    BehaviorStateChanged: _behavior_state,
+    MetricsReported: _summary,
+    CheckpointSaved: _saved,
+    CheckpointFailed: _save_failed,
+    CheckpointRemoved: _removed,
+    PolicyExported: _exported,
+    ExportFailed: _export_failed,
+    LogEmitted: _log,
+    EnvironmentFailed: _environment_failed,
+    WorkerFailed: _worker_failed,
+    CommandAsked: _asked,
+    CommandFinished: _finished,
+}

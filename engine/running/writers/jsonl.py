@@ -1,0 +1,121 @@
+"""events.jsonl: the run as JSON lines, from which a screen can be replayed. docs/events.md describes the lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.running.writers.appending import BlockFile
+from engine.session.messages import (
+    DELTAS,
+    DevicesSampled,
+    Envelope,
+    EpisodesFinished,
+    ProgressReported,
+    TimeSplit,
+    decode,
+    encode,
+)
+
+# A day of one busy behavior then takes about 15 MB of these instead of 150 MB.
+DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}
+_TAIL_BYTES = 1 << 16  # the step in which the end of a file is searched for its last newline
+
+
+class JsonLinesWriter:
+    """Writes every event as one line. Used by one thread. Owns the file at `path`.
+
+    Deltas are thinned to one per kind and behavior every DELTA_SECONDS; the newest one left out is written before the
+    next event that is not EpisodesFinished, and at the end, so that a view folded from the file agrees with the live
+    one wherever something happened. Lines are therefore in order of number but for such a delta.
+    `append` continues the file of a resumed run, after cutting off a torn last line; otherwise the file is emptied.
+    """
+
+    def __init__(self, path: Path, append: bool):
+        self.path = path
+        self._append = append
+        self._file = BlockFile(path, append=append)
+        self._lines: list[str] = []
+        self._written_at: dict[tuple[type, str], float] = {}
+        self._held: dict[tuple[type, str], Envelope] = {}
+
+    @property
+    def failed(self) -> str | None:
+        """Why lines were lost, when the disk refused some; None while all is well."""
+        return self._file.failed
+
+    def write(self, envelope: Envelope) -> None:
+        """Take one event in; `flush` puts it on disk."""
+        if isinstance(envelope.event, DELTAS):
+            key = (type(envelope.event), getattr(envelope.event, "behavior", ""))
+            if envelope.time - self._written_at.get(key, -DELTA_SECONDS[key[0]]) < DELTA_SECONDS[key[0]]:
+                self._held[key] = envelope
+                return
+            self._held.pop(key, None)
+            self._written_at[key] = envelope.time
+        elif not isinstance(envelope.event, EpisodesFinished):
+            self._release()
+        self._lines.append(encode(envelope))
+
+    def flush(self) -> None:
+        """Hand everything taken in to the operating system: lines are then whole for every reader."""
+        if not self._lines:
+            return
+        if self._append and not self._file.is_open:
+            _cut_torn_line(self.path)
+        self._file.write("".join(line + "\n" for line in self._lines).encode("ascii"))
+        self._lines.clear()
+
+    def close(self) -> None:
+        """Write what was held back and close the file."""
+        self._release()
+        self.flush()
+        self._file.close()
+
+    def _release(self) -> None:
+        for envelope in sorted(self._held.values(), key=lambda held: held.number):
+            self._lines.append(encode(envelope))
+        self._held.clear()
+
+
+def read_events(path: Path) -> Iterator[Envelope]:
+    """The events of a file, oldest first; a torn last line is left out.
+
+    A resumed run starts its numbers again: here they go on from the highest before, so that they never repeat.
+    Raises ValueError, naming file and line, on any other line that is no event; OSError when the file cannot be read.
+    """
+    offset = highest = last = 0  # last: number of the newest event of this process that cannot have been held back
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        for line_number, line in enumerate(file, start=1):
+            try:
+                envelope = decode(line)
+            except ValueError as error:
+                if not line.endswith("\n"):
+                    return
+                raise ValueError(f"{path}:{line_number}: {error}") from error
+            is_delta = isinstance(envelope.event, DELTAS)
+            if envelope.number <= last and (not is_delta or envelope.number == 1):
+                offset, last = highest, 0
+            if not is_delta:
+                last = envelope.number
+            highest = max(highest, envelope.number + offset)
+            yield Envelope(envelope.number + offset, envelope.time, envelope.event)
+
+
+def _cut_torn_line(path: Path) -> None:
+    """End the file after its last newline: what follows was being written when its process died."""
+    try:
+        with path.open("r+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            while end > 0:
+                start = max(0, end - _TAIL_BYTES)
+                file.seek(start)
+                newline = file.read(end - start).rfind(b"\n")
+                if newline >= 0:
+                    end = start + newline + 1
+                    break
+                end = start
+            file.truncate(end)
+    except OSError:
+        return  # there is nothing to cut, or the first block will tell why it cannot be written

@@ -1,0 +1,130 @@
+"""TensorBoard event files: one per behavior, with the tags that the summaries carry."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.running.writers.appending import BlockFile
+from engine.session.messages import Envelope, Histogram, MetricsReported
+
+RETURNS_TAG = "Environment/Cumulative Reward_hist"
+HYPERPARAMETERS_TAG = "Hyperparameters/text_summary"
+HIDDEN_TAGS = frozenset({"Step", "Is Training"})  # ML-Agents has them among its statistics and keeps them out of here
+
+
+class TensorBoardWriter:
+    """Writes each summary to `events.out.tfevents...` in `folder_of(behavior)`; x axis: environment steps.
+
+    Used by one thread; starts none. Owns its files: a new one per behavior and run, also when the run is resumed, so
+    that TensorBoard joins them. A summary is on disk, whole, when `write` returns. tensorboard is imported with the
+    first file (0.2 s, without TensorFlow).
+    """
+
+    def __init__(self, folder_of: Callable[[str], Path]):
+        self._folder_of = folder_of
+        self._files: dict[str, _EventFile] = {}
+
+    @property
+    def failed(self) -> str | None:
+        """Why summaries were lost, when the disk refused some; None while all is well."""
+        return next((file.failed for file in self._files.values() if file.failed), None)
+
+    def write(self, envelope: Envelope) -> None:
+        """Write a summary; every other event has no place in TensorBoard."""
+        event = envelope.event
+        if isinstance(event, MetricsReported):
+            metrics = {tag: value for tag, value in event.metrics.items() if tag not in HIDDEN_TAGS}
+            self._file(event.behavior).write_summary(envelope.time, event.step, metrics, event.returns)
+
+    def write_hyperparameters(self, behavior: str, settings: Mapping[str, object]) -> None:
+        """Write the behavior's settings as text, one `key: value` a line, nested ones indented by a tab."""
+        self._file(behavior).write_text(time.time(), HYPERPARAMETERS_TAG, _as_text(settings, 0))
+
+    def close(self) -> None:
+        """Close every file."""
+        for file in self._files.values():
+            file.close()
+
+    def _file(self, behavior: str) -> _EventFile:
+        if behavior not in self._files:
+            self._files[behavior] = _EventFile(_new_path(self._folder_of(behavior)))
+        return self._files[behavior]
+
+
+class _EventFile:
+    """One event file: records of length, checksum, protobuf, checksum, as tensorboard's RecordWriter frames them."""
+
+    def __init__(self, path: Path):
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.compat.proto.tensor_pb2 import TensorProto
+        from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._event, self._summary = event_pb2.Event, summary_pb2
+        self._tensor, self._shape, self._record_writer = TensorProto, TensorShapeProto, RecordWriter
+        self._file = BlockFile(path, append=False)
+        self._header = self._frame(self._event(wall_time=time.time(), file_version="brain.Event:2"))
+
+    @property
+    def failed(self) -> str | None:
+        return self._file.failed
+
+    def write_summary(self, now: float, step: int, metrics: Mapping[str, float], returns: Histogram | None) -> None:
+        """Append one record with every scalar and the histogram."""
+        values = [self._summary.Summary.Value(tag=tag, simple_value=value) for tag, value in metrics.items()]
+        if returns is not None:
+            values.append(self._summary.Summary.Value(tag=RETURNS_TAG, histo=self._histogram(returns)))
+        self._append(self._event(wall_time=now, step=step, summary=self._summary.Summary(value=values)))
+
+    def write_text(self, now: float, tag: str, text: str) -> None:
+        """Append one text of the text plug-in at step 0."""
+        plugin = self._summary.SummaryMetadata.PluginData(plugin_name="text")
+        tensor = self._tensor(dtype="DT_STRING", string_val=[text.encode("utf-8", "replace")])
+        tensor.tensor_shape.CopyFrom(self._shape(dim=[self._shape.Dim(size=1)]))
+        metadata = self._summary.SummaryMetadata(plugin_data=plugin)
+        value = self._summary.Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
+        self._append(self._event(wall_time=now, step=0, summary=self._summary.Summary(value=[value])))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _histogram(self, returns: Histogram) -> Any:
+        return self._summary.HistogramProto(
+            min=returns.minimum,
+            max=returns.maximum,
+            num=returns.count,
+            sum=returns.total,
+            sum_squares=returns.total_squares,
+            bucket_limit=returns.limits,
+            bucket=returns.counts,
+        )
+
+    def _append(self, event: Any) -> None:
+        block = self._frame(event)
+        self._file.write(block if self._file.is_open else self._header + block)
+
+    def _frame(self, event: Any) -> bytes:
+        buffer = io.BytesIO()
+        self._record_writer(buffer).write(event.SerializeToString())
+        return buffer.getvalue()
+
+
+def _new_path(folder: Path) -> Path:
+    """A name of tensorboard's form that no file has, not even one of the same second and process."""
+    stem = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+    return next(path for number in itertools.count() if not (path := folder / f"{stem}.{number}").exists())
+
+
+def _as_text(settings: Mapping[str, object], depth: int) -> str:
+    lines = []
+    for key, value in settings.items():
+        nested = "\n" + _as_text(value, depth + 1) if isinstance(value, Mapping) else str(value)
+        lines.append("\t" * depth + f"{key}:\t{nested}")
+    return "\n".join(lines)

@@ -1,0 +1,189 @@
+"""Driving whole runs in this process: small configurations, waiting for events, and looking at what is left."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import yaml
+
+from engine.config import RunConfig, parse_config
+from engine.running.checkpoint_format import read
+from engine.running.launch import Launch
+from engine.session.bus import EventBus
+from engine.session.messages import (
+    DELTAS,
+    Command,
+    CommandAsked,
+    CommandFinished,
+    Envelope,
+    EpisodesFinished,
+    Event,
+    MetricsReported,
+    RunStateChanged,
+    Stop,
+)
+
+DEADLINE_SECONDS = 20.0
+ENDLESS = 100_000_000
+
+E = TypeVar("E")
+
+
+def behavior(**changes: Any) -> dict[str, Any]:
+    """Settings of a behavior that updates every 64 steps and ends after 512; dotted names with `__`."""
+    settings: dict[str, Any] = {
+        "trainer_type": "ppo",
+        "hyperparameters": {"batch_size": 32, "buffer_size": 64, "num_epoch": 1},
+        "network_settings": {"hidden_units": 8, "num_layers": 1},
+        "time_horizon": 16,
+        "max_steps": 512,
+        "summary_freq": 100,
+        "checkpoint_interval": ENDLESS,
+    }
+    for name, value in changes.items():
+        section, _, key = name.rpartition("__")
+        (settings[section] if section else settings)[key] = value
+    return settings
+
+
+def configuration(
+    folder: Path, behaviors: Mapping[str, Mapping[str, Any]], env: Any = "toy:line", **changes: Any
+) -> RunConfig:
+    """A run of these behaviors in `folder`/results/run; sections `env_settings` and `checkpoint_settings` in part."""
+    document = {
+        "behaviors": dict(behaviors),
+        "env_settings": {"env": env, "num_envs": 4, "seed": 1} | changes.get("env_settings", {}),
+        "checkpoint_settings": {"run_id": "run", "results_dir": str(folder / "results")}
+        | changes.get("checkpoint_settings", {}),
+        "torch_settings": {"device": "cpu"},
+    }
+    return parse_config(yaml.safe_dump(document).encode(), "test.yaml")
+
+
+class LiveRun:
+    """A Launch and everything it told so far. Starts at once."""
+
+    def __init__(self, config: RunConfig, *commands: Command):
+        """commands: sent before anything else can happen."""
+        self.folder = Path(config.checkpoint_settings.results_dir, config.checkpoint_settings.run_id)
+        self.mail: list[Envelope] = []
+        self.launch = Launch(config, EventBus())
+        self._subscription = self.launch.subscribe()
+        for command in commands:
+            self.launch.send(command)
+        self.launch.start()
+
+    @property
+    def events(self) -> list[Event]:
+        """Everything that was read so far, oldest first."""
+        return [envelope.event for envelope in self.mail]
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of that class."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def wait_for(self, kind: type[E], when: Callable[[E], bool] = lambda _: True, after: int = 0) -> E:
+        """The first such event, from the `after`-th event on; all before it have been read."""
+        deadline, seen = time.monotonic() + DEADLINE_SECONDS, after
+        while True:
+            for event in self.events[seen:]:
+                if isinstance(event, kind) and when(event):
+                    return event
+            seen = len(self.mail)
+            assert time.monotonic() < deadline, f"no such {kind.__name__} among\n" + self.told()
+            assert not (self._is_over and not self._read(0)), f"over without such a {kind.__name__}:\n" + self.told()
+            self._read(0.1)
+
+    def send(self, command: Command) -> CommandFinished:
+        """What became of the command."""
+        self.launch.send(command)
+        return self.wait_for(CommandFinished, lambda event: event.id == command.id)
+
+    def wait(self) -> int:
+        """The exit code of the run, once it is over and everything was read."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not self.launch.wait(0):
+            assert time.monotonic() < deadline, "still running:\n" + self.told()
+            self._read(0.1)
+        self._read(0)
+        return self.launch.exit_code
+
+    def told(self) -> str:
+        """The newest of what happened, for a message."""
+        happened = [
+            event for event in self.events if not isinstance(event, (*DELTAS, MetricsReported, EpisodesFinished))
+        ]
+        return "\n".join(str(event)[:300] for event in happened[-40:])
+
+    @property
+    def _is_over(self) -> bool:
+        return self.launch.wait(0)
+
+    def _read(self, seconds: float) -> bool:
+        mail = self._subscription.take(seconds)
+        self.mail += mail
+        return bool(mail)
+
+
+@contextmanager
+def live(config: RunConfig, *commands: Command) -> Iterator[LiveRun]:
+    """A run that is stopped, if it still goes on.
+
+    Afterwards its threads are gone, every command has had exactly one outcome, and the exit code was told once.
+    """
+    others = set(threading.enumerate())
+    run = LiveRun(config, *commands)
+    try:
+        yield run
+    finally:
+        if not run.launch.wait(0):
+            run.launch.send(Stop("now"))
+            run.launch.wait(DEADLINE_SECONDS)
+        left = threads_left(others)
+        assert not left, f"threads that did not end: {left}\n{run.told()}"
+    run.wait()
+    asked = sorted(event.id for event in run.of(CommandAsked))
+    assert sorted(event.id for event in run.of(CommandFinished)) == asked, f"not one outcome each:\n{run.told()}"
+    endings = [event for event in run.of(RunStateChanged) if event.exit_code is not None]
+    assert [event.exit_code for event in endings] == [run.launch.exit_code], run.told()
+
+
+def run_to_end(config: RunConfig, *commands: Command) -> LiveRun:
+    """The run is over."""
+    with live(config, *commands) as run:
+        run.wait()
+    return run
+
+
+def threads_left(others: set[threading.Thread], seconds: float = 5.0) -> list[str]:
+    """Threads of a run that are still alive after so many seconds."""
+    deadline = time.monotonic() + seconds
+    workers = set(threading.enumerate()) - others
+    for thread in workers:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return [thread.name for thread in workers if thread.is_alive()]
+
+
+def ending(run: LiveRun) -> RunStateChanged:
+    """The last state of the run, which is its last event of all."""
+    last = run.events[-1]
+    assert isinstance(last, RunStateChanged), run.told()
+    return last
+
+
+def tensors_of(checkpoint: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """Every array in a checkpoint by name."""
+    return dict(read(checkpoint)[0].tensors)
+
+
+def equal(left: Mapping[str, np.ndarray[Any, Any]], right: Mapping[str, np.ndarray[Any, Any]]) -> bool:
+    """Whether both hold the same arrays, bit for bit."""
+    return left.keys() == right.keys() and all(
+        left[name].dtype == right[name].dtype and left[name].tobytes() == right[name].tobytes() for name in left
+    )

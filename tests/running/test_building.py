@@ -1,0 +1,228 @@
+"""From a configuration to a run: resuming, starting from another run, playing only, and what is refused how."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.running.checkpoint_format import read
+from engine.session.messages import (
+    BehaviorStarted,
+    CheckpointSaved,
+    EpisodesFinished,
+    LogEmitted,
+    MetricsReported,
+    Pause,
+    ProgressReported,
+    RunStarted,
+    RunStateChanged,
+    SaveCheckpoint,
+    Stop,
+)
+from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, equal, live, run_to_end
+
+SCHEDULED: dict[str, Any] = {"network_settings__normalize": True, "normalize_reward": True}
+
+
+def first_run(folder: Path, **changes: Any) -> Path:
+    """The last checkpoint of a finished run called `run`, which left several."""
+    settings = behavior(checkpoint_interval=100, keep_checkpoints=9, **SCHEDULED) | changes
+    run = run_to_end(configuration(folder, {"Walker": settings}))
+    assert run.launch.exit_code == 0
+    return Path(run.of(CheckpointSaved)[-1].path)
+
+
+def walker(folder: Path, settings: dict[str, Any] | None = None, **checkpoint_settings: Any) -> Any:
+    """A run of the same behavior, longer."""
+    settings = settings or behavior(max_steps=1024, **SCHEDULED)
+    return configuration(folder, {"Walker": settings}, checkpoint_settings=checkpoint_settings)
+
+
+def warnings(run: LiveRun) -> str:
+    return "\n".join(event.message for event in run.of(LogEmitted) if event.level == "warning")
+
+
+def saved_before_the_first_step(config: Any) -> tuple[LiveRun, CheckpointSaved]:
+    """A checkpoint of what the run starts from."""
+    with live(config, Pause()) as run:
+        run.wait_for(RunStateChanged, lambda event: event.state == "paused")
+        shutil.rmtree(run.folder / "Walker" / "checkpoints")
+        (run.folder / "Walker" / "checkpoints").mkdir()
+        assert run.send(SaveCheckpoint()).ok
+    return run, run.of(CheckpointSaved)[0]
+
+
+def test_resumed_run_starts_with_everything_that_was_saved(tmp_path: Path) -> None:
+    last = first_run(tmp_path)
+    before, described = read(last)
+    run, saved = saved_before_the_first_step(walker(tmp_path, resume=True))
+    assert run.of(RunStarted)[0].resumed
+    assert run.of(BehaviorStarted)[0].step == saved.step == described.step
+    after, _ = read(Path(saved.path))
+    assert equal(before.tensors, after.tensors)
+    assert before.values == after.values  # generators, counters
+    assert any("normalizer" in name for name in before.tensors)
+    assert before.values["policy"] != {}
+
+
+def test_resumed_run_goes_on_to_a_larger_max_steps(tmp_path: Path) -> None:
+    last = first_run(tmp_path)
+    step = read(last)[1].step
+    run = run_to_end(walker(tmp_path, resume=True))
+    assert run.launch.exit_code == 0
+    summaries = run.of(MetricsReported)
+    assert [event.step for event in summaries] == list(range(step - step % 100 + 100, 1001, 100))
+    rates = [event.metrics["Policy/Learning Rate"] for event in summaries]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] < 3e-4 * (1 - step / 1024) + 1e-9, "the schedule goes on where it was"
+    assert run.of(ProgressReported)[-1].num_updates > step // 64
+    assert run.of(CheckpointSaved)[-1].step >= 1024
+
+
+def test_run_that_had_reached_its_end_resumes_to_nothing(tmp_path: Path) -> None:
+    last = first_run(tmp_path)
+    run = run_to_end(walker(tmp_path, behavior(**SCHEDULED), resume=True))
+    assert run.launch.exit_code == 0
+    assert [Path(event.path) for event in run.of(CheckpointSaved)] == [last]
+
+
+def test_checkpoint_that_is_damaged_is_skipped_with_a_warning(tmp_path: Path) -> None:
+    last = first_run(tmp_path)
+    damage(last)
+    before = sorted(last.parent.iterdir(), key=lambda path: int(path.name.rpartition("-")[2]))[-2]
+    run = run_to_end(walker(tmp_path, resume=True), Stop("now"))
+    assert run.of(BehaviorStarted)[0].step == read(before)[1].step
+    assert str(last) in warnings(run)
+
+
+def test_nothing_but_damaged_checkpoints_is_refused(tmp_path: Path) -> None:
+    last = first_run(tmp_path)
+    for checkpoint in last.parent.iterdir():
+        damage(checkpoint)
+    before = sorted(last.parent.rglob("*"))
+    run = run_to_end(walker(tmp_path, resume=True))
+    assert run.launch.exit_code == 7
+    assert "--force" in ending(run).reason
+    assert sorted(last.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("flag", ["resume", "initialize_from"])
+def test_network_of_another_size_is_refused_by_name(tmp_path: Path, flag: str) -> None:
+    first_run(tmp_path)
+    settings = behavior(network_settings__hidden_units=16, **SCHEDULED)
+    flags = {"resume": True} if flag == "resume" else {"initialize_from": "run", "run_id": "b"}
+    run = run_to_end(walker(tmp_path, settings, **flags))
+    assert run.launch.exit_code == 7
+    assert "network.parameters.actor.0.weight: found float32[8, 2], expected float32[16, 2]" in ending(run).reason
+    assert not run.of(CheckpointSaved)
+
+
+@pytest.mark.parametrize("flag", ["initialize_from", "init_path"])
+def test_run_that_starts_from_another_has_its_weights_at_step_0(tmp_path: Path, flag: str) -> None:
+    last = first_run(tmp_path)
+    settings = behavior(**SCHEDULED) | ({"init_path": str(last)} if flag == "init_path" else {})
+    flags = {"initialize_from": "run"} if flag == "initialize_from" else {}
+    run, saved = saved_before_the_first_step(walker(tmp_path, settings, run_id="b", **flags))
+    assert run.of(BehaviorStarted)[0].step == saved.step == 0
+    before, after = (read(path)[0].part("trainer") for path in (last, Path(saved.path)))
+    assert equal(before.tensors, after.tensors)
+
+
+@pytest.mark.parametrize(
+    ("flags", "exit_code", "reason"),
+    [
+        ({}, 2, "--resume"),
+        ({"run_id": "b", "resume": True}, 2, "there is no run"),
+        ({"run_id": "b", "initialize_from": "c"}, 2, "--initialize-from c: there is no run"),
+    ],
+)
+def test_flags_that_do_not_fit_the_folder_are_refused(
+    tmp_path: Path, flags: dict[str, Any], exit_code: int, reason: str
+) -> None:
+    (tmp_path / "results/run").mkdir(parents=True)
+    run = run_to_end(walker(tmp_path, **flags))
+    assert run.launch.exit_code == exit_code
+    assert run.launch.error is not None
+    assert reason in str(run.launch.error)
+    assert ending(run).reason == str(run.launch.error)
+    assert not (tmp_path / "results/b").exists()
+
+
+def test_forced_run_begins_anew(tmp_path: Path) -> None:
+    last = first_run(tmp_path)
+    run = run_to_end(walker(tmp_path, force=True))
+    assert run.launch.exit_code == 0
+    assert run.of(BehaviorStarted)[0].step == 0
+    assert not last.exists() or read(last)[1].created_at > run.mail[0].time
+    assert "checkpoints.previous" in warnings(run)
+
+
+def test_inference_acts_and_trains_and_saves_nothing(tmp_path: Path) -> None:
+    last = first_run(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (last.parent.parent).rglob("*.*n*x*")}
+    with live(walker(tmp_path, behavior(summary_freq=200, **SCHEDULED), resume=True, inference=True)) as run:
+        for _ in range(3):
+            summary = run.wait_for(MetricsReported, after=len(run.mail))
+            assert not summary.is_training
+            assert not [tag for tag in summary.metrics if tag.startswith(("Losses/", "Policy/"))]
+        assert summary.step > 512, "max_steps does not end it"
+        assert run.send(Stop(exit_code=130)).ok
+        assert run.wait() == 130
+    assert run.of(EpisodesFinished)
+    assert run.of(ProgressReported)[-1].num_updates == read(last)[0].values["trainer"]["trainer"]["num_updates"]
+    assert not run.of(CheckpointSaved)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_second_writer_of_a_run_is_refused(tmp_path: Path) -> None:
+    with live(walker(tmp_path, behavior(max_steps=ENDLESS))) as run:
+        run.wait_for(MetricsReported)
+        for flags in ({"resume": True}, {"force": True}, {}):
+            other = run_to_end(walker(tmp_path, **flags))
+            assert other.launch.exit_code == 6
+        seen = len(run.mail)
+        run.wait_for(MetricsReported, after=seen)
+        assert run.send(Stop()).ok
+    assert read(Path(run.of(CheckpointSaved)[-1].path))
+
+
+@pytest.mark.parametrize(
+    ("env", "names", "kwargs", "exit_code", "reason"),
+    [
+        ("toy:lime", ["Walker"], {}, 2, "Did you mean toy:line"),
+        ("tests.nowhere:make", ["Walker"], {}, 2, "no module named"),
+        ("tests.running.worlds:Pair", ["Left", "Middle"], {}, 2, "behaviors.Middle"),
+        ("tests.running.worlds:Pair", ["Left"], {}, 2, "'Right'"),
+        ("gymnasium:CartPole-v1", ["Walker"], {"no": 1}, 2, "no"),
+        ("tests.running.worlds:never_made", ["Walker"], {}, 3, "RuntimeError: no screen here"),
+    ],
+)
+def test_environment_that_does_not_fit_is_refused_and_leaves_no_folder(
+    tmp_path: Path, env: str, names: list[str], kwargs: dict[str, Any], exit_code: int, reason: str
+) -> None:
+    config = configuration(
+        tmp_path, {name: behavior() for name in names}, env, env_settings={"env_kwargs": kwargs, "num_envs": 1}
+    )
+    run = run_to_end(config)
+    assert run.launch.exit_code == exit_code
+    assert reason in ending(run).reason
+    assert not run.folder.exists()
+
+
+def test_name_that_is_no_file_name_stays_inside_the_folder(tmp_path: Path) -> None:
+    run = run_to_end(configuration(tmp_path, {"../Walker": behavior()}))
+    assert run.launch.exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["run"]
+    assert len(list(run.folder.glob("Walker-*/checkpoints/*"))) == 1
+
+
+def damage(checkpoint: Path) -> None:
+    """One byte of the tensors is another."""
+    (path,) = checkpoint.glob("*.safetensors")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)

@@ -1,0 +1,299 @@
+"""Checkpoints of one behavior: what comes back, what stays, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import CheckpointError, NonFiniteError
+from engine.running.checkpoint_format import MANIFEST, STATE, TENSORS, encode_manifest
+from engine.running.checkpoints import CheckpointStore, require_same_keys
+from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
+from engine.version import VERSION
+
+SPEC = BehaviorSpec("Walker", (ObservationSpec("body", (3,)), ObservationSpec("feet", (2, 2))), ActionSpec(2, (3, 4)))
+
+
+def a_state(number: float = 0.0) -> State:
+    tensors = {
+        "policy.weight": np.full((3, 2), number, np.float32),
+        "normalizer.count": np.array(7, np.int64),
+        "rng": np.arange(256, dtype=np.uint8),
+        "mask": np.array([True, False]),
+        "empty": np.zeros((0, 4), np.float64),
+    }
+    return State(tensors, {"step": 12, "schedule": {"rate": 0.5, "names": ["a", "b"]}, "generator": 2**127 + 1})
+
+
+def a_store(folder: Path, keep: int = 5) -> CheckpointStore:
+    return CheckpointStore(folder / "Walker" / "checkpoints", "Walker", keep, SPEC)
+
+
+def assert_same(found: State, expected: State) -> None:
+    assert found.values == expected.values
+    assert found.tensors.keys() == expected.tensors.keys()
+    for name, array in expected.tensors.items():
+        assert found.tensors[name].dtype == array.dtype
+        assert found.tensors[name].shape == array.shape
+        assert np.array_equal(found.tensors[name], array)
+
+
+def test_a_saved_state_comes_back_whole(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    path = store.save(1000, a_state(1.5), 12.25, "interval")
+    assert path == tmp_path / "Walker" / "checkpoints" / "Walker-1000"
+    assert sorted(os.listdir(path)) == [MANIFEST, STATE, TENSORS]
+    assert os.listdir(store.folder) == ["Walker-1000"]
+    state, checkpoint = a_store(tmp_path).load(path)
+    assert_same(state, a_state(1.5))
+    assert (checkpoint.behavior, checkpoint.step, checkpoint.mean_return) == ("Walker", 1000, 12.25)
+    assert (checkpoint.reason, checkpoint.program_version, checkpoint.spec) == ("interval", VERSION, SPEC)
+    assert checkpoint.size_bytes == sum(entry.stat().st_size for entry in path.iterdir())
+    assert not checkpoint.is_from_other_version
+
+
+def test_loaded_arrays_are_writable(tmp_path: Path) -> None:
+    state, _ = a_store(tmp_path).load(a_store(tmp_path).save(1, a_state(), None, "final"))
+    for array in state.tensors.values():
+        array[...] = 1
+
+
+def test_transposed_and_strided_arrays_and_scalars_keep_their_values(tmp_path: Path) -> None:
+    grid = np.arange(12, dtype=np.float32).reshape(3, 4)
+    tensors = {"transposed": grid.T, "strided": grid[::2, ::-1], "scalar": np.float32(3)}
+    path = a_store(tmp_path).save(1, State(tensors), None, "asked")
+    loaded, _ = a_store(tmp_path).load(path)
+    assert np.array_equal(loaded.tensors["transposed"], grid.T)
+    assert np.array_equal(loaded.tensors["strided"], grid[::2, ::-1])
+    assert loaded.tensors["scalar"].shape == ()
+
+
+def test_the_oldest_goes_when_one_more_is_saved(tmp_path: Path) -> None:
+    store = a_store(tmp_path, keep=2)
+    removed = []
+    for step in (1, 2, 3, 4):
+        store.save(step, a_state(), None, "interval")
+        removed += [checkpoint.step for checkpoint in store.prune()]
+    assert removed == [1, 2]
+    assert sorted(os.listdir(store.folder)) == ["Walker-3", "Walker-4"]
+
+
+def test_the_best_by_return_is_kept_besides(tmp_path: Path) -> None:
+    store = a_store(tmp_path, keep=2)
+    for step, mean_return in ((1, 5.0), (2, 90.0), (3, 10.0), (10, float("nan")), (20, 20.0), (30, None)):
+        store.save(step, a_state(), mean_return, "interval")
+        store.prune()
+    assert [checkpoint.step for checkpoint in store.list()] == [2, 20, 30]
+    best = store.best()
+    assert best is not None
+    assert best.step == 2
+
+
+def test_of_equal_returns_the_newest_is_the_best(tmp_path: Path) -> None:
+    store = a_store(tmp_path, keep=1)
+    for step in (1, 2, 3):
+        store.save(step, a_state(), 500.0, "interval")
+        store.prune()
+    assert [checkpoint.step for checkpoint in store.list()] == [3]
+
+
+@pytest.mark.parametrize("keep", [0, -1])
+def test_keeping_zero_or_less_keeps_all(tmp_path: Path, keep: int) -> None:
+    store = a_store(tmp_path, keep)
+    for step in range(8):
+        store.save(step, a_state(), None, "interval")
+        assert store.prune() == ()
+    assert [checkpoint.step for checkpoint in store.list()] == list(range(8))
+
+
+def test_steps_are_ordered_as_numbers(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    for step in (900, 10_000, 2_000):
+        store.save(step, a_state(), None, "interval")
+    assert store.newest_valid().path == store.folder / "Walker-10000"
+    assert [checkpoint.step for checkpoint in store.list()] == [900, 2_000, 10_000]
+
+
+def test_a_finished_checkpoint_is_never_overwritten(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    path = store.save(5, a_state(1.0), 1.0, "interval")
+    before = {entry.name: (entry.stat().st_ino, entry.read_bytes()) for entry in path.iterdir()}
+    assert store.save(5, a_state(2.0), 2.0, "final") == path
+    assert {entry.name: (entry.stat().st_ino, entry.read_bytes()) for entry in path.iterdir()} == before
+
+
+def test_a_damaged_checkpoint_of_the_same_step_is_replaced(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    path = store.save(5, a_state(1.0), None, "interval")
+    (path / TENSORS).write_bytes(b"short")
+    store.save(5, a_state(2.0), None, "interval")
+    assert_same(store.load(path)[0], a_state(2.0))
+    assert os.listdir(store.folder) == ["Walker-5"]
+
+
+def test_a_damaged_newest_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    for step in (1, 2, 3):
+        store.save(step, a_state(step), None, "interval")
+    (store.folder / "Walker-3" / MANIFEST).unlink()
+    (store.folder / "Walker-2" / TENSORS).write_bytes(b"")
+    newest = store.newest_valid()
+    assert newest.path == store.folder / "Walker-1"
+    assert len(newest.skipped) == 2
+    assert f"Walker-3/{MANIFEST}: cannot be read (No such file or directory)" in newest.skipped[0]
+    assert f"Walker-2/{TENSORS}: 0 bytes, expected" in newest.skipped[1]
+
+
+def test_when_none_verifies_the_reasons_are_told(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    for step in (1, 2):
+        (store.save(step, a_state(), None, "interval") / STATE).write_text("{}")
+    with pytest.raises(CheckpointError, match=r"no checkpoint can be used(.|\n)*Walker-2(.|\n)*Walker-1"):
+        store.newest_valid()
+
+
+def test_a_folder_without_checkpoints_has_no_newest(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    assert store.newest_valid().path is None
+    assert store.list() == ()
+    assert store.best() is None
+    assert not store.folder.exists(), "reading makes nothing"
+
+
+def test_leftovers_of_a_dead_writer_are_swept_by_the_next_one_only(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    store.save(1, a_state(), None, "interval")
+    leftover = store.folder / ".tmp-Walker-2"
+    leftover.mkdir()
+    (leftover / TENSORS).write_bytes(b"half")
+    (store.folder / "notes.txt").write_text("of the user")
+    reader = a_store(tmp_path)
+    assert reader.newest_valid().skipped == ()
+    assert leftover.exists(), "a reader of a live run takes nothing away"
+    a_store(tmp_path).open()
+    assert sorted(os.listdir(store.folder)) == ["Walker-1", "notes.txt"]
+
+
+def test_sweeping_removes_links_without_following_them(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("here")
+    store = a_store(tmp_path)
+    store.folder.mkdir(parents=True)
+    (store.folder / ".tmp-Walker-1").symlink_to(precious)
+    (store.folder / ".tmp-Walker-2").mkdir()
+    (store.folder / ".tmp-Walker-2" / "inner").symlink_to(precious)
+    store.open()
+    assert os.listdir(store.folder) == []
+    assert (precious / "file").read_text() == "here"
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_state_that_is_not_finite_is_never_published(tmp_path: Path, number: float) -> None:
+    store = a_store(tmp_path)
+    store.save(1, a_state(1.0), None, "interval")
+    with pytest.raises(NonFiniteError, match=r"Walker-2: not written, tensor policy.weight: 6 of 6 numbers"):
+        store.save(2, a_state(number), None, "interval")
+    with pytest.raises(NonFiniteError, match=r"values.a\[1\].b is NaN"):
+        store.save(2, State({}, {"a": [1.0, {"b": number}]}), None, "interval")
+    assert os.listdir(store.folder) == ["Walker-1"]
+
+
+def test_an_array_that_cannot_be_written_is_refused_before_anything_is(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    with pytest.raises(CheckpointError, match=r"not written, .*complex128"):
+        store.save(1, State({"spectrum": np.zeros(3, np.complex128)}), None, "asked")
+    with pytest.raises(CheckpointError, match="not a safetensors file"):
+        store.save(1, State({"__metadata__": np.zeros(3)}), None, "asked")
+    assert os.listdir(store.folder) == []
+
+
+def test_another_behaviors_checkpoint_is_not_taken(tmp_path: Path) -> None:
+    path = a_store(tmp_path).save(1, a_state(), None, "interval")
+    other = CheckpointStore(path.parent, "Crawler", 5)
+    with pytest.raises(CheckpointError, match="of behavior 'Walker', expected 'Crawler'"):
+        other.load(path)
+
+
+def test_a_checkpoint_of_another_program_version_loads_and_says_so(tmp_path: Path) -> None:
+    path = a_store(tmp_path).save(1, a_state(2.0), None, "interval")
+    rewrite_state(path, program_version="0.0.9")
+    state, checkpoint = a_store(tmp_path).load(path)
+    assert_same(state, a_state(2.0))
+    assert checkpoint.is_from_other_version
+    assert checkpoint.program_version == "0.0.9"
+
+
+def test_a_checkpoint_of_another_format_is_refused_by_number(tmp_path: Path) -> None:
+    path = a_store(tmp_path).save(1, a_state(), None, "interval")
+    rewrite_state(path, format_version=2)
+    with pytest.raises(CheckpointError, match="format version 2, this program reads 1"):
+        a_store(tmp_path).load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"step": "many"},
+        {"values": []},
+        {"spec": {}},
+        {"spec": {"name": "W", "observations": [3], "actions": {"continuous": 1, "branches": []}}},
+        {"spec": {"name": "W", "observations": [], "actions": {"continuous": 1, "branches": ["x"]}}},
+    ],
+)
+def test_a_description_of_the_wrong_form_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    path = a_store(tmp_path).save(1, a_state(), None, "interval")
+    rewrite_state(path, **change)
+    with pytest.raises(CheckpointError, match=STATE):
+        a_store(tmp_path).load(path)
+
+
+def rewrite_state(path: Path, **change: object) -> None:
+    """Change entries of state.json and keep the manifest true."""
+    body = json.loads((path / STATE).read_text()) | change
+    (path / STATE).write_text(json.dumps(body))
+    sign(path)
+
+
+def sign(path: Path) -> None:
+    files = {name: (path / name).read_bytes() for name in (TENSORS, STATE)}
+    (path / MANIFEST).write_bytes(encode_manifest(files))
+
+
+def test_a_name_that_is_no_file_name_is_slugged_and_kept_inside(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path / "checkpoints", "../../Evil?team=1", 5)
+    path = store.save(3, a_state(), None, "final")
+    assert path.parent == store.folder
+    assert path.name.startswith("Evil-team-1-")
+    assert store.load(path)[1].behavior == "../../Evil?team=1"
+    assert os.listdir(tmp_path) == ["checkpoints"]
+
+
+def test_keys_that_differ_are_all_named() -> None:
+    expected = {"a": np.zeros(3, np.float32), "b": np.zeros((2, 2), np.float32), "c": np.zeros(1, np.float32)}
+    found = {"b": np.zeros((2, 3), np.float32), "c": np.zeros(1, np.float64), "d": np.zeros(4, np.int64)}
+    with pytest.raises(CheckpointError) as caught:
+        require_same_keys(expected, found)
+    assert str(caught.value).splitlines()[1:] == [
+        "  missing: a float32[3]",
+        "  unexpected: d int64[4]",
+        "  b: found float32[2, 3], expected float32[2, 2]",
+        "  c: found float64[1], expected float32[1]",
+    ]
+    require_same_keys(expected, dict(expected))
+
+
+def test_a_folder_that_cannot_be_made_is_a_checkpoint_error(tmp_path: Path) -> None:
+    (tmp_path / "Walker").write_text("a file where the folder should be")
+    with pytest.raises(CheckpointError, match="not written"):
+        a_store(tmp_path).save(1, a_state(), None, "interval")
+
+
+def test_a_file_in_the_folders_place_cannot_be_read_as_checkpoints(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").write_text("")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        CheckpointStore(tmp_path / "checkpoints", "Walker", 5).newest_valid()

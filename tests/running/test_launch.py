@@ -1,0 +1,84 @@
+"""A run from outside: what a front end may rely on before, during and after it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine import registry
+from engine.errors import RlTuiError
+from engine.learning.trainers.ppo import PPOTrainer
+from engine.session.messages import (
+    CheckpointSaved,
+    MetricsReported,
+    Pause,
+    RunStateChanged,
+    SaveCheckpoint,
+    Stop,
+    WorkerFailed,
+)
+from tests.running.runs import ENDLESS, behavior, configuration, ending, live, run_to_end
+
+
+class NeverMade(PPOTrainer):
+    """A trainer with a mistake in its constructor."""
+
+    def __init__(self, *_: object) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+
+def test_commands_sent_from_several_threads_until_after_the_end_all_have_outcomes(tmp_path: Path) -> None:
+    with live(configuration(tmp_path, {"Walker": behavior()})) as run:
+        over = threading.Event()
+
+        def ask() -> None:
+            while not over.is_set():
+                run.launch.send(SaveCheckpoint())
+                over.wait(0.01)
+            run.launch.send(SaveCheckpoint())
+
+        threads = [threading.Thread(target=ask, daemon=True) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            assert run.wait() == 0
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+
+def test_mistake_while_starting_ends_the_run_with_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.BUILT_IN["trainers"], "ppo", "tests.running.test_launch:NeverMade")  # type: ignore[arg-type]  # a dict
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}), Pause(), SaveCheckpoint())
+    assert run.launch.exit_code == 1
+    assert run.launch.error is None
+    (failure,) = run.of(WorkerFailed)
+    assert failure.worker == "coordinator"
+    assert "in __init__" in failure.traceback
+    assert "ZeroDivisionError: a mistake of ours" in "".join(event.reason for event in run.of(RunStateChanged))
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_mistake_of_the_coordinator_lets_nobody_work_on_and_loses_nothing(tmp_path: Path, paused: bool) -> None:
+    with live(configuration(tmp_path, {"Walker": behavior(max_steps=ENDLESS)})) as run:
+        run.wait_for(MetricsReported)
+        if paused:
+            run.send(Pause())
+        run.launch.send(Pause(["no", "name"]))  # type: ignore[arg-type]  # nothing that a front end sends: it raises
+        assert run.wait() == 1
+        assert run.of(WorkerFailed)[0].worker == "coordinator"
+        (saved,) = run.of(CheckpointSaved)
+        assert saved.reason == "interrupted"
+
+
+def test_error_of_the_user_is_kept_for_the_front_end(tmp_path: Path) -> None:
+    config = configuration(tmp_path, {"Walker": behavior()})
+    config = config.model_copy(update={"torch_settings": config.torch_settings.model_copy(update={"device": "abc"})})
+    run = run_to_end(config, Stop(exit_code=130))
+    assert run.launch.exit_code == 2
+    assert isinstance(run.launch.error, RlTuiError)
+    assert "torch_settings.device: abc" in ending(run).reason
+    assert not run.folder.exists()

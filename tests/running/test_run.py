@@ -1,0 +1,138 @@
+"""Whole runs: their files, their events in order, and that the same seed gives the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+from engine.running.writers.jsonl import read_events
+from engine.session.messages import (
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointRemoved,
+    CheckpointSaved,
+    EpisodesFinished,
+    MetricsReported,
+    PolicyExported,
+    ProgressReported,
+    RunStarted,
+    RunStateChanged,
+    TimeSplit,
+)
+from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
+
+ML_AGENTS_TAGS = {
+    "Environment/Cumulative Reward",
+    "Environment/Cumulative Reward_hist",
+    "Environment/Episode Length",
+    "Policy/Entropy",
+    "Losses/Policy Loss",
+    "Losses/Value Loss",
+    "Policy/Learning Rate",
+    "Policy/Extrinsic Reward",
+    "Policy/Epsilon",
+    "Policy/Beta",
+    "Policy/Extrinsic Value Estimate",
+    "Hyperparameters/text_summary",
+}
+OUR_TAGS = {"Policy/KL Divergence", "Policy/Clip Fraction"}
+LAG_TAG = "Policy/Version Lag"  # with `threaded` only
+
+
+def test_run_ends_with_its_files_named_as_ml_agents_names_them(tmp_path: Path) -> None:
+    walker = behavior(max_steps=640, checkpoint_interval=128, keep_checkpoints=2)
+    with live(configuration(tmp_path, {"Walker": walker})) as run:
+        run.wait_for(RunStarted)
+        assert (run.folder / "configuration.yaml").stat().st_size > 0  # at the start, not at the end
+        assert run.wait() == 0
+    saved = run.of(CheckpointSaved)
+    assert [event.reason for event in saved] == ["interval"] * (len(saved) - 1) + ["final"]
+    steps = [event.step for event in saved]
+    removed = [event.step for event in run.of(CheckpointRemoved)]
+    kept = sorted(set(steps) - set(removed))
+    newest, best = steps[-2:], max(saved, key=lambda event: (event.mean_return or -9.0, event.step)).step
+    assert set(kept) == {*newest, best}
+    folder = run.folder / "Walker"
+    assert {path.name for path in (folder / "checkpoints").iterdir()} == {f"Walker-{step}" for step in kept}
+    assert {path.name for path in folder.glob("*.onnx")} == {f"Walker-{step}.onnx" for step in kept}
+    assert (run.folder / "Walker.onnx").read_bytes() == (folder / f"Walker-{steps[-1]}.onnx").read_bytes()
+    status = json.loads((run.folder / "run_logs/training_status.json").read_text())
+    assert [entry["steps"] for entry in status["Walker"]["checkpoints"]] == kept
+    assert status["Walker"]["final_checkpoint"]["steps"] == steps[-1]
+    timers = json.loads((run.folder / "run_logs/timers.json").read_text())
+    assert "update_policy" in timers["children"]["trainer_threads"]["children"]["Walker"]["children"]
+    assert "Walker.Environment.CumulativeReward.mean" in timers["gauges"]
+
+
+def test_summaries_and_checkpoints_come_at_their_intervals(tmp_path: Path) -> None:
+    walker = behavior(max_steps=640, summary_freq=100, checkpoint_interval=200)
+    run = run_to_end(configuration(tmp_path, {"Walker": walker}))
+    assert run.launch.exit_code == 0
+    assert [event.step for event in run.of(MetricsReported)] == [100, 200, 300, 400, 500, 600]
+    last = None
+    for saved in run.of(CheckpointSaved)[:-1]:
+        assert saved.step // 200 > (last or 0) // 200, "one for every crossed interval"
+        assert saved.step % 200 < 64 + 16 * 4, "at the first update after it"
+        last = saved.step
+    assert last is not None
+
+
+def test_events_tell_the_run_in_order_and_stand_in_its_file(tmp_path: Path) -> None:
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}))
+    assert ending(run).state == "finished"
+    assert [event.state for event in run.of(RunStateChanged)] == ["training", "finished"]
+    assert [event.state for event in run.of(BehaviorStateChanged)] == ["training", "finished"]
+    kinds = [type(event) for event in run.events]
+    first = {kind: kinds.index(kind) for kind in set(kinds)}
+    order = [RunStarted, BehaviorStarted, RunStateChanged, MetricsReported, CheckpointSaved, PolicyExported]
+    assert sorted(order, key=lambda kind: first[kind]) == order
+    assert {EpisodesFinished, ProgressReported, TimeSplit} <= set(kinds)
+    assert [envelope.number for envelope in run.mail] == list(range(1, len(run.mail) + 1))
+    told = [
+        e for e in run.events if not isinstance(e, ProgressReported | TimeSplit) and "Devices" not in type(e).__name__
+    ]
+    kept = [envelope.event for envelope in read_events(run.folder / "events.jsonl")]
+    assert [event for event in kept if type(event) in {type(e) for e in told}] == told
+    assert run.of(ProgressReported)[-1].step == run.of(CheckpointSaved)[-1].step
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_curves_have_the_tags_of_ml_agents(tmp_path: Path, threaded: bool) -> None:
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(threaded=threaded)}))
+    (path,) = (run.folder / "Walker").glob("events.out.tfevents.*")
+    tags: dict[str, list[int]] = {}
+    for event in EventFileLoader(str(path)).Load():
+        for value in event.summary.value:
+            tags.setdefault(value.tag, []).append(event.step)
+    assert set(tags) == ML_AGENTS_TAGS | OUR_TAGS | ({LAG_TAG} if threaded else set())
+    assert tags["Environment/Cumulative Reward"] == [100, 200, 300, 400, 500]
+
+
+@pytest.mark.parametrize("env", ["toy:line", "gymnasium:CartPole-v1"])
+def test_same_seed_gives_the_same_checkpoints(tmp_path: Path, env: str) -> None:
+    checkpoints = []
+    for name in ("a", "b"):
+        walker = behavior(network_settings__normalize=True)
+        config = configuration(tmp_path, {"Walker": walker}, env, checkpoint_settings={"run_id": name})
+        run = run_to_end(config)
+        assert run.launch.exit_code == 0
+        checkpoints.append(tensors_of(Path(run.of(CheckpointSaved)[-1].path)))
+    assert equal(*checkpoints)
+    other = configuration(tmp_path, {"Walker": walker}, env, env_settings={"seed": 2})
+    run = run_to_end(other)
+    assert not equal(checkpoints[0], tensors_of(Path(run.of(CheckpointSaved)[-1].path)))
+
+
+def test_threaded_learner_keeps_the_collector_near_its_newest_weights(tmp_path: Path) -> None:
+    walker = behavior(threaded=True, max_steps=64 * 40, summary_freq=640)
+    run = run_to_end(configuration(tmp_path, {"Walker": walker}))
+    assert run.launch.exit_code == 0
+    assert run.of(BehaviorStarted)[0].threaded
+    lags = [event.metrics["Policy/Version Lag"] for event in run.of(MetricsReported)]
+    assert len(lags) == 4
+    assert all(0 <= lag < 5 for lag in lags), "one block acted for, one in the inbox, one learned from"
+    assert run.of(ProgressReported)[-1].num_updates >= 35
+    assert run.of(CheckpointSaved)[-1].step >= 64 * 40

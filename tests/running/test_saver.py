@@ -1,0 +1,209 @@
+"""Saving beside training: what waits, what is skipped, what is kept."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.learning.trainers.ppo import PPOTrainer
+from engine.running.checkpoints import CheckpointStore
+from engine.running.disk import Disk
+from engine.running.export import PolicyExporter
+from engine.running.learner import Learner, LearnerSettings
+from engine.running.run_folder import BehaviorFolder
+from engine.running.saver import Files, SaveJob, Saver
+from engine.session.bus import EventBus
+from engine.session.messages import (
+    CheckpointFailed,
+    CheckpointReason,
+    CheckpointSaved,
+    Event,
+    ExportPolicy,
+    MetricsReported,
+    PolicyExported,
+    SaveCheckpoint,
+)
+from engine.settings import BehaviorConfig
+from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
+from tests.running.runs import DEADLINE_SECONDS, behavior
+
+SPEC = BehaviorSpec("Walker", (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))
+
+
+class HeldDisk(Disk):
+    """A real disk on which making a folder waits until `held` is set."""
+
+    def __init__(self) -> None:
+        self.held = threading.Event()
+
+    def make_folder(self, path: Path) -> None:
+        assert self.held.wait(DEADLINE_SECONDS)
+        super().make_folder(path)
+
+
+class Bench:
+    """A saver over real files, without a thread, and a learner that feeds it."""
+
+    def __init__(self, folder: Path, disk: Disk | None = None, **settings: object) -> None:
+        (folder / "Walker").mkdir()
+        self.bus = EventBus()
+        self.mail = self.bus.subscribe()
+        self.outcomes: list[tuple[str, bool]] = []
+        place = BehaviorFolder("Walker", folder / "Walker")
+        store = CheckpointStore(place.checkpoints, "Walker", 5, SPEC, disk or Disk())
+        files = {"Walker": Files(place, store, PolicyExporter(SPEC, "swish"))}
+        self.saver = Saver(
+            files, self.bus, lambda command, _, ok, __: self.outcomes.append((command, ok)), lambda: None
+        )
+        config = BehaviorConfig.model_validate(behavior(**settings))
+        self.trainer = PPOTrainer(SPEC, config, 1, torch.device("cpu"))
+        learner = LearnerSettings("Walker", config, True, 0.0)
+        self.learner = Learner(learner, self.trainer, self.saver, self.bus, 0, State())
+
+    def train(self, num_rows: int, value: float = 1.0) -> None:
+        """The learner takes one block of rows of one agent."""
+        self.learner.take(block(num_rows, value), State())
+
+    def write(self) -> list[Event]:
+        """Everything that waits is written; all events since the last call."""
+        self.saver.end()
+        self.saver.main()
+        return self.events()
+
+    def events(self) -> list[Event]:
+        return [envelope.event for envelope in self.mail.take()]
+
+    def job(self, step: int, reason: CheckpointReason = "interval", *commands: str) -> SaveJob:
+        return SaveJob("Walker", step, self.trainer.weights(), self.trainer.state(), reason, None, commands)
+
+
+def block(num_rows: int, value: float) -> Trajectories:
+    """One piece of one agent that ends its episode."""
+    seen = np.full((num_rows, 1), value, np.float32)
+    return Trajectories(
+        observations=(seen,),
+        continuous_actions=np.zeros((num_rows, 0), np.float32),
+        discrete_actions=np.zeros((num_rows, 1), np.int64),
+        log_probs=np.full((num_rows, 1), -1.0, np.float32),
+        action_mask=None,
+        rewards=np.full(num_rows, value, np.float32),
+        lengths=np.array([num_rows], np.int64),
+        endings=np.array([Ending.TERMINATED], np.int8),
+        next_observations=(seen[:1],),
+        agent_ids=np.zeros(1, np.int64),
+        episode_returns=np.array([num_rows * value], np.float32),
+        episode_lengths=np.array([num_rows], np.int64),
+        policy_version=0,
+    )
+
+
+def saved_steps(events: list[Event]) -> list[int]:
+    return [event.step for event in events if isinstance(event, CheckpointSaved)]
+
+
+def test_interval_save_comes_with_the_update_that_crosses_it_and_never_between(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, checkpoint_interval=32)
+    bench.train(40)  # crosses 32, but no update
+    assert bench.saver.has_room
+    bench.train(40)  # the update
+    assert saved_steps(bench.write()) == [80]
+
+
+def test_interval_save_that_finds_no_room_waits_for_the_next_update(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, checkpoint_interval=64)
+    bench.train(64)
+    bench.train(64)  # one waits already: skipped
+    assert saved_steps(bench.write()) == [64]
+    bench.train(10)  # no update
+    assert bench.saver.has_room
+    bench.train(60)
+    assert saved_steps(bench.write()) == [198]
+
+
+def test_saves_asked_for_are_kept_and_answered_together(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, checkpoint_interval=64)
+    bench.train(64)  # an interval save waits
+    asked = [SaveCheckpoint(), ExportPolicy(), SaveCheckpoint()]
+    bench.learner.commands.extend(asked)
+    bench.learner.serve()
+    assert len(bench.learner.commands) == 3, "kept until there is room"
+    thread = threading.Thread(target=bench.saver.main, daemon=True)
+    thread.start()
+    bench.learner.serve(may_wait=True)
+    assert not bench.learner.commands
+    bench.saver.end()
+    thread.join(DEADLINE_SECONDS)
+    assert bench.outcomes == [(asked[0].id, True), (asked[2].id, True), (asked[1].id, True)]
+    events = bench.events()
+    assert saved_steps(events) == [64, 64]
+    assert len([event for event in events if isinstance(event, PolicyExported)]) == 3
+
+
+def test_put_waits_for_the_one_before_and_loses_nothing(tmp_path: Path) -> None:
+    disk = HeldDisk()
+    bench = Bench(tmp_path, disk)
+    thread = threading.Thread(target=bench.saver.main, daemon=True)
+    thread.start()
+    bench.saver.put(bench.job(1))
+    bench.saver.put(bench.job(2))
+    waiting = threading.Thread(target=bench.saver.put, args=(bench.job(3, "asked", "c"),), daemon=True)
+    waiting.start()
+    assert not bench.saver.offer(bench.job(4))
+    assert not bench.saver.has_room
+    disk.held.set()
+    waiting.join(DEADLINE_SECONDS)
+    bench.saver.end()
+    thread.join(DEADLINE_SECONDS)
+    assert not thread.is_alive()
+    assert saved_steps(bench.events()) == [1, 2, 3]
+    assert bench.outcomes == [("c", True)]
+
+
+def test_last_job_put_before_the_end_is_always_written(tmp_path: Path) -> None:
+    for turn in range(20):
+        (tmp_path / str(turn)).mkdir()
+        bench = Bench(tmp_path / str(turn))
+        thread = threading.Thread(target=bench.saver.main, daemon=True)
+        thread.start()
+        nothing_to_trace = Weights(1, {"log_sigma": np.full(1, np.nan, np.float32)})  # refused at once
+        bench.saver.put(SaveJob("Walker", 1, nothing_to_trace, None, "asked", None, ("e",)))
+        bench.saver.end()
+        thread.join(DEADLINE_SECONDS)
+        assert bench.outcomes == [("e", False)]
+
+
+def test_state_that_is_not_finite_is_never_published(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bad = State({"trainer.weight": np.array([np.nan], np.float32)}, {"trainer": {}})
+    weights = Weights(1, {name: array * np.float32(np.nan) for name, array in bench.trainer.weights().arrays.items()})
+    bench.saver.put(SaveJob("Walker", 7, weights, bad, "asked", None, ("c",)))
+    events = bench.write()
+    assert [type(event).__name__ for event in events] == ["CheckpointFailed", "ExportFailed"]
+    assert isinstance(events[0], CheckpointFailed)
+    assert bench.outcomes == [("c", False)]
+    assert not list(tmp_path.rglob("*.onnx"))
+    assert not list((tmp_path / "Walker/checkpoints").iterdir())
+
+
+def test_learner_tells_summaries_at_multiples_and_says_when_it_trains_no_more(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, summary_freq=50, max_steps=200)
+    for _ in range(3):
+        bench.train(64)
+    assert not bench.learner.is_over
+    bench.train(64, 2.0)
+    assert bench.learner.is_over
+    summaries = [event for event in bench.events() if isinstance(event, MetricsReported)]
+    assert [event.step for event in summaries] == [50, 100, 150, 250]
+    assert [event.is_training for event in summaries] == [True, True, True, False]
+    last = summaries[-1]
+    assert (last.mean_return, last.std_return) == (128.0, 0.0)
+    assert last.metrics["Environment/Cumulative Reward"] == last.metrics["Policy/Extrinsic Reward"] == 128.0
+    assert last.metrics["Environment/Episode Length"] == 64
+    bench.learner.finish("final")
+    bench.learner.finish("interrupted")  # it has ended: nothing more
+    events = bench.write()
+    assert saved_steps(events) == [256]
+    assert [event.step for event in events if isinstance(event, PolicyExported)] == [256]

@@ -1,0 +1,60 @@
+"""What a summary tells, and when."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.running.statistics import HISTOGRAM_BINS, SummaryStatistics, histogram
+from engine.running.triggers import IntervalTrigger
+
+
+def returns(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    return np.array(values, np.float32)
+
+
+def test_metrics_are_means_since_the_last_summary() -> None:
+    statistics = SummaryStatistics()
+    statistics.add({"Losses/Value Loss": 1.0, "Policy/Entropy": float("nan")})
+    statistics.add({"Losses/Value Loss": 2.0})
+    statistics.add_episodes(returns(3.0, 5.0), np.array([10, 20]))
+    statistics.add_episodes(returns(), np.array([], np.int64))
+    statistics.add_episodes(returns(10.0), np.array([30]))
+    metrics, ended = statistics.take()
+    assert metrics == {
+        "Losses/Value Loss": 1.5,
+        "Environment/Cumulative Reward": 6.0,
+        "Environment/Episode Length": 20.0,
+    }
+    assert ended.tolist() == [3.0, 5.0, 10.0]
+    metrics, ended = statistics.take()
+    assert (metrics, len(ended)) == ({}, 0)
+
+
+def test_histogram_counts_every_return_once() -> None:
+    assert histogram(returns()) is None
+    found = histogram(returns(-1, 0, 0, 4))
+    assert found is not None
+    assert (found.minimum, found.maximum, found.count, found.total, found.total_squares) == (-1, 4, 4, 3, 17)
+    assert len(found.limits) == len(found.counts) == HISTOGRAM_BINS
+    assert sum(found.counts) == 4
+    assert found.limits[-1] == 4
+    equal = histogram(returns(2, 2))
+    assert equal is not None
+    assert sum(equal.counts) == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "steps", "fired"),
+    [
+        (0, [0, 9, 10, 11, 20], [None, None, 10, None, 20]),
+        (0, [35, 36, 40], [30, None, 40]),
+        (10, [10, 19, 20], [None, None, 20]),
+        (13, [19, 21], [None, 20]),
+    ],
+)
+def test_trigger_fires_at_multiples_and_never_at_its_first_step(
+    start: int, steps: list[int], fired: list[int | None]
+) -> None:
+    trigger = IntervalTrigger(10, start)
+    assert [trigger.fires(step) for step in steps] == fired

@@ -1,0 +1,249 @@
+"""What a failure ends, what it leaves alone, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from engine import registry
+from engine.session.messages import (
+    BehaviorStateChanged,
+    CheckpointSaved,
+    EnvironmentFailed,
+    MetricsReported,
+    Pause,
+    PolicyExported,
+    ProgressReported,
+    Resume,
+    RunStateChanged,
+    SaveCheckpoint,
+    WorkerFailed,
+)
+from tests.running import worlds
+from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end, tensors_of
+
+MISBEHAVING = "tests.sampling.worlds:Misbehaving"
+
+
+@pytest.fixture(autouse=True)
+def release() -> Iterator[None]:
+    """Threads of environments that hang end with the test."""
+    worlds.RELEASE.clear()
+    yield
+    worlds.RELEASE.set()
+
+
+def states(run: LiveRun, name: str) -> list[str]:
+    return [event.state for event in run.of(BehaviorStateChanged) if event.behavior == name]
+
+
+def saved(run: LiveRun, name: str = "Walker") -> list[CheckpointSaved]:
+    return [event for event in run.of(CheckpointSaved) if event.behavior == name]
+
+
+def all_finite(checkpoint: CheckpointSaved) -> bool:
+    return all(
+        np.isfinite(array).all() for array in tensors_of(Path(checkpoint.path)).values() if array.dtype.kind == "f"
+    )
+
+
+def test_two_behaviors_train_on_two_environments_of_their_own(tmp_path: Path) -> None:
+    behaviors = {"Walker": behavior(max_steps=300), "Pole": behavior(max_steps=900)}
+    run = run_to_end(configuration(tmp_path, behaviors, {"Walker": "toy:line", "Pole": "gymnasium:CartPole-v1"}))
+    assert run.launch.exit_code == 0
+    for name, steps in (("Walker", 300), ("Pole", 900)):
+        assert states(run, name) == ["training", "finished"]
+        assert steps <= saved(run, name)[-1].step < steps + 128
+        assert [e.step for e in run.of(MetricsReported) if e.behavior == name] == list(range(100, steps + 1, 100))
+        assert (run.folder / f"{name}.onnx").exists()
+    status = json.loads((run.folder / "run_logs/training_status.json").read_text())
+    assert {"Walker", "Pole"} < set(status)
+
+
+@pytest.mark.parametrize(
+    ("fault", "workers", "reason"),
+    [
+        ("raises", 0, "step raised ValueError: the wheels came off"),
+        ("shows_another_shape", 0, "expected float32 (2, 1)"),
+        ("exits", 0, "SystemExit"),
+        ("raises", 2, "step raised ValueError: the wheels came off"),
+        ("dies", 2, "exited with code 7"),
+        ("hangs", 2, "has not returned for 1 s"),
+    ],
+)
+def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
+    tmp_path: Path, fault: str, workers: int, reason: str
+) -> None:
+    behaviors = {"Walker": behavior(max_steps=ENDLESS), "Pole": behavior(max_steps=600)}
+    config = configuration(
+        tmp_path,
+        behaviors,
+        {"Walker": MISBEHAVING, "Pole": "toy:line"},
+        env_settings={
+            "env_kwargs": {"Walker": {"fault": fault, "at": 40}},
+            "num_envs": 2,
+            "num_workers": workers,
+            "timeout_wait": 1,
+        },
+    )
+    run = run_to_end(config)
+    assert run.launch.exit_code == 3
+    assert ending(run).state == "failed"
+    (failure,) = run.of(EnvironmentFailed)
+    assert (failure.environment, failure.behaviors) == (MISBEHAVING, ("Walker",))
+    assert failure.reason.startswith(f"{MISBEHAVING}, instance ")
+    assert ("worker" in failure.reason) == bool(workers)
+    assert reason in failure.reason
+    assert "\n" not in failure.reason
+    assert states(run, "Walker") == ["training", "failed"]
+    (last,) = saved(run)
+    assert last.reason == "error"
+    assert last.step > 0
+    assert (run.folder / "Walker.onnx").exists()
+    assert states(run, "Pole") == ["training", "finished"]
+    assert saved(run, "Pole")[-1].reason == "final"
+    assert saved(run, "Pole")[-1].step >= 600
+    assert not psutil.Process().children()
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path, threaded: bool) -> None:
+    config = configuration(
+        tmp_path,
+        {"Walker": behavior(max_steps=ENDLESS, threaded=threaded)},
+        "tests.running.worlds:Hanging",
+        env_settings={"timeout_wait": 1, "num_envs": 1},
+    )
+    with live(config) as run:
+        assert run.wait() == 3
+        (failure,) = run.of(EnvironmentFailed)
+        assert "tests.running.worlds:Hanging, instance 0: step" in failure.reason
+        (last,) = saved(run)
+        assert last.reason == "error"
+        assert last.step > 0
+        assert states(run, "Walker") == ["training", "failed"]
+        (run.folder / "run_logs/training_status.json").unlink()
+        worlds.RELEASE.set()  # the step returns after all: nothing may happen any more
+    assert not (run.folder / "run_logs/training_status.json").exists()
+    assert saved(run) == [last]
+
+
+def test_behavior_whose_step_hangs_can_still_be_saved_while_another_trains(tmp_path: Path) -> None:
+    config = configuration(
+        tmp_path,
+        {"Walker": behavior(max_steps=ENDLESS), "Pole": behavior(max_steps=ENDLESS)},
+        {"Walker": "tests.running.worlds:Hanging", "Pole": "toy:line"},
+        env_settings={"timeout_wait": 1, "num_envs": 1},
+    )
+    with live(config) as run:
+        run.wait_for(EnvironmentFailed)
+        assert run.send(SaveCheckpoint("Walker")).ok
+        assert run.send(Pause()).message == "Pole paused"
+        run.wait_for(RunStateChanged, lambda event: event.state == "paused")
+        assert run.send(Resume()).ok
+        worlds.RELEASE.set()
+        seen = len(run.mail)
+        run.wait_for(ProgressReported, lambda event: event.behavior == "Pole", after=seen)
+        assert not [e for e in run.of(ProgressReported)[seen:] if e.behavior == "Walker"]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(("fault", "field"), [("shows_nan", "position"), ("rewards_infinity", "reward")])
+def test_value_that_is_not_finite_ends_its_behavior_with_code_5(
+    tmp_path: Path, fault: str, field: str, workers: int
+) -> None:
+    config = configuration(
+        tmp_path,
+        {"Walker": behavior(max_steps=ENDLESS, network_settings__normalize=True)},
+        MISBEHAVING,
+        env_settings={"env_kwargs": {"fault": fault, "at": 50}, "num_envs": 1, "num_workers": workers},
+    )
+    run = run_to_end(config)
+    assert run.launch.exit_code == 5
+    (failure,) = run.of(EnvironmentFailed)
+    assert "agent 1" in failure.reason
+    assert field in failure.reason
+    (last,) = saved(run)
+    assert last.reason == "error"
+    assert all_finite(last)
+    assert [event.step for event in run.of(PolicyExported)] == [last.step]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("threaded", [False, True])
+def test_loss_that_is_not_finite_ends_its_behavior_at_its_last_finite_state(tmp_path: Path, threaded: bool) -> None:
+    config = configuration(
+        tmp_path,
+        {"Walker": behavior(max_steps=ENDLESS, threaded=threaded), "Pole": behavior(max_steps=600)},
+        {"Walker": "tests.running.worlds:Overwhelming", "Pole": "toy:line"},
+        env_settings={"num_envs": 1},
+    )
+    run = run_to_end(config)
+    assert run.launch.exit_code == 5, run.told()
+    assert states(run, "Walker") == ["training", "failed"]
+    (last,) = saved(run)
+    assert last.reason == "error"
+    assert all_finite(last)
+    assert states(run, "Pole") == ["training", "finished"]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("threaded", [False, True])
+def test_behavior_that_fails_is_saved_at_once_while_others_of_its_environment_train(
+    tmp_path: Path, threaded: bool
+) -> None:
+    behaviors = {
+        "Left": behavior(max_steps=ENDLESS, threaded=threaded),
+        "Right": behavior(max_steps=700, threaded=threaded),
+    }
+    config = configuration(
+        tmp_path, behaviors, "tests.running.worlds:Pair", env_settings={"env_kwargs": {"bad": "Left"}, "num_envs": 1}
+    )
+    run = run_to_end(config)
+    assert run.launch.exit_code == 5
+    kinds = [(e.behavior, e.reason) for e in run.of(CheckpointSaved)]
+    assert kinds == [("Left", "error"), ("Right", "final")]
+    assert states(run, "Left") == ["training", "failed"]
+    assert states(run, "Right") == ["training", "finished"]
+
+
+def test_behavior_that_finishes_first_is_saved_at_once_and_goes_on_acting(tmp_path: Path) -> None:
+    behaviors = {"Left": behavior(max_steps=128), "Right": behavior(max_steps=1024)}
+    run = run_to_end(configuration(tmp_path, behaviors, "tests.running.worlds:Pair", env_settings={"num_envs": 1}))
+    assert run.launch.exit_code == 0
+    events = run.events
+    left = events.index(saved(run, "Left")[0])
+    steps = [e.step for e in events[left:] if isinstance(e, MetricsReported) and e.behavior == "Right"]
+    assert steps, "Right trains on after Left was saved"
+    assert len(saved(run, "Left")) == len(saved(run, "Right")) == 1
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_mistake_of_ours_stops_the_run_with_everything_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threaded: bool
+) -> None:
+    monkeypatch.setitem(registry.BUILT_IN["trainers"], "ppo", "tests.running.worlds:BuggyTrainer")  # type: ignore[arg-type]  # a dict
+    behaviors = {
+        "Walker": behavior(max_steps=ENDLESS, threaded=threaded),
+        "Other": behavior(max_steps=ENDLESS, hyperparameters__buffer_size=ENDLESS),
+    }
+    run = run_to_end(configuration(tmp_path, behaviors, {"Walker": "toy:line", "Other": "toy:line"}))
+    assert run.launch.exit_code == 1
+    (failure,) = run.of(WorkerFailed)
+    assert failure.worker == ("learner:Walker" if threaded else "collector:Walker")
+    assert failure.error == "ZeroDivisionError: a mistake of ours"
+    assert "in update" in failure.traceback
+    assert states(run, "Walker") == ["training", "failed"]
+    assert states(run, "Other") == ["training", "finished"]
+    assert {event.behavior: event.reason for event in run.of(CheckpointSaved)} == {
+        "Walker": "error",
+        "Other": "interrupted",
+    }
+    assert "ZeroDivisionError" in ending(run).reason

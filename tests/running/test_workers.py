@@ -1,0 +1,127 @@
+"""Threads: parking, stopping, the mailbox, and that none dies in silence."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from engine.running.workers import Control, Mailbox, spawn
+from engine.session.bus import EventBus
+from engine.session.messages import WorkerFailed
+
+SECONDS = 10.0
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Whether it becomes true before the deadline."""
+    deadline = time.monotonic() + SECONDS
+    moment = threading.Event()
+    while not condition() and time.monotonic() < deadline:
+        moment.wait(0.001)
+    return condition()
+
+
+class Worker:
+    """A thread that counts its turns and what it was asked to serve."""
+
+    def __init__(self, control: Control) -> None:
+        self.turns = self.served = 0
+        self.control = control
+        control.join()
+        self.thread = spawn("worker", self.main, EventBus(), lambda _: None)
+
+    def main(self) -> None:
+        while self.control.safe_point(self.serve):
+            self.turns += 1
+        self.control.leave()
+
+    def serve(self) -> None:
+        self.served += 1
+
+
+def test_parked_workers_serve_and_do_nothing_else() -> None:
+    control = Control()
+    workers = [Worker(control), Worker(control)]
+    assert until(lambda: all(worker.turns for worker in workers))
+    control.pause()
+    assert until(lambda: control.is_parked)
+    turns, served = [worker.turns for worker in workers], [worker.served for worker in workers]
+    assert until(lambda: all(w.served > s + 1 for w, s in zip(workers, served, strict=True)))
+    assert [worker.turns for worker in workers] == turns
+    control.resume()
+    assert not control.is_parked
+    assert until(lambda: all(w.turns > t for w, t in zip(workers, turns, strict=True)))
+    control.stop("checkpoint")
+    for worker in workers:
+        worker.thread.join(SECONDS)
+    assert not control.is_parked
+    assert control.stop_mode == "checkpoint"
+
+
+def test_nothing_is_parked_before_its_worker_has_come() -> None:
+    control = Control()
+    control.pause()
+    assert not control.is_parked, "nobody is there"
+    control.join()
+    assert not control.is_parked, "somebody is on the way"
+    control.leave()
+    assert not control.is_parked
+
+
+def test_pause_and_resume_in_quick_succession_never_call_a_working_thread_parked() -> None:
+    control = Control()
+    worker = Worker(control)
+    for _ in range(200):
+        control.pause()
+        assert until(lambda: control.is_parked)
+        turns = worker.turns
+        assert control.is_parked
+        assert worker.turns == turns
+        control.resume()
+    control.stop("now")
+    worker.thread.join(SECONDS)
+    assert not worker.thread.is_alive()
+
+
+@pytest.mark.parametrize("first", ["checkpoint", "now"])
+def test_hastier_stop_wins_and_ends_what_is_parked(first: str) -> None:
+    control = Control()
+    worker = Worker(control)
+    control.pause()
+    assert until(lambda: control.is_parked)
+    control.stop(first)  # type: ignore[arg-type]  # one of the two modes
+    control.stop("now" if first == "checkpoint" else "checkpoint")
+    worker.thread.join(SECONDS)
+    assert not worker.thread.is_alive()
+    assert control.stop_mode == "now"
+
+
+def test_newer_content_of_a_mailbox_replaces_the_older() -> None:
+    mailbox: Mailbox[int] = Mailbox()
+    assert mailbox.take() is None
+    mailbox.put(1)
+    mailbox.put(2)
+    assert (mailbox.take(), mailbox.take(0.001)) == (2, None)
+    thread = spawn("late", lambda: mailbox.put(3), EventBus(), lambda _: None)
+    assert mailbox.take(SECONDS) == 3
+    thread.join(SECONDS)
+
+
+def test_thread_that_fails_is_told_with_its_traceback() -> None:
+    bus, failures = EventBus(), []
+    mail = bus.subscribe()
+
+    def broken() -> None:
+        raise SystemExit("not even this ends in silence")
+
+    thread = spawn("broken", broken, bus, failures.append)
+    thread.join(SECONDS)
+    (envelope,) = mail.take()
+    assert isinstance(envelope.event, WorkerFailed)
+    assert (envelope.event.worker, envelope.event.error) == ("broken", "SystemExit: not even this ends in silence")
+    assert "in broken" in envelope.event.traceback
+    assert isinstance(failures[0], SystemExit)
+    assert (thread.name, thread.daemon) == ("broken", True)

@@ -1,0 +1,98 @@
+"""Environments and trainers that fail in a run on demand, named by tests as `tests.running.worlds:NAME`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+import numpy as np
+
+from engine.learning.trainers.base import Metrics
+from engine.learning.trainers.ppo import PPOTrainer
+from engine.sampling.environments.toy import Line
+from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
+
+RELEASE = threading.Event()  # lets every environment that hangs go on
+
+
+class Hanging(Line):
+    """A Line whose k-th step does not return until RELEASE is set."""
+
+    def __init__(self, at: int = 40, name: str = "Walker") -> None:
+        super().__init__(name, 4)
+        self._at = at
+        self._count = 0
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        if self._count == self._at:
+            RELEASE.wait()
+        return super().step(actions)
+
+
+class Overwhelming(Line):
+    """A Line that pays more from its k-th step on than the loss can hold."""
+
+    def __init__(self, at: int = 40) -> None:
+        super().__init__("Walker", 4)
+        self._at = at
+        self._count = 0
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        answer = super().step(actions)
+        if self._count >= self._at:
+            answer["Walker"].decisions.rewards[:] = 3e38
+        return answer
+
+
+class Pair:
+    """Two behaviors in one environment, an agent each, whose episodes last three steps and pay one a step."""
+
+    def __init__(self, bad: str = "", at: int = 40) -> None:
+        """bad: a behavior that is paid infinitely at the k-th step."""
+        self.specs = {
+            name: BehaviorSpec(name, (ObservationSpec("time", (1,)),), ActionSpec(0, (2,)))
+            for name in ("Left", "Right")
+        }
+        self.num_agents = {"Left": 1, "Right": 1}
+        self._ids = np.zeros(1, np.int64)
+        self._bad = bad
+        self._at = at
+        self._count = 0
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        return {name: Steps(self._decisions(0.0)) for name in self.specs}
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        return {name: self._answer(name) for name in self.specs}
+
+    def close(self) -> None:
+        pass
+
+    def _answer(self, name: str) -> Steps:
+        reward = 3e38 if name == self._bad and self._count >= self._at else 1.0
+        if self._count % 3:
+            return Steps(self._decisions(reward))
+        seen = (np.full((1, 1), 3, np.float32),)
+        final = TerminalSteps(self._ids, seen, np.full(1, reward, np.float32), np.zeros(1, np.bool_))
+        return Steps(self._decisions(0.0), final)
+
+    def _decisions(self, reward: float) -> DecisionSteps:
+        seen = (np.full((1, 1), self._count % 3, np.float32),)
+        return DecisionSteps(self._ids, seen, np.full(1, reward, np.float32))
+
+
+class BuggyTrainer(PPOTrainer):
+    """PPO with a mistake in its third update."""
+
+    def update(self, step: int) -> Metrics:
+        metrics = super().update(step)
+        if self.num_updates == 3:
+            raise ZeroDivisionError("a mistake of ours")
+        return metrics
+
+
+def never_made() -> Line:
+    raise RuntimeError("no screen here")

@@ -1,0 +1,178 @@
+"""The run on a stream, as text and as JSON lines."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from engine.running.writers.console import ConsoleWriter, summary_line
+from engine.session.messages import (
+    BehaviorStateChanged,
+    CheckpointFailed,
+    CheckpointSaved,
+    CommandAsked,
+    CommandFinished,
+    DevicesSampled,
+    Envelope,
+    EnvironmentFailed,
+    EpisodesFinished,
+    ExportFailed,
+    LogEmitted,
+    MetricsReported,
+    PolicyExported,
+    ProgressReported,
+    RunStarted,
+    RunStateChanged,
+    TimeSplit,
+    WorkerFailed,
+    decode,
+)
+
+SUMMARY = MetricsReported("3DBall", 12000, 20.0354, {}, 1.20288, 0.6924, None, True)
+QUIET = (
+    ProgressReported("B", 1, 1, 1.0, 1),
+    TimeSplit("B", 1, 1, 1, 1, 1),
+    DevicesSampled((), "no NVIDIA driver", 0, 1, 1, 1, 1, 1, 1),
+    EpisodesFinished("B", 1, 1, 1, 1, 1, 1),
+)
+
+
+def printed(*events, log_format="text", debug=False) -> list[str]:
+    stream = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    writer = ConsoleWriter(stream, log_format, debug=debug)
+    for number, event in enumerate(events, start=1):
+        writer.write(Envelope(number, 5.0, event))
+    writer.close()
+    return stream.buffer.getvalue().decode().splitlines()
+
+
+def test_a_summary_reads_as_in_mlagents():
+    assert printed(SUMMARY) == [
+        "[INFO] 3DBall. Step: 12000. Time Elapsed: 20.035 s. Mean Reward: 1.203. Std of Reward: 0.692. Training."
+    ]
+
+
+def test_a_summary_without_episodes_reads_as_in_mlagents():
+    event = MetricsReported("B", 1000, 1.0, {}, None, None, None, False)
+    assert summary_line(event) == (
+        "B. Step: 1000. Time Elapsed: 1.000 s. No episode was completed since last summary. Not Training."
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (
+            RunStarted("a", "results/a", 1, "cpu", True, {"torch": "2.13"}),
+            "[INFO] Run a resumed in results/a (seed 1, cpu; torch 2.13)",
+        ),
+        (RunStateChanged("training"), "[INFO] Run training"),
+        (RunStateChanged("failed", "no", 3), "[ERROR] Run failed: no (exit code 3)"),
+        (BehaviorStateChanged("B", "failed", "its environment hung"), "[ERROR] B: failed: its environment hung"),
+        (
+            CheckpointSaved("B", 500, "results/a/B/B-500", "interval", 12.5, True, 1, 0.1),
+            "[INFO] B: saved step 500 to results/a/B/B-500 (interval, mean reward 12.500, best so far)",
+        ),
+        (CheckpointFailed("B", 5, "asked", "disk full"), "[ERROR] B: step 5 not saved (asked): disk full"),
+        (
+            PolicyExported("B", 5, "results/a/B.onnx", 1.2e-7, 0.1),
+            "[INFO] B: exported step 5 to results/a/B.onnx (differs by 1.2e-07 at most)",
+        ),
+        (ExportFailed("B", 5, "differs"), "[ERROR] B: step 5 not exported: differs"),
+        (LogEmitted("warning", "B", "no effect"), "[WARNING] B: no effect"),
+        (LogEmitted("info", "", "hello"), "[INFO] hello"),
+        (
+            EnvironmentFailed("gym:X", ("A", "B"), "hung", "trace"),
+            "[ERROR] Environment gym:X failed, ending A, B: hung",
+        ),
+        (CommandAsked("1f", "Pause", None), "[INFO] Pause asked for all behaviors [1f]"),
+        (CommandFinished("1f", True, "paused"), "[INFO] Command 1f done: paused"),
+        (CommandFinished("1f", False, "it ended"), "[ERROR] Command 1f failed: it ended"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
+)
+def test_each_thing_that_happens_is_one_line(event, line):
+    assert printed(event) == [line]
+
+
+def test_what_only_moves_a_screen_has_no_line_of_text():
+    assert printed(*QUIET) == []
+
+
+def test_debug_lines_and_details_need_debug():
+    events = LogEmitted("debug", "B", "detail"), EnvironmentFailed("gym:X", ("B",), "raised", "Traceback\n  line")
+    assert len(printed(*events)) == 1
+    assert printed(*events, debug=True) == [
+        "[DEBUG] B: detail",
+        "[ERROR] Environment gym:X failed, ending B: raised",
+        "Traceback",
+        "  line",
+    ]
+
+
+def test_a_failed_worker_always_shows_its_traceback():
+    assert printed(WorkerFailed("learner:B", "ValueError: no", "Traceback\n  in f\n")) == [
+        "[ERROR] learner:B failed: ValueError: no",
+        "Traceback",
+        "  in f",
+    ]
+
+
+def test_names_and_messages_cannot_steer_the_terminal():
+    event = LogEmitted("info", "env", "\x1b]0;title\x07two\nlines\x1b[2J\u202e \x9b1m")
+    assert printed(event) == ["[INFO] env: two lines "]
+
+
+def test_json_has_every_event_and_ends_with_the_exit_code():
+    events = (RunStarted("a", "p", 1, "cpu", False, {}), *QUIET, SUMMARY, RunStateChanged("finished", "", 0))
+    envelopes = [decode(line) for line in printed(*events, log_format="json")]
+    assert [envelope.event for envelope in envelopes] == list(events)
+    assert envelopes[-1].event.exit_code == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_any_name_can_be_printed_in_any_encoding(encoding):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding)
+    writer = ConsoleWriter(stream)
+    writer.write(Envelope(1, 0.0, LogEmitted("info", "漢", "Größe \ud800")))
+    assert writer.failed is None
+    assert stream.buffer.getvalue().startswith(b"[INFO] ")
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_reader_that_left_ends_the_writing_and_not_the_run(log_format):
+    reader, writer_end = os.pipe()
+    os.close(reader)
+    stream = os.fdopen(writer_end, "w")
+    writer = ConsoleWriter(stream, log_format)
+    for number in range(3):
+        writer.write(Envelope(number, 0.0, SUMMARY))
+        assert writer.failed == "Broken pipe"
+    writer.close()
+    with pytest.raises(BrokenPipeError):
+        stream.close()  # the lines that nobody took
+
+
+def test_a_closed_stream_ends_the_writing_and_not_the_run():
+    stream = io.StringIO()
+    stream.close()
+    writer = ConsoleWriter(stream)
+    writer.write(Envelope(1, 0.0, SUMMARY))
+    assert writer.failed is not None
+
+
+def test_every_line_can_be_read_as_soon_as_it_is_written():
+    program = (
+        "import sys; from engine.running.writers.console import ConsoleWriter; from engine.session.messages import *\n"
+        "writer = ConsoleWriter(sys.stdout, 'json')\n"
+        "writer.write(Envelope(1, 0.0, LogEmitted('info', '', 'first')))\n"
+        "sys.stdin.readline()\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert decode(process.stdout.readline()).event.message == "first"
+        process.communicate("\n", timeout=30)
+    assert process.returncode == 0
