@@ -130,7 +130,8 @@ class Source:
         collector = Collector(pool, policies, horizons)
         reports = Reports(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
         inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
-        pool.reset(self._seed)
+        resumed_at = max(behavior.learner.step for behavior in self.behaviors.values())
+        pool.reset(self._seed + resumed_at)  # a resumed run must not live through the same episodes again
         for name in self.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
