@@ -1,0 +1,193 @@
+"""The whole program without a screen: files, resuming, signals and exit codes."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from engine.session.messages import CheckpointSaved, Event, RunStateChanged
+from tests.end_to_end.program import CARTPOLE, events_of, finish, read_until, run, start
+
+ENDLESS = ("--set", "behaviors.CartPole.max_steps=1e8", "--set", "behaviors.CartPole.checkpoint_interval=1e8")
+
+FAILING = """\
+import gymnasium
+
+
+class Failing(gymnasium.Wrapper):
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps > 300:
+            raise RuntimeError("the leg broke off")
+        return super().step(action)
+
+
+def make(**settings):
+    return Failing(gymnasium.make("CartPole-v1"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's folder with one configuration in it."""
+    (tmp_path / "cartpole.yaml").write_text(CARTPOLE)
+    return tmp_path
+
+
+def saved(events: list[Event]) -> list[CheckpointSaved]:
+    return [event for event in events if isinstance(event, CheckpointSaved)]
+
+
+def test_run_leaves_every_promised_file_and_resumes_where_it_stopped(folder: Path) -> None:
+    exit_code, stdout, stderr = run("cartpole.yaml", "--run-id", "a", folder=folder)
+    assert exit_code == 0, stdout + stderr
+    assert stderr == "no screen: stdin is not a terminal\n"
+    assert "Mean Reward" in stdout
+    results = folder / "results/a"
+    for name in ("configuration.yaml", "CartPole.onnx", "run_logs/timers.json", "run_logs/training_status.json"):
+        assert (results / name).stat().st_size > 0, name
+    assert list((results / "CartPole").glob("events.out.tfevents.*"))
+    last = saved(events_of(results))[-1]
+    assert last.reason == "final"
+    assert last.step >= 2000
+    assert (folder / last.path).is_dir()
+    assert (results / f"CartPole/CartPole-{last.step}.onnx").exists()
+    status = json.loads((results / "run_logs/training_status.json").read_text())
+    assert status["CartPole"]["final_checkpoint"]["steps"] == last.step
+
+    longer = ("--set", "behaviors.CartPole.max_steps=4000")
+    exit_code, stdout, stderr = run("cartpole.yaml", "--no-ui", "--run-id", "a", "--resume", *longer, folder=folder)
+    assert exit_code == 0, stdout + stderr
+    assert stderr == ""
+    assert f"from step {last.step} of 4000" in stdout
+    assert saved(events_of(results))[-1].step >= 4000
+
+
+def test_json_lines_are_the_events_of_the_run(folder: Path) -> None:
+    words = ("--no-ui", "--log-format", "json", "--set", "behaviors.CartPole.max_steps=600")
+    exit_code, stdout, stderr = run("cartpole.yaml", *words, folder=folder)
+    assert exit_code == 0, stdout + stderr
+    lines = [json.loads(line) for line in stdout.splitlines()]
+    assert {line["v"] for line in lines} == {1}
+    assert lines[-1]["event"] == "RunStateChanged"
+    assert (lines[-1]["state"], lines[-1]["exit_code"]) == ("finished", 0)
+    told = [type(event).__name__ for event in events_of(folder / "results/ppo")]
+    assert [line["event"] for line in lines] == told
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
+)
+def test_signal_saves_what_was_learned_and_ends(folder: Path, number: signal.Signals, exit_code: int) -> None:
+    process = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder)
+    said = read_until(process, "Step: ")
+    process.send_signal(number)
+    code, stdout, stderr = finish(process)
+    assert code == exit_code, said + stdout + stderr
+    assert stderr == ""
+    events = events_of(folder / "results/ppo")
+    (checkpoint,) = saved(events)
+    assert checkpoint.reason == "interrupted"
+    assert checkpoint.step > 0
+    assert (folder / checkpoint.path).is_dir()
+    ending = [event for event in events if isinstance(event, RunStateChanged)][-1]
+    assert ending.exit_code == exit_code
+
+
+def test_signal_while_the_program_starts_is_not_lost(folder: Path) -> None:
+    process = start("cartpole.yaml", "--no-ui", "--log-format", "json", *ENDLESS, folder=folder)
+    read_until(process, "RunStateChanged|RunStarted")
+    process.send_signal(signal.SIGTERM)
+    code, stdout, stderr = finish(process)
+    assert code == 143, stdout + stderr
+    assert "Traceback" not in stdout + stderr
+
+
+def test_second_writer_of_a_run_is_refused(folder: Path) -> None:
+    first = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder)
+    try:
+        read_until(first, "Step: ")
+        exit_code, stdout, stderr = run("cartpole.yaml", "--no-ui", "--resume", folder=folder)
+        assert exit_code == 6, stdout + stderr
+        assert str(first.pid) in stderr
+        assert "Traceback" not in stderr
+    finally:
+        first.kill()
+        finish(first)
+
+
+def test_existing_run_is_not_overwritten_and_missing_run_not_resumed(folder: Path) -> None:
+    (folder / "results/ppo").mkdir(parents=True)
+    (folder / "results/ppo/configuration.yaml").write_text("kept\n")
+    exit_code, _, stderr = run("cartpole.yaml", "--no-ui", folder=folder)
+    assert exit_code == 2
+    assert "--resume" in stderr
+    assert "--force" in stderr
+    assert (folder / "results/ppo/configuration.yaml").read_text() == "kept\n"
+    exit_code, _, stderr = run("cartpole.yaml", "--no-ui", "--resume", "--run-id", "missing", folder=folder)
+    assert exit_code == 2
+    assert "missing" in stderr
+
+
+def test_environment_that_raises_ends_the_run_with_its_work_saved(folder: Path) -> None:
+    (folder / "legs.py").write_text(FAILING)
+    exit_code, stdout, stderr = run("cartpole.yaml", "--no-ui", "--env", "legs:make", *ENDLESS, folder=folder)
+    assert exit_code == 3, stdout + stderr
+    assert "the leg broke off" in stdout
+    (checkpoint,) = saved(events_of(folder / "results/ppo"))
+    assert checkpoint.reason == "error"
+
+
+def test_every_mistake_of_a_broken_file_is_told_at_once(folder: Path) -> None:
+    """Each line of the file with a comment holds one kind of mistake; the answer names that line."""
+    (folder / "broken.yaml").write_text(BROKEN)
+    exit_code, stdout, stderr = run("broken.yaml", folder=folder)
+    assert exit_code == 2
+    assert stdout == ""
+    assert "Traceback" not in stderr
+    for number, line in enumerate(BROKEN.splitlines(), start=1):
+        _, marked, kind = line.partition("# ")
+        if marked:
+            assert f"broken.yaml:{number}:" in stderr, f"{kind}\n{stderr}"
+
+
+BROKEN = """\
+behaviors:
+  Jumper:
+    trainer_type: pppo  # bad choice
+  Walker:
+    trainer_type: ppo
+    max_step: 1e5  # typo
+    time_horizon: many  # wrong type
+    summary_freq: 1000
+    summary_freq: 2000  # duplicate
+    hyperparameters:
+      learning_rte: 3e-4  # typo at depth
+      epsilon: .nan  # not finite
+      batch_size: -4  # bad number
+      buffer_size: &size 2048  # anchor
+    network_settings:
+      num_layers: !!python/object:os.system 2  # tag
+    keep_checkpoints: *size  # alias
+engine_setings: {}  # unknown section
+env_settings:
+  num_envs: 1.5  # not whole
+"""
+
+
+def test_pipe_that_closes_does_not_end_the_run(folder: Path) -> None:
+    process = start("cartpole.yaml", "--no-ui", folder=folder)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdout = None
+    assert process.wait(60) == 0
+    assert saved(events_of(folder / "results/ppo"))[-1].reason == "final"
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.read() == ""

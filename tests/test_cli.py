@@ -1,0 +1,260 @@
+"""The command line: what is typed, what becomes of it, what it answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui.arguments import parse_arguments
+from tui.cli import complain, find_config, main, why_headless
+from tui.signals import StopSignals
+
+ROOT = Path(__file__).parent.parent
+
+CARTPOLE = """
+behaviors:
+  CartPole:
+    trainer_type: ppo
+    max_steps: 1000
+env_settings:
+  env: gymnasium:CartPole-v1
+"""
+
+# flag, value as typed, setting, value as understood; the flags of mlagents-learn and ours
+FLAGS = [
+    ("--debug", None, "debug", True),
+    ("--run-id", "walk 1", "checkpoint_settings.run_id", "walk 1"),
+    ("--results-dir", "out", "checkpoint_settings.results_dir", "out"),
+    ("--resume", None, "checkpoint_settings.resume", True),
+    ("--force", None, "checkpoint_settings.force", True),
+    ("--initialize-from", "other", "checkpoint_settings.initialize_from", "other"),
+    ("--inference", None, "checkpoint_settings.inference", True),
+    ("--seed", "7", "env_settings.seed", 7),
+    ("--torch-device", "cuda:0", "torch_settings.device", "cuda:0"),
+    ("--env", "gymnasium:CartPole-v1", "env_settings.env", "gymnasium:CartPole-v1"),
+    ("--env", "A=gymnasium:X-v1,B=my.module:make", "env_settings.env", {"A": "gymnasium:X-v1", "B": "my.module:make"}),
+    ("--num-envs", "8", "env_settings.num_envs", 8),
+    ("--num-workers", "2", "env_settings.num_workers", 2),
+    ("--timeout-wait", "5", "env_settings.timeout_wait", 5),
+    ("--max-lifetime-restarts", "-1", "env_settings.max_lifetime_restarts", -1),
+    ("--restarts-rate-limit-n", "3", "env_settings.restarts_rate_limit_n", 3),
+    ("--restarts-rate-limit-period-s", "9", "env_settings.restarts_rate_limit_period_s", 9),
+    ("--base-port", "6000", "env_settings.base_port", 6000),
+    ("--num-areas", "4", "env_settings.num_areas", 4),
+    ("--width", "100", "engine_settings.width", 100),
+    ("--height", "90", "engine_settings.height", 90),
+    ("--quality-level", "1", "engine_settings.quality_level", 1),
+    ("--time-scale", "1.5", "engine_settings.time_scale", 1.5),
+    ("--target-frame-rate", "30", "engine_settings.target_frame_rate", 30),
+    ("--capture-frame-rate", "30", "engine_settings.capture_frame_rate", 30),
+    ("--no-graphics", None, "engine_settings.no_graphics", True),
+    ("--no-graphics-monitor", None, "engine_settings.no_graphics_monitor", True),
+    ("--set", "behaviors.A.max_steps=1e5", "behaviors.A.max_steps", 1e5),
+    ("--set", "behaviors.A.threaded=true", "behaviors.A.threaded", True),
+    ("--set", "torch_settings.device=cpu", "torch_settings.device", "cpu"),
+]
+
+
+@pytest.mark.parametrize(("flag", "typed", "path", "value"), FLAGS)
+def test_flag_becomes_its_setting(flag: str, typed: str | None, path: str, value: object) -> None:
+    words = ["run.yaml", flag] if typed is None else ["run.yaml", f"{flag}={typed}"]
+    assert parse_arguments(words).overrides == {path: value}
+    if typed is not None:
+        assert parse_arguments(["run.yaml", flag, typed]).overrides == {path: value}
+
+
+def test_flag_that_was_not_typed_leaves_the_setting_to_the_file() -> None:
+    assert parse_arguments(["run.yaml"]).overrides == {}
+
+
+def test_everything_after_env_args_belongs_to_the_player() -> None:
+    arguments = parse_arguments(["run.yaml", "--seed", "1", "--env-args", "--seed", "2", "-x"])
+    assert arguments.overrides == {"env_settings.seed": 1, "env_settings.env_args": ["--seed", "2", "-x"]}
+
+
+def test_flag_may_be_shortened_while_it_is_unambiguous() -> None:
+    assert parse_arguments(["run.yaml", "--num-e", "2"]).overrides == {"env_settings.num_envs": 2}
+
+
+def test_several_settings_may_be_set() -> None:
+    arguments = parse_arguments(["run.yaml", "--set", "a.b=1", "--set", "a.c=x=y"])
+    assert arguments.overrides == {"a.b": 1, "a.c": "x=y"}
+
+
+@pytest.mark.parametrize("flag", ["--load", "--train", "--torch", "--tensorflow"])
+def test_deprecated_flag_is_accepted_with_a_warning(flag: str) -> None:
+    arguments = parse_arguments(["run.yaml", flag])
+    assert arguments.overrides == {}
+    assert len(arguments.warnings) == 1
+    assert flag in arguments.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["run.yaml", "--seed", "x"],
+        ["run.yaml", "--unknown"],
+        ["run.yaml", "--env", "A=x,A=y"],
+        ["run.yaml", "--env", "A="],
+        ["run.yaml", "--set", "nothing"],
+        ["run.yaml", "--log-format", "xml"],
+        ["schema", "too", "much"],
+    ],
+)
+def test_wrong_command_line_exits_with_2_and_says_why(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(words)
+    assert exit_info.value.code == 2
+    assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "expected"), [(["--version"], "rl-tui 0.1.0\n"), (["--help"], "rl-tui presets")])
+def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(words)
+    assert exit_info.value.code == 0
+    assert expected in capsys.readouterr().out
+
+
+def test_help_fits_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert "behaviors" in json.loads(capsys.readouterr().out)["properties"]
+
+
+def test_presets_are_listed_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["presets"]) == 0
+    assert "ppo/CartPole" in capsys.readouterr().out.splitlines()
+    assert main(["presets", "ppo/CartPole"]) == 0
+    assert capsys.readouterr().out == (ROOT / "config/ppo/CartPole.yaml").read_text()
+
+
+def test_unknown_preset_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["presets", "ppo/CartPol"]) == 2
+    assert "ppo/CartPol" in capsys.readouterr().err
+
+
+def test_preset_name_stands_for_its_file_where_no_file_has_that_name(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_config("ppo/CartPole").read_text() == (ROOT / "config/ppo/CartPole.yaml").read_text()
+    (tmp_path / "ppo").mkdir()
+    (tmp_path / "ppo/CartPole").write_text(CARTPOLE)
+    assert find_config("ppo/CartPole").read_text() == CARTPOLE
+
+
+def test_file_that_is_nowhere_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nowhere.yaml"]) == 2
+    assert "nowhere.yaml" in capsys.readouterr().err
+
+
+def test_file_named_like_a_command_is_reached_through_its_path(
+    tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema").write_text(CARTPOLE)
+    assert main(["./schema", "--dry-run"]) == 0
+    assert "gymnasium:CartPole-v1" in capsys.readouterr().out
+
+
+def test_dry_run_prints_the_effective_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it prints is itself a configuration, with the typed flags in it."""
+    path = tmp_path / "run.yaml"
+    path.write_text(CARTPOLE)
+    assert main([str(path), "--dry-run", "--seed", "5", "--set", "behaviors.CartPole.max_steps=2e3"]) == 0
+    first = capsys.readouterr().out
+    assert "seed: 5" in first
+    assert "max_steps: 2000" in first
+    again = tmp_path / "again.yaml"
+    again.write_text(first)
+    assert main([str(again), "--dry-run"]) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_dry_run_of_something_not_built_yet_exits_0_and_names_it(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("behaviors:\n  Walker:\n    trainer_type: sac\n")
+    assert main([str(path), "--dry-run"]) == 0
+    captured = capsys.readouterr()
+    assert "trainer_type: sac" in captured.out
+    assert "sac" in captured.err
+    assert "not supported yet" in captured.err
+
+
+def test_run_of_something_not_built_yet_exits_2_and_names_it(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("behaviors:\n  Walker:\n    trainer_type: sac\nenv_settings:\n  env: gymnasium:Pendulum-v1\n")
+    assert main([str(path), "--no-ui"]) == 2
+    assert "not supported yet" in capsys.readouterr().err
+
+
+def test_run_without_an_environment_says_how_to_name_one(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("behaviors:\n  Walker:\n    trainer_type: ppo\n")
+    assert main([str(path), "--no-ui"]) == 2
+    assert "--env" in capsys.readouterr().err
+    assert main([str(path), "--dry-run"]) == 0
+
+
+def test_every_mistake_stands_on_a_line_of_its_own(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text("behaviors:\n  A:\n    trainer_typ: ppo\n    max_steps: many\n    time_horizon: .nan\n")
+    assert main([str(path), "--no-ui"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len([line for line in lines if line.startswith(f"{path}:")]) == 3
+    assert "trainer_type" in lines[0]
+
+
+def test_complaint_carries_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    complain("bad key \x1b]0;title\x07 here\nand \x9b2J there \u202e")
+    shown = capsys.readouterr().err
+    assert len(shown.splitlines()) == 2
+    assert not any(c in shown for c in "\x1b\x07\x9b\u202e")
+
+
+def test_redirected_standard_input_means_no_screen() -> None:
+    """pytest's own stdin is no terminal."""
+    assert why_headless(parse_arguments(["run.yaml"])) == "stdin is not a terminal"
+    assert why_headless(parse_arguments(["run.yaml", "--no-ui"])) == ""
+
+
+def test_reader_that_goes_away_ends_the_answer_quietly() -> None:
+    command = f"{sys.executable} -m tui schema | head -1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+
+
+def test_first_signal_saves_and_second_leaves_at_once() -> None:
+    with StopSignals() as signals:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+        stops = [(stop.mode, stop.exit_code) for stop in signals.take()]
+    assert stops == [("checkpoint", 143), ("now", 130)]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
+    program = (
+        "import os, signal, time\n"
+        "from tui.signals import StopSignals\n"
+        "with StopSignals(lambda: os.write(1, b'left')):\n"
+        "    for _ in range(3): os.kill(os.getpid(), signal.SIGHUP)\n"
+        "    time.sleep(60)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=False, timeout=30)
+    assert (done.returncode, done.stdout) == (129, b"left")

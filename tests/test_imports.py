@@ -1,0 +1,104 @@
+"""What is imported when: the promises that reading one file at a time cannot see."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+RUN_THE_COMMAND = """
+import sys
+from tui.cli import main
+try:
+    main({words!r})
+except SystemExit:
+    pass
+print(*sorted({{name.partition(".")[0] for name in sys.modules}}), file=sys.stderr)
+"""
+
+
+def imported_by(program: str) -> set[str]:
+    """Top-level names in sys.modules of a fresh interpreter after it ran `program`, which prints them on stderr."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def imported_modules(module: str) -> set[str]:
+    """Full names in sys.modules of a fresh interpreter that imported one module."""
+    return imported_by(f"import sys, {module}\nprint(*sys.modules, file=sys.stderr)")
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"]])
+def test_question_about_the_program_imports_nothing_but_it(words: list[str]) -> None:
+    ours_and_python = {*sys.stdlib_module_names, "__main__", "engine", "tui", "sitecustomize", "usercustomize"}
+    imported = {name for name in imported_by(RUN_THE_COMMAND.format(words=words)) if not name.startswith("_")}
+    assert imported - ours_and_python == set()
+
+
+@pytest.mark.parametrize("words", [["schema"], ["presets"], ["presets", "ppo/CartPole"], ["ppo/CartPole", "--dry-run"]])
+def test_question_about_configurations_imports_neither_screen_nor_torch(words: list[str]) -> None:
+    heavy = {"gymnasium", "onnx", "onnxruntime", "rich", "tensorboard", "textual", "torch"}
+    assert imported_by(RUN_THE_COMMAND.format(words=words)) & heavy == set()
+
+
+def test_headless_run_never_imports_the_screen(tmp_path: Path) -> None:
+    settings = ["--set", "behaviors.CartPole.max_steps=100", "--results-dir", str(tmp_path)]
+    imported = imported_by(RUN_THE_COMMAND.format(words=["ppo/CartPole", "--no-ui", *settings]))
+    assert "torch" in imported
+    assert imported & {"textual", "rich"} == set()
+
+
+def test_session_imports_nothing_but_python() -> None:
+    imported = imported_modules("engine.session.view, engine.session.session, engine.session.bus")
+    ours = {name for name in imported if name.partition(".")[0] in ("engine", "tui")}
+    assert all(name in ("engine", "engine.session") or name.startswith("engine.session.") for name in ours)
+    assert imported & {"numpy", "torch", "yaml", "pydantic"} == set()
+
+
+def test_launch_of_a_run_waits_with_torch_until_it_starts() -> None:
+    """So the screen paints before torch is there."""
+    assert imported_modules("engine.running.launch") & {"torch", "gymnasium", "textual"} == set()
+
+
+def test_only_the_engine_of_workers_makes_threads() -> None:
+    makers = {path for path in python_files("engine", "tui") if makes_thread(ast.parse(path.read_text()))}
+    assert {str(path.relative_to(ROOT)) for path in makers} == {"engine/running/workers.py"}
+
+
+def test_packages_hold_nothing_but_a_docstring() -> None:
+    """So importing one module imports no other, and there are no cycles."""
+    for path in python_files("engine", "tui"):
+        if path.name == "__init__.py":
+            statements = ast.parse(path.read_text()).body
+            assert all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in statements), path
+
+
+def test_engine_reads_no_pickle() -> None:
+    for path in python_files("engine", "tui"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            assert not {"pickle", "cPickle", "dill", "marshal", "shelve"} & set(names), path
+
+
+def python_files(*folders: str) -> list[Path]:
+    """Every Python file below these folders of the project."""
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def makes_thread(tree: ast.Module) -> bool:
+    """Whether a file makes a thread: through a module that can, or by a name imported from one."""
+    makers = {"Thread", "Timer", "ThreadPool", "ThreadPoolExecutor", "start_new_thread"}
+    modules = {"threading", "_thread", "concurrent.futures", "multiprocessing.pool"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in modules and makers & {a.name for a in node.names}:
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in makers:
+            return True
+    return False

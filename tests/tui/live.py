@@ -1,0 +1,151 @@
+"""A screen on a real terminal over a made-up run that goes on: for tests of bytes, signals and keys.
+
+live.py [--behaviors N] [--log FILE] [--stop-seconds S] [--noise]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from engine.session.bus import EventBus, Subscription
+from engine.session.messages import (
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointSaved,
+    Command,
+    CommandAsked,
+    CommandFinished,
+    DevicesSampled,
+    EpisodesFinished,
+    MetricsReported,
+    ProgressReported,
+    RunStarted,
+    RunStateChanged,
+    Stop,
+    TimeSplit,
+)
+from engine.session.view import RunView
+from tui.app import TrainerApp
+from tui.terminal import redirect_output
+
+GIB = 1024**3
+
+
+class LiveSession:
+    """A run of `number` behaviors, told ten times a second by a thread of its own until it is stopped."""
+
+    def __init__(self, number: int, stop_seconds: float) -> None:
+        self.bus = EventBus()
+        self.commands: list[Command] = []
+        self._names = [f"Walker{index}" for index in range(number)]
+        self._stop_seconds = stop_seconds
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """The run goes on in its thread."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """The run is over."""
+        self._thread.join(10)
+
+    def send(self, command: Command) -> None:
+        """Keep it; a stop ends the run."""
+        self.commands.append(command)
+        self.bus.publish(CommandAsked(command.id, type(command).__name__, None))
+        if isinstance(command, Stop):
+            self._stop.set()
+        else:
+            self.bus.publish(CommandFinished(command.id, True, "results/live/Walker0-000001234.onnx"))
+
+    def subscribe(self) -> Subscription:
+        """A mailbox."""
+        return self.bus.subscribe()
+
+    def _run(self) -> None:
+        tell, chance, began = self.bus.publish, random.Random(1), time.time()
+        tell(RunStarted("live", "results/live", 1, "cpu", False, {}))
+        tell(RunStateChanged("training"))
+        for name in self._names:
+            tell(BehaviorStarted(name, "ppo", "gymnasium:Walker2d-v5", 0, 1_000_000, 8, 9347, True))
+            tell(BehaviorStateChanged(name, "training"))
+        beat = 0
+        while not self._stop.wait(0.1):
+            beat += 1
+            for name in self._names:
+                step = beat * 1200
+                reward = 400 * (1 - math.exp(-beat / 300)) + chance.gauss(0, 30)
+                tell(ProgressReported(name, step, step + 900, 11_800 + chance.uniform(-300, 300), beat // 3))
+                tell(EpisodesFinished(name, step, 6, reward, reward - 50, reward + 50, 200 + reward))
+                if beat % 10 == 0:
+                    tell(TimeSplit(name, 0.6 * beat, 0.14 * beat, 0.2 * beat, 0.0, 0.06 * beat))
+                if beat % 20 == 0:
+                    metrics = {tag: chance.random() for tag in ("Policy/Entropy", "Losses/Policy Loss")}
+                    tell(MetricsReported(name, step, time.time() - began, metrics, reward, 3.0, None, True))
+            if beat % 10 == 0:
+                used = 8 * GIB + int(chance.random() * GIB)
+                tell(
+                    DevicesSampled((), "no NVIDIA driver", 50 + 20 * chance.random(), 16, used, 64 * GIB, GIB, GIB, GIB)
+                )
+        time.sleep(self._stop_seconds)
+        for name in self._names:
+            tell(CheckpointSaved(name, 1, f"results/live/{name}", "interrupted", 1.0, False, 9, 0.1))
+        tell(RunStateChanged("finished", exit_code=0))
+
+
+def main() -> None:
+    """Show it; afterwards print how the user left and what was asked of the run, as one JSON line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--behaviors", type=int, default=3)
+    parser.add_argument("--log", type=Path, default=Path(os.devnull))
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--stop-seconds", type=float, default=0.3)
+    parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
+    arguments = parser.parse_args()
+    session = LiveSession(arguments.behaviors, arguments.stop_seconds)
+    with redirect_output(arguments.log):
+        app = TrainerApp(session, RunView(), "live.yaml", subscription=session.subscribe())
+        costs: list[float] = []
+        tick = app.tick
+
+        def timed_tick() -> None:
+            before = time.perf_counter()
+            tick()
+            costs.append(time.perf_counter() - before)
+
+        app.tick = timed_tick  # type: ignore[method-assign]  # measured where it is called
+        session.start()
+        if arguments.noise:
+            threading.Timer(1.0, lambda: [os.write(fd, b"GARBAGE FROM A LIBRARY\n" * 5) for fd in (1, 2)]).start()
+        departure = app.run(mouse=False)
+    session.join()
+    costs.sort()
+    report = {
+        "departure": departure,
+        "commands": [
+            f"{type(c).__name__}:{getattr(c, 'mode', '')}:{getattr(c, 'exit_code', '')}" for c in session.commands
+        ],
+        "ticks": len(costs),
+        "tick_p50_ms": round(1000 * costs[len(costs) // 2], 2) if costs else None,
+        "tick_p95_ms": round(1000 * costs[int(0.95 * len(costs))], 2) if costs else None,
+        "thread_count": threading.active_count(),
+    }
+    if arguments.report:
+        arguments.report.write_text(json.dumps(report))
+    if departure != "hangup":
+        print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

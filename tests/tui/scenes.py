@@ -1,0 +1,211 @@
+"""Runs made up for the screen: every state it has to draw, at a fixed time of day."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from engine.session.messages import (
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointSaved,
+    DevicesSampled,
+    Envelope,
+    EnvironmentFailed,
+    EpisodesFinished,
+    Event,
+    Gpu,
+    LogEmitted,
+    MetricsReported,
+    PolicyExported,
+    ProgressReported,
+    RunStarted,
+    RunStateChanged,
+    TimeSplit,
+)
+from engine.session.view import BehaviorView, RunView
+
+START = 1_795_000_000.0
+GIB = 1024**3
+LONG_NAME = "AVeryLongBehaviorNameOfSixtyCharactersThatNobodyWouldTypeTwice"[:60]
+
+
+class Story:
+    """Envelopes in order, told by a clock of its own."""
+
+    def __init__(self) -> None:
+        self.time = START
+        self.told: list[Envelope] = []
+        self.chance = random.Random(7)
+
+    def tell(self, event: Event, after: float = 0.0) -> None:
+        """The next envelope, `after` seconds later."""
+        self.time += after
+        self.told.append(Envelope(len(self.told) + 1, self.time, event))
+
+    def view(self) -> RunView:
+        """The run as these envelopes leave it."""
+        view = RunView()
+        for envelope in self.told:
+            view.apply(envelope)
+        return view
+
+    def begin(self, *names: str, max_steps: int = 500_000, algorithm: str = "ppo") -> None:
+        """The run and its behaviors start."""
+        versions = {"torch": "2.13.0", "gymnasium": "1.4.0"}
+        self.tell(RunStarted("walker-ppo", "results/walker-ppo", 1, "cpu", False, versions))
+        self.tell(RunStateChanged("training"), after=1.4)
+        for name in names:
+            environment = f"gymnasium:{name}-v5"
+            self.tell(BehaviorStarted(name, algorithm, environment, 0, max_steps, 8, 9347, True))
+            self.tell(BehaviorStateChanged(name, "training"))
+
+    def devices(self, *gpus: Gpu, note: str = "no NVIDIA driver") -> None:
+        """The machine, with as many GPUs as given."""
+        sample = DevicesSampled(
+            gpus, "" if gpus else note, 38.4, 16, 12 * GIB, 128 * GIB, int(1.3 * GIB), 402 * GIB, 915 * GIB
+        )
+        self.tell(sample)
+
+    def train(self, name: str, reports: int, last_step: int, reward_to: float, seconds: float = 1.0) -> None:
+        """`reports` progress reports with a noisy rise of the reward."""
+        for report in range(1, reports + 1):
+            step = last_step * report // reports
+            rise = reward_to * (1 - math.exp(-4 * report / reports)) / (1 - math.exp(-4))
+            reward = rise + self.chance.gauss(0, abs(reward_to) * 0.08)
+            rate = last_step / (reports * seconds)
+            self.tell(ProgressReported(name, step, step + 1024, rate, step // 2048), after=seconds)
+            self.tell(EpisodesFinished(name, step, 4, reward, reward - 40, reward + 40, 200 + 0.7 * reward))
+            if report % max(1, reports // 30) == 0:
+                self.tell(self._summary(name, step, report / reports, rise))
+        self.tell(TimeSplit(name, 61.0, 14.0, 20.0, 0.0, 5.0))
+
+    def _summary(self, name: str, step: int, share: float, reward: float) -> MetricsReported:
+        metrics = {
+            "Environment/Cumulative Reward": reward,
+            "Environment/Episode Length": 200 + 0.7 * reward + self.chance.gauss(0, 9),
+            "Losses/Policy Loss": -0.02 * (1 - share) + self.chance.gauss(0, 0.002),
+            "Losses/Value Loss": 3 * math.exp(-3 * share) + abs(self.chance.gauss(0, 0.1)),
+            "Policy/Entropy": 1.4 - 0.9 * share + self.chance.gauss(0, 0.02),
+            "Policy/Learning Rate": 3e-4 * (1 - share),
+            "Policy/Epsilon": 0.2 - 0.1 * share,
+            "Policy/Beta": 0.005,
+            "Policy/Extrinsic Value Estimate": 0.8 * reward,
+        }
+        return MetricsReported(name, step, self.time - START, metrics, reward, 12.0, None, True)
+
+    def save(self, name: str, step: int, reward: float, is_best: bool = False, seconds_later: float = 0.0) -> None:
+        """A checkpoint."""
+        path = f"results/walker-ppo/{name}/checkpoints/{name}-{step:09}"
+        saved = CheckpointSaved(name, step, path, "interval", reward, is_best, 12 * 1024**2, 0.4)
+        self.tell(saved, after=seconds_later)
+
+
+def empty() -> Story:
+    """Nothing yet but what the configuration says."""
+    return Story()
+
+
+def starting_view() -> RunView:
+    """What the caller hands over before the engine exists."""
+    view = RunView()
+    view.behaviors["CartPole"] = BehaviorView("CartPole", algorithm="ppo", max_steps=100_000)
+    return view
+
+
+def warming_up() -> Story:
+    """The engine runs; no episode has ended."""
+    story = Story()
+    story.begin("Walker")
+    story.devices()
+    story.tell(ProgressReported("Walker", 0, 12_400, 300.0, 0), after=41)
+    return story
+
+
+def healthy(number: int = 1, gpus: int = 0) -> Story:
+    """`number` behaviors train well."""
+    story = Story()
+    base = ("Walker", "Crawler", "Hopper", "HalfCheetah", "Ant", "Pusher", "Reacher", "Swimmer", "Humanoid", "Push")
+    names = [*base, "Worm", LONG_NAME][:number]
+    story.begin(*names)
+    for index, name in enumerate(names):
+        goal = (412.0, -250.0, 1900.0)[index % 3]
+        story.train(name, 240 if number <= 3 else 60, 160_000 + 7_000 * index, goal)
+        for part in (1, 2, 3):
+            story.save(name, 50_000 * part, goal * part / 3, is_best=part == 3, seconds_later=20)
+    story.tell(LogEmitted("warning", names[0], "entropy 0.003: the policy may have collapsed"), after=3)
+    story.tell(LogEmitted("info", "run", "keep_checkpoints 5: the oldest one is removed"), after=2)
+    gib = GIB
+    used = [Gpu(i, "NVIDIA H200", 74.0 - 70 * i, 31 * gib, 139 * gib, 61.0, 412.0, 700.0, i == 0) for i in range(gpus)]
+    story.devices(*used)
+    return story
+
+
+def hot_gpu() -> Story:
+    """One device near its limit, one that tells nothing, and a disk that is nearly full."""
+    story = healthy(1)
+    hot = Gpu(0, "NVIDIA H200", 99.0, 138 * GIB, 139 * GIB, 91.0, 698.0, 700.0, True)
+    silent = Gpu(1, "GPU", None, None, None, None, None, None, False)
+    story.tell(DevicesSampled((hot, silent), "", 97.0, 16, 120 * GIB, 128 * GIB, 90 * GIB, GIB, 915 * GIB))
+    return story
+
+
+def paused() -> Story:
+    """One of three is paused."""
+    story = healthy(3)
+    story.tell(BehaviorStateChanged("Crawler", "paused"))
+    return story
+
+
+def nan() -> Story:
+    """The reward stopped being a number, and the behavior with it."""
+    story = Story()
+    story.begin("Walker", "Crawler")
+    story.train("Walker", 120, 80_000, 412.0)
+    story.train("Crawler", 120, 80_000, 100.0)
+    story.devices()
+    for part in range(6):
+        story.tell(EpisodesFinished("Walker", 81_000 + part * 500, 1, math.nan, math.nan, math.nan, 10.0))
+    story.save("Walker", 80_000, 380.0, is_best=True)
+    reason = "Losses/Value Loss is nan in update 41; last finite state kept at step 80000"
+    story.tell(BehaviorStateChanged("Walker", "failed", reason))
+    return story
+
+
+def environment_failed() -> Story:
+    """A worker died; its behavior ended, the other trains on."""
+    story = healthy(2)
+    reason = "worker 3 exited with code -9 while stepping environment 12"
+    story.tell(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), reason))
+    story.tell(BehaviorStateChanged("Walker", "failed", reason))
+    return story
+
+
+def huge() -> Story:
+    """Rewards of 1e12 and steps of 1e11."""
+    story = Story()
+    story.begin(LONG_NAME, max_steps=10**12)
+    story.train(LONG_NAME, 200, 123_456_789_012, 1.2345e12)
+    story.devices()
+    return story
+
+
+def finished(number: int = 1) -> Story:
+    """Every behavior reached max_steps."""
+    story = healthy(number)
+    names = list(story.view().behaviors)
+    for name in names:
+        story.tell(ProgressReported(name, 500_000, 500_000, 0.0, 244))
+        story.save(name, 500_000, 440.0, is_best=True)
+        story.tell(PolicyExported(name, 500_000, f"results/walker-ppo/{name}.onnx", 1e-6, 0.9), after=1)
+        story.tell(BehaviorStateChanged(name, "finished"))
+    story.tell(RunStateChanged("finished", exit_code=0))
+    return story
+
+
+def failed() -> Story:
+    """The run ended badly."""
+    story = environment_failed()
+    story.tell(BehaviorStateChanged("Crawler", "finished"))
+    story.tell(RunStateChanged("failed", "an environment failed for good: worker 3 exited with code -9", exit_code=3))
+    return story

@@ -1,0 +1,75 @@
+"""Drawing takes a small share of the time, whatever a drawing costs, and what a user waits for does not wait for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.session.messages import BehaviorStateChanged, CommandFinished, LogEmitted, ProgressReported
+from tests.fakes import FakeSession
+from tests.tui import scenes
+from tests.tui.snapshots import settled_text
+from tui.app import TrainerApp
+from tui.pacing import LONGEST_SECONDS, SHARE, Pace
+
+
+@pytest.mark.parametrize(
+    ("cost", "interval"), [(0.001, 0.25), (0.4 * SHARE, 0.4), (0.8 * SHARE, 0.8), (0.3, LONGEST_SECONDS)]
+)
+def test_interval_follows_the_cost_of_a_drawing(cost: float, interval: float) -> None:
+    pace = Pace(0.25)
+    for drawing in range(40):
+        pace.drew(float(drawing), drawing * cost)
+    assert pace.interval == pytest.approx(interval, rel=0.01)
+    assert not pace.is_due(39 + interval - 0.1)
+    assert pace.is_due(39 + interval)
+
+
+def test_one_slow_drawing_changes_little() -> None:
+    pace = Pace(0.25)
+    pace.drew(0.0, 0.0)
+    pace.drew(1.0, 3.0)
+    assert pace.interval < 0.5
+
+
+def test_first_drawing_is_due_at_once() -> None:
+    assert Pace(0.5).is_due(0.0)
+
+
+async def test_news_is_drawn_before_its_time_and_figures_are_not() -> None:
+    view, session = scenes.healthy(1).view(), FakeSession(answers=False)
+    app = TrainerApp(session, view, clock=lambda: view.now)
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.tick()
+        await settled_text(pilot)
+        app._pace.is_due = lambda now: False  # type: ignore[method-assign]  # as if it had just been drawn
+        session.bus.publish(ProgressReported("Walker", 333_000, 333_000, 1.0, 1))
+        app._beat()
+        assert "333k" not in await settled_text(pilot)
+        await pilot.press("c")
+        session.bus.publish(CommandFinished(session.commands[0].id, True, "results/a"))
+        app._beat()
+        assert "✓ checkpoint Walker: done" in await settled_text(pilot)
+        session.bus.publish(BehaviorStateChanged("Walker", "paused"))
+        app._beat()
+        assert "‖ paused" in await settled_text(pilot)
+
+
+async def test_slow_panes_stand_still_until_what_they_show_changes() -> None:
+    story = scenes.healthy(1)
+    view, session = story.view(), FakeSession()
+    app = TrainerApp(session, view, clock=lambda: view.now)
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.tick()
+        await settled_text(pilot)
+        session.bus.publish(ProgressReported("Walker", 161_000, 161_000, 1.0, 1))
+        session.bus.publish(LogEmitted("warning", "Walker", "something new"))
+        app.fold()
+        view.now = story.time  # those events were told at the real time
+        app.redraw()
+        text = await settled_text(pilot)
+        assert "something new" in text
+        assert "step 160k of 500k" in text  # the chart's own line; the table has the new figure
+        assert "161k" in text
+        view.now += 1
+        app.redraw()
+        assert "step 161k of 500k" in await settled_text(pilot)

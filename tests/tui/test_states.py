@@ -1,0 +1,98 @@
+"""Every state of a run, drawn on purpose: the screen as text, at the sizes it was designed for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.session.view import RunView
+from tests.fakes import FakeSession
+from tests.tui import scenes
+from tests.tui.snapshots import check, screen_text, settled_text
+from tui.app import TrainerApp
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
+WIDE_STATES = ("starting", "three-with-gpus", "twelve", "finished-twelve", "failed")
+STATES: dict[str, Callable[[], RunView]] = {
+    "empty": RunView,
+    "starting": scenes.starting_view,
+    "warming-up": lambda: scenes.warming_up().view(),
+    "one": lambda: scenes.healthy(1).view(),
+    "three-with-gpus": lambda: scenes.healthy(3, gpus=2).view(),
+    "twelve": lambda: scenes.healthy(12).view(),
+    "hot-gpu-and-full-disk": lambda: scenes.hot_gpu().view(),
+    "paused": lambda: scenes.paused().view(),
+    "nan": lambda: scenes.nan().view(),
+    "environment-failed": lambda: scenes.environment_failed().view(),
+    "huge": lambda: scenes.huge().view(),
+    "finished": lambda: scenes.finished().view(),
+    "finished-twelve": lambda: scenes.finished(12).view(),
+    "failed": lambda: scenes.failed().view(),
+}
+
+
+async def drawn(view: RunView, size: tuple[int, int], keys: tuple[str, ...] = (), **options: bool) -> str:
+    """The screen after some keys, two seconds after the last event."""
+    now = (view.now or scenes.START) + 2
+    app = TrainerApp(FakeSession(answers=False), view, "config/ppo/Walker.yaml", clock=lambda: now, **options)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        for key in keys:
+            await pilot.press(key)
+        app.tick()
+        return await settled_text(pilot)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("state", STATES)
+async def test_state_looks_as_it_was_designed(state: str, size: str) -> None:
+    check(f"{state}-{size}", await drawn(STATES[state](), SIZES[size]))
+
+
+@pytest.mark.parametrize("state", WIDE_STATES)
+async def test_wide_screen_uses_its_room(state: str) -> None:
+    check(f"{state}-200x60", await drawn(STATES[state](), (200, 60)))
+
+
+@pytest.mark.parametrize(
+    "size", [(59, 24), (50, 12), (80, 14), (40, 10), (38, 9), (20, 5), (3, 1), (60, 15), (100, 24), (80, 50)]
+)
+async def test_small_and_odd_terminals_have_their_layout(size: tuple[int, int]) -> None:
+    check(f"layout-{size[0]}x{size[1]}", await drawn(scenes.healthy(12).view(), size))
+
+
+async def test_without_unicode_the_screen_is_plain_ascii() -> None:
+    text = await drawn(scenes.finished(2).view(), (120, 40), ascii=True)
+    assert text.isascii()
+    check("ascii-120x40", text)
+
+
+async def test_last_of_many_behaviors_is_scrolled_into_sight() -> None:
+    text = await drawn(scenes.healthy(12).view(), (80, 24), keys=("k", *["down"] * 14))
+    assert "▸12" in text.replace(" ", "")
+
+
+async def test_dialogs_look_as_they_were_designed() -> None:
+    view = scenes.healthy(3).view()
+    check("help-80x24", await drawn(view, (80, 24), keys=("question_mark",)))
+    check("leave-80x24", await drawn(view, (80, 24), keys=("q",)))
+    check("stopping-80x24", await drawn(view, (80, 24), keys=("q", "s")))
+
+
+async def test_silent_engine_is_named_on_the_state_line() -> None:
+    view = scenes.healthy(1).view()
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 8)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.tick()
+        await pilot.pause()
+        assert "! no data for 8s" in screen_text(app)
+
+
+async def test_hostile_names_reach_no_terminal() -> None:
+    story = scenes.Story()
+    story.begin("evil\x1b[2J\x07name\u202e\nline")
+    text = await drawn(story.view(), (120, 40))
+    assert "evilname line" in text
+    assert not any(char in text for char in "\x1b\x07\u202e")

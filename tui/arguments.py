@@ -1,0 +1,195 @@
+"""The flags of the command line, and what they mean as settings.
+
+The flags of `mlagents-learn` keep their names, defaults and meaning. A typed flag wins over the file, the file over the
+default; a flag cannot unset a `true` of the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from engine.version import VERSION
+
+Setting: TypeAlias = "bool | int | float | str | list[str] | dict[str, Setting] | None"
+
+DESCRIPTION = """\
+Train the agents of a YAML file, with a live screen in this terminal.
+
+commands:
+  rl-tui CONFIG [flags]    train; CONFIG is a file or a preset like ppo/CartPole
+  rl-tui presets [NAME]    list the presets that come with rl-tui, or print one
+  rl-tui schema            print the configuration's JSON Schema, for editors
+"""
+
+EXAMPLES = """\
+examples:
+  rl-tui ppo/CartPole                                train a preset on a screen
+  rl-tui ppo/CartPole --no-ui --run-id a             without one, into results/a
+  rl-tui ppo/CartPole --no-ui --run-id a --resume    go on where that stopped
+  rl-tui my.yaml --env gymnasium:LunarLander-v3      name the environment here
+  rl-tui my.yaml --set behaviors.My.max_steps=1e6    change one setting
+  rl-tui my.yaml --dry-run                           show what would run
+
+keys on the screen: p pause, c checkpoint, e export, ? help, q quit.
+exit codes: 0 done, 1 internal error, 2 bad command line or file, 3 environment
+failed, 5 diverged, 6 run busy, 7 checkpoint unusable, 129/130/143 stopped by
+SIGHUP/SIGINT/SIGTERM with everything saved.
+"""
+
+DEPRECATED = {
+    "load": "--load is deprecated and does nothing; use --resume to go on with a run",
+    "train": "--train is deprecated and does nothing; training is the default",
+    "torch": "--torch was removed and does nothing; PyTorch is always used",
+    "tensorflow": "--tensorflow was removed and does nothing; PyTorch is always used",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """One command line, understood. overrides: dotted path of a setting -> typed value."""
+
+    config: str
+    overrides: dict[str, Setting] = field(default_factory=dict)
+    is_deterministic: bool = False
+    is_dry_run: bool = False
+    is_headless: bool = False
+    is_ascii: bool = False
+    log_format: Literal["text", "json"] = "text"
+    warnings: tuple[str, ...] = ()
+
+
+def parse_arguments(words: Sequence[str]) -> Arguments:
+    """What the command line asks for. Leaves through SystemExit for --help, --version and mistakes (code 2)."""
+    typed = vars(_parser().parse_args(words))
+    overrides = {path: value for path, value in typed.items() if "." in path or path == "debug"}
+    overrides.update(dict(typed.get("set", ())))
+    return Arguments(
+        config=typed["config"],
+        overrides=overrides,
+        is_deterministic="deterministic" in typed,
+        is_dry_run="dry_run" in typed,
+        is_headless="no_ui" in typed,
+        is_ascii="ascii" in typed,
+        log_format=typed.get("log_format", "text"),
+        warnings=tuple(warning for name, warning in DEPRECATED.items() if name in typed),
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rl-tui",
+        usage="rl-tui CONFIG [flags]",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,  # only what was typed is there, so the file keeps the rest
+    )
+    parser.add_argument("config", metavar="CONFIG", help="trainer configuration: a YAML file or the name of a preset")
+    parser.add_argument("--version", action="version", version=f"rl-tui {VERSION}")
+    _add_output_flags(parser.add_argument_group("screen and output"))
+    _add_run_flags(parser.add_argument_group("the run"))
+    _add_environment_flags(parser.add_argument_group("the environment"))
+    _add_unity_flags(parser.add_argument_group("Unity players (accepted, no effect on other environments)"))
+    for name in DEPRECATED:
+        parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def _add_output_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--no-ui", action="store_true", help="no screen: one line per summary and event on stdout")
+    group.add_argument("--log-format", choices=("text", "json"), help="lines of --no-ui (default text)")
+    group.add_argument("--ascii", action="store_true", help="draw the screen with ASCII characters only")
+    group.add_argument("--dry-run", action="store_true", help="print the effective configuration and stop")
+    _setting(group, "--debug", "debug", None, "log more")
+
+
+def _add_run_flags(group: argparse._ArgumentGroup) -> None:
+    _setting(group, "--run-id", "checkpoint_settings.run_id", str, "name of the run and its folder (default ppo)")
+    _setting(group, "--results-dir", "checkpoint_settings.results_dir", str, "where runs are kept (default results)")
+    _setting(group, "--resume", "checkpoint_settings.resume", None, "go on where the run of this id stopped")
+    _setting(group, "--force", "checkpoint_settings.force", None, "start anew in an existing run folder")
+    initialize_text = "start with the weights of another run"
+    _setting(group, "--initialize-from", "checkpoint_settings.initialize_from", str, initialize_text, "RUN_ID")
+    _setting(group, "--inference", "checkpoint_settings.inference", None, "only act, learn nothing")
+    group.add_argument("--deterministic", action="store_true", help="act without chance: the mean or the likeliest")
+    _setting(group, "--seed", "env_settings.seed", int, "of everything random; -1 draws one (default -1)")
+    _setting(group, "--torch-device", "torch_settings.device", str, "cpu, cuda, cuda:1, ...", "DEVICE")
+    set_text = "one setting by its path in the file; may be repeated"
+    group.add_argument("--set", action="append", type=_assignment, metavar="PATH=VALUE", help=set_text)
+
+
+def _add_environment_flags(group: argparse._ArgumentGroup) -> None:
+    env_text = "gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,BEHAVIOR=ENV"
+    _setting(group, "--env", "env_settings.env", _environment, env_text)
+    _setting(group, "--num-envs", "env_settings.num_envs", int, "copies of the environment (default 1)", "N")
+    _setting(group, "--num-workers", "env_settings.num_workers", int, "processes they live in; 0 is this one", "N")
+    _setting(group, "--timeout-wait", "env_settings.timeout_wait", int, "seconds until it counts as hung (60)", "S")
+    restarts = "env_settings.max_lifetime_restarts"
+    _setting(group, "--max-lifetime-restarts", restarts, int, "restarts of one worker, -1 no limit", "N")
+    restarts = "env_settings.restarts_rate_limit_n"
+    _setting(group, "--restarts-rate-limit-n", restarts, int, "restarts in one period, -1 no limit", "N")
+    restarts = "env_settings.restarts_rate_limit_period_s"
+    _setting(group, "--restarts-rate-limit-period-s", restarts, int, "length of that period", "S")
+
+
+def _add_unity_flags(group: argparse._ArgumentGroup) -> None:
+    _setting(group, "--base-port", "env_settings.base_port", int, "first port (default 5005)", "N")
+    _setting(group, "--num-areas", "env_settings.num_areas", int, "training areas in a scene (default 1)", "N")
+    _setting(group, "--width", "engine_settings.width", int, "of the window (default 84)", "N")
+    _setting(group, "--height", "engine_settings.height", int, "of the window (default 84)", "N")
+    _setting(group, "--quality-level", "engine_settings.quality_level", int, "of graphics (default 5)", "N")
+    _setting(group, "--time-scale", "engine_settings.time_scale", float, "speed of time (default 20)", "X")
+    _setting(group, "--target-frame-rate", "engine_settings.target_frame_rate", int, "default -1, no limit", "N")
+    _setting(group, "--capture-frame-rate", "engine_settings.capture_frame_rate", int, "default 60", "N")
+    _setting(group, "--no-graphics", "engine_settings.no_graphics", None, "without a window")
+    monitor_text = "only worker 0 has a window"
+    _setting(group, "--no-graphics-monitor", "engine_settings.no_graphics_monitor", None, monitor_text)
+    group.add_argument(
+        "--env-args",
+        dest="env_settings.env_args",
+        nargs=argparse.REMAINDER,
+        metavar="...",
+        help="everything after it goes to the player; must be last",
+    )
+
+
+def _setting(
+    group: argparse._ArgumentGroup,
+    flag: str,
+    path: str,
+    kind: Callable[[str], Setting] | None,
+    text: str,
+    metavar: str | None = None,
+) -> None:
+    """Add one flag whose value goes to the setting at `path`; a flag without a kind stands for true."""
+    if kind is None:
+        group.add_argument(flag, dest=path, action="store_true", help=text)
+    else:
+        group.add_argument(flag, dest=path, type=kind, metavar=metavar or flag.rpartition("-")[2].upper(), help=text)
+
+
+def _assignment(text: str) -> tuple[str, Setting]:
+    """The path and value of `path=value`, where a value reads as JSON if it can and as plain text otherwise."""
+    path, equals, value = text.partition("=")
+    if not (path and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form path=value")
+    import json
+
+    try:
+        return path, json.loads(value)
+    except json.JSONDecodeError:
+        return path, value
+
+
+def _environment(text: str) -> Setting:
+    """One environment, or with `=` a mapping from behaviors to environments."""
+    if "=" not in text:
+        return text
+    pairs = [part.partition("=") for part in text.split(",")]
+    wrong = [behavior for behavior, equals, env in pairs if not (behavior and equals and env)]
+    if wrong or len({behavior for behavior, _, _ in pairs}) < len(pairs):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form BEHAVIOR=ENV,BEHAVIOR=ENV, each behavior once")
+    return {behavior: env for behavior, _, env in pairs}

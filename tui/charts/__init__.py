@@ -1,0 +1,1 @@
+"""Braille charts and sparklines as pure functions."""

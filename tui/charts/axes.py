@@ -1,0 +1,42 @@
+"""Round ranges and ticks, so that a growing curve moves the axes seldom."""
+
+from __future__ import annotations
+
+import math
+
+from tui.charts.sampling import LARGEST
+
+
+def nice_step(span: float, num_steps: int) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that covers `span` in at most `num_steps` steps."""
+    rough = span / max(num_steps, 1)
+    if not (rough > 0 and math.isfinite(rough)):
+        return 1.0
+    power = 10.0 ** max(math.floor(math.log10(rough)), -300)
+    return next((power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9)), power * 10)
+
+
+def value_range(low: float, high: float) -> tuple[float, float]:
+    """(bottom, top) of the value axis: round numbers close around [low, high]; bottom < top also for a constant."""
+    low, high = max(low, -LARGEST), min(high, LARGEST)
+    if not high - low > 1e-9 * max(abs(low), abs(high)):
+        margin = abs(high) * 0.1 or 1.0
+        low, high = low - margin, high + margin
+    grain = nice_step(high - low, 12)
+    bottom, top = math.floor(low / grain + 1e-9) * grain, math.ceil(high / grain - 1e-9) * grain
+    return bottom, max(top, bottom + grain)
+
+
+def step_range(first: float, last: float) -> tuple[float, float]:
+    """(start, end) of the step axis: from 0 unless the run was resumed late; the end grows by a tenth at a time."""
+    start = 0.0 if first < last / 2 else first
+    grain = nice_step(max(last - start, 1.0), 10)
+    return start, start + math.ceil((last - start) / grain + 1e-9) * grain
+
+
+def ticks(start: float, end: float, num_ticks: int) -> list[float]:
+    """Round values within [start, end], at most about `num_ticks`."""
+    step = nice_step(end - start, num_ticks)
+    first = math.ceil(start / step - 1e-9)
+    last = math.floor(end / step + 1e-9)
+    return [index * step for index in range(first, last + 1)]

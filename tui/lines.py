@@ -1,0 +1,117 @@
+"""What panes are made of: lines of spans, each a text and a tone whose color app.tcss knows."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from rich.cells import cell_len, set_cell_size
+
+from engine.session.messages import BehaviorState, LogLevel, RunState
+from tui.text import fit
+
+Tone: TypeAlias = Literal[
+    "text", "dim", "faint", "strong", "accent", "good", "wait", "warning", "bad", "flag",
+    "series-1", "series-2", "series-3", "series-4", "series-5", "series-6",
+]  # fmt: skip
+SERIES: tuple[Tone, ...] = ("series-1", "series-2", "series-3", "series-4", "series-5", "series-6")
+
+
+class Span(NamedTuple):
+    """A piece of a line in one tone."""
+
+    text: str
+    tone: Tone = "text"
+
+
+Line: TypeAlias = tuple[Span, ...]
+
+
+def line(*spans: Span | str) -> Line:
+    """The non-empty spans in order; a bare string has the tone of plain text."""
+    return tuple(s if isinstance(s, Span) else Span(s) for s in spans if (s.text if isinstance(s, Span) else s))
+
+
+def cells(spans: Line) -> int:
+    """How many terminal cells the line takes."""
+    return sum(cell_len(span.text) for span in spans)
+
+
+def clip(spans: Line, width: int, ellipsis: str = "…") -> Line:
+    """The line in at most `width` cells."""
+    kept: list[Span] = []
+    room = width
+    for span in spans:
+        needed = cell_len(span.text)
+        if needed > room:
+            kept.append(Span(fit(span.text, room, ellipsis), span.tone))
+            break
+        kept.append(span)
+        room -= needed
+    return tuple(kept)
+
+
+def flush(spans: Line, end: Line, width: int) -> Line:
+    """`spans` at the left and `end` at the right edge; `end` goes when both do not fit."""
+    room = width - cells(spans) - cells(end)
+    return (*spans, Span(" " * room), *end) if room >= 1 else spans
+
+
+def pack(parts: list[Line], width: int, gap: int = 3) -> Line:
+    """The parts side by side, as many as fit; the first is the most important."""
+    packed: Line = ()
+    for part in parts:
+        spaced = (*packed, Span(" " * gap), *part) if packed else part
+        if not part or cells(spaced) > width:
+            continue
+        packed = spaced
+    return packed
+
+
+def wrap(text: str, width: int, max_lines: int) -> list[str]:
+    """`text` broken at spaces into at most `max_lines` lines of at most `width` cells, the last one cut if need be."""
+    words, rows = text.split(), [""]
+    for at, word in enumerate(words):
+        joined = f"{rows[-1]} {word}".strip()
+        if cell_len(joined) <= width:
+            rows[-1] = joined
+        elif len(rows) == max_lines:
+            rows[-1] = fit(" ".join([rows[-1], *words[at:]]).strip(), width)
+            break
+        elif rows[-1]:
+            rows.append(fit(word, width))
+        else:
+            rows[-1] = fit(word, width)
+    return rows
+
+
+def padded(spans: Line, width: int, fill: Tone = "text") -> Line:
+    """The line in exactly `width` cells."""
+    clipped = clip(spans, width)
+    missing = width - cells(clipped)
+    return (*clipped, Span(set_cell_size("", missing), fill)) if missing > 0 else clipped
+
+
+def state_tone(state: RunState | BehaviorState) -> Tone:
+    """The color of a state, beside its sign and its word."""
+    match state:
+        case "training" | "finished":
+            return "good"
+        case "paused":
+            return "warning"
+        case "failed":
+            return "bad"
+        case _:
+            return "wait"
+
+
+def level_tone(level: LogLevel) -> Tone:
+    """The color of a log line's kind."""
+    match level:
+        case "error":
+            return "bad"
+        case "warning":
+            return "warning"
+        case "debug":
+            return "faint"
+        case _:
+            return "dim"

@@ -1,0 +1,56 @@
+"""Changed cells straight to the terminal: Textual 8.2.8 would first compose their whole rows anew (measured: 2 x)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.style import Style
+from textual._compositor import CompositorUpdate
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+Place: TypeAlias = tuple[Region, Region]  # where a widget is, and the part of the terminal that it may paint
+
+
+class Piece(NamedTuple):
+    """Part of a row. x, y: cells of the terminal; text: with its escape sequences."""
+
+    x: int
+    y: int
+    text: str
+
+
+class PiecesUpdate(CompositorUpdate):
+    """The pieces and nothing else."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = pieces
+
+    def render_segments(self, console: Console) -> str:
+        """What to write to the terminal."""
+        return "".join(f"\x1b[{y + 1};{x + 1}H{text}" for x, y, text in self._pieces)
+
+
+def places(screen: Screen[Any]) -> Mapping[Widget, Place]:
+    """Where each widget that can be seen was laid out last."""
+    return screen._compositor.visible_widgets
+
+
+def styled(text: str, style: Style, console: Console) -> str:
+    """`text` between the escape sequences of `style`, in the colors that `console` has."""
+    return Strip.render_style(style, text, console._color_system or ColorSystem.TRUECOLOR)
+
+
+def exact_console(console: Console) -> Console:
+    """A console that names colors by their number among 256, which app.tcss uses exactly, in half the bytes."""
+    if console.color_system != "truecolor":
+        return console
+    return Console(
+        color_system="256", file=console.file, force_terminal=True, markup=True, highlight=False, emoji=False,
+        legacy_windows=False, safe_box=False, soft_wrap=False,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""One file per pane: a pure function of RunView plus its cursor."""

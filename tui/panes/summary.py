@@ -1,0 +1,65 @@
+"""How the run ended and where its files are."""
+
+from __future__ import annotations
+
+from engine.session.text import safe_text
+from engine.session.view import BehaviorView
+from tui.lines import Line, Span, line, state_tone, wrap
+from tui.panes.base import Frame, Pane, is_over
+from tui.text import count, duration, fit, fit_path, left, number, right
+
+DETAILED = 2  # behaviors that get a line for each of their files
+
+
+class SummaryPane(Pane):
+    """Shown once the run is over."""
+
+    def heading(self, frame: Frame) -> str:
+        """Its name."""
+        return "Summary"
+
+    def wanted_height(self, frame: Frame, width: int) -> int:
+        """All of it."""
+        return len(summary_lines(frame, width)) if is_over(frame.view) else 1
+
+    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
+        """The end in a sentence, then the behaviors."""
+        return summary_lines(frame, width) if is_over(frame.view) else []
+
+
+def summary_lines(frame: Frame, width: int) -> list[Line]:
+    """The end in a sentence, then each behavior with the newest of its files."""
+    view, glyphs = frame.view, frame.glyphs
+    took = f" after {duration(view.now - view.started_at)}" if view.started_at is not None else ""
+    code = "" if view.exit_code is None else f", exit code {view.exit_code}"
+    reason = f": {safe_text(view.reason)}" if view.reason else ""
+    sentence = wrap(f"{glyphs.of(view.state)} {view.state}{took}{code}{reason}", width - 2, 3)
+    behaviors = list(view.behaviors.values())
+    lines = [line(Span(f" {row}", state_tone(view.state))) for row in sentence]
+    for behavior in behaviors:
+        lines += behavior_lines(behavior, frame, width, is_short=len(behaviors) > DETAILED)
+    return lines
+
+
+def behavior_lines(behavior: BehaviorView, frame: Frame, width: int, is_short: bool) -> list[Line]:
+    """What became of one behavior; short: one line with its most useful file."""
+    glyphs = frame.glyphs
+    name = left(fit(safe_text(behavior.name), 16, glyphs.ellipsis), 16)
+    head = line(
+        Span(f" {glyphs.of(behavior.state)} ", state_tone(behavior.state)),
+        Span(name, "strong"),
+        f" {right(count(behavior.step), 6)} steps",
+        Span("  best ", "dim"),
+        right(number(behavior.best_return), 8),
+    )
+    files = [("policy", event.path) for _, event in behavior.exports[-1:]]
+    files += [("checkpoint", event.path) for _, event in behavior.checkpoints[-1:]]
+    if is_short:
+        room = width - sum(len(span.text) for span in head) - 3
+        path = fit_path(safe_text(files[0][1]), room, glyphs.ellipsis) if files and room > 12 else ""
+        return [line(*head, Span(f"  {path}", "dim"))]
+    rows = [
+        line(Span(f"   {left(kind, 11)}", "dim"), fit_path(safe_text(path), width - 15, glyphs.ellipsis))
+        for kind, path in files
+    ]
+    return [head, *(rows or [line(Span("   no file was written", "dim"))])]

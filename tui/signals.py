@@ -1,0 +1,54 @@
+"""How a run is stopped from outside its screen: SIGINT, SIGTERM and SIGHUP."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import TypeAlias
+
+from engine.session.messages import Stop
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None"
+
+
+class StopSignals:
+    """Takes note of signals while entered: the first asks for a save and an end, the second for an end, the third ends.
+
+    Lives in the main thread. A handler only takes note, because it may interrupt code that holds a lock; whoever runs
+    the main loop calls `take` and sends what it returns.
+    """
+
+    def __init__(self, before_leaving: Callable[[], object] | None = None):
+        """before_leaving: called at the third signal, e.g. to give the terminal back."""
+        self._before_leaving = before_leaving
+        self._count = 0
+        self._pending: list[Stop] = []
+        self._previous: dict[int, Disposition] = {}
+
+    def __enter__(self) -> StopSignals:
+        for number in SIGNALS:
+            self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, previous in self._previous.items():
+            signal.signal(number, signal.SIG_DFL if previous is None else previous)
+
+    def take(self) -> list[Stop]:
+        """The stops asked for since the last call, oldest first."""
+        taken, self._pending = self._pending, []
+        return taken
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self._count += 1
+        exit_code = 128 + number
+        if self._count > 2:
+            if self._before_leaving is not None:
+                self._before_leaving()
+            os._exit(exit_code)
+        self._pending.append(Stop("checkpoint" if self._count == 1 else "now", exit_code=exit_code))

@@ -1,0 +1,39 @@
+"""The process's output while a screen is on: only the screen reaches the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def redirect_output(log_path: Path) -> Iterator[None]:
+    """Inside, file descriptors 1 and 2 append to `log_path`; `sys.__stdout__` and `sys.__stderr__` are the terminal.
+
+    Textual paints through `sys.__stderr__` and asks `sys.__stdout__` for the terminal's size, so libraries in C that
+    write to a descriptor cannot garble the screen.
+    Enter it before the app is made; leaving restores everything. Raises OSError if the file cannot be opened.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    former_out, former_err, former_streams = os.dup(1), os.dup(2), (sys.__stdout__, sys.__stderr__)
+    screen = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="replace")
+    try:
+        sys.__stdout__ = sys.__stderr__ = screen  # type: ignore[misc]  # final, yet where Textual looks
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.dup2(former_out, 1)
+        os.dup2(former_err, 2)
+        sys.__stdout__, sys.__stderr__ = former_streams  # type: ignore[misc]  # as above
+        with contextlib.suppress(OSError):  # a terminal that is gone takes no last words
+            screen.close()
+        for descriptor in (log, former_out, former_err):
+            os.close(descriptor)
