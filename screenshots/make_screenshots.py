@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Pictures of the screen, made from a recorded run.
+
+    python -m screenshots.make_screenshots results/RUN/events.jsonl [--out FOLDER] [--until SHARE]
+
+Replays the recording through the real app at each size and paints what it shows. Needs Pillow and DejaVu Sans Mono
+(Debian's fonts-dejavu-core). Braille and block elements are painted as shapes, so they sit on the exact grid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageFont
+from rich.color import ColorTriplet
+from rich.segment import Segment
+
+from engine.session.bus import EventBus, Subscription
+from engine.session.messages import Command, decode
+from engine.session.view import RunView
+from tui.app import TrainerApp
+
+SIZES = ((80, 24), (120, 40))
+CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN = 10, 20, 16, 12
+FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
+FOREGROUND, BACKGROUND = (198, 198, 198), (18, 18, 18)
+BRAILLE_DOTS = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))  # bit -> column, row
+RIGHT, LEFT, DOWN, UP = 1, 2, 4, 8
+STROKES = {  # light box drawing: arms from the cell's middle
+    "─": RIGHT | LEFT, "│": UP | DOWN, "╭": RIGHT | DOWN, "╮": LEFT | DOWN, "╰": RIGHT | UP, "╯": LEFT | UP,
+    "└": RIGHT | UP, "┤": UP | DOWN | LEFT,
+}  # fmt: skip
+
+
+class Recording:
+    """A session whose run is over: nothing comes, nothing is taken."""
+
+    def send(self, command: Command) -> None:
+        """A recorded run takes no commands."""
+
+    def subscribe(self) -> Subscription:
+        """A mailbox that stays empty."""
+        return EventBus().subscribe()
+
+
+def replay(events: Path, until: float) -> RunView:
+    """The view after the first `until` (0 to 1) of the recorded time."""
+    envelopes = [decode(line) for line in events.read_text().splitlines() if line.strip()]
+    end = envelopes[0].time + (envelopes[-1].time - envelopes[0].time) * until
+    view = RunView()
+    for envelope in envelopes:
+        if envelope.time <= end:
+            view.apply(envelope)
+    return view
+
+
+async def picture(view: RunView, size: tuple[int, int], path: Path, keys: Sequence[str] = (), name: str = "") -> None:
+    """Paint what the app shows of `view` at `size`, after some keys."""
+    app = TrainerApp(Recording(), view, name, clock=lambda: view.now)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        for key in keys:
+            await pilot.press(key)
+        app.tick()
+        await pilot.pause()
+        rows = [list(strip) for strip in app.screen._compositor.render_strips()]
+    paint(rows, size, path)
+
+
+def paint(rows: Sequence[Sequence[Segment]], size: tuple[int, int], path: Path) -> None:
+    """A PNG of the rows of segments."""
+    width, height = size[0] * CELL_WIDTH + 2 * MARGIN, size[1] * CELL_HEIGHT + 2 * MARGIN
+    image = Image.new("RGB", (width, height), BACKGROUND)
+    draw = ImageDraw.Draw(image)
+    fonts = {bold: ImageFont.truetype(FONT.format("-Bold" if bold else ""), FONT_SIZE) for bold in (False, True)}
+    for row, segments in enumerate(rows):
+        column = 0
+        for segment in segments:
+            style = segment.style
+            front = _color(style.color.get_truecolor() if style and style.color else None, FOREGROUND)
+            back = _color(style.bgcolor.get_truecolor() if style and style.bgcolor else None, BACKGROUND)
+            for char in segment.text:
+                corner = (MARGIN + column * CELL_WIDTH, MARGIN + row * CELL_HEIGHT)
+                _paint_cell(draw, char, corner, front, back, fonts[bool(style and style.bold)])
+                column += 1
+    image.quantize(colors=128, method=Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
+
+
+def _color(color: ColorTriplet | None, default: tuple[int, int, int]) -> tuple[int, int, int]:
+    return (color.red, color.green, color.blue) if color else default
+
+
+def _paint_cell(
+    draw: ImageDraw.ImageDraw,
+    char: str,
+    corner: tuple[int, int],
+    front: tuple[int, int, int],
+    back: tuple[int, int, int],
+    font: ImageFont.FreeTypeFont,
+) -> None:
+    x, y = corner
+    code = ord(char)
+    draw.rectangle((x, y, x + CELL_WIDTH - 1, y + CELL_HEIGHT - 1), fill=back)
+    if 0x2800 <= code <= 0x28FF:
+        for bit, (column, row) in enumerate(BRAILLE_DOTS):
+            if (code - 0x2800) >> bit & 1:
+                left, top = x + 1 + column * 5, y + 1 + row * 5
+                draw.rectangle((left, top, left + 2, top + 2), fill=front)
+    elif 0x2581 <= code <= 0x2588:
+        top = y + CELL_HEIGHT - round(CELL_HEIGHT * (code - 0x2580) / 8)
+        draw.rectangle((x, top, x + CELL_WIDTH - 1, y + CELL_HEIGHT - 1), fill=front)
+    elif char == "━":
+        draw.rectangle((x, y + CELL_HEIGHT // 2 - 2, x + CELL_WIDTH - 1, y + CELL_HEIGHT // 2 + 1), fill=front)
+    elif char in STROKES:
+        _paint_strokes(draw, STROKES[char], x, y, front)
+    elif char.strip():
+        draw.text((x, y), char, font=font, fill=front)
+
+
+def _paint_strokes(draw: ImageDraw.ImageDraw, arms: int, x: int, y: int, front: tuple[int, int, int]) -> None:
+    middle_x, middle_y = x + CELL_WIDTH // 2, y + CELL_HEIGHT // 2
+    ends = {
+        RIGHT: (x + CELL_WIDTH - 1, middle_y), LEFT: (x, middle_y),
+        DOWN: (middle_x, y + CELL_HEIGHT - 1), UP: (middle_x, y),
+    }  # fmt: skip
+    for arm, end in ends.items():
+        if arms & arm:
+            draw.line(((middle_x, middle_y), end), fill=front)
+
+
+def main() -> None:
+    """Paint every size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("events", type=Path)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    parser.add_argument("--until", type=float, default=0.9, help="share of the run that is shown")
+    arguments = parser.parse_args()
+    os.environ.update(LC_ALL="C.UTF-8", TERM="xterm-256color", TZ="UTC")
+    time.tzset()
+    for columns, rows in SIZES:
+        view = replay(arguments.events, arguments.until)
+        path = arguments.out / f"overview-{columns}x{rows}.png"
+        asyncio.run(picture(view, (columns, rows), path))
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
