@@ -38,6 +38,13 @@ from engine.session.messages import (
 HISTORY_POINTS = 4096  # more than any terminal has columns; thinned by two when full, so a run of days stays small
 LOG_LINES = 1000
 COMMANDS_KEPT = 50
+COMMAND_WORDS = {  # what a user calls a command, by its class
+    "Pause": "pause",
+    "Resume": "resume",
+    "SaveCheckpoint": "checkpoint",
+    "ExportPolicy": "export",
+    "Stop": "stop",
+}
 
 
 @dataclass(slots=True)
@@ -284,7 +291,8 @@ def _finished(view: RunView, event: CommandFinished, time: float) -> None:
     if command is not None:
         command.state, command.message = ("done" if event.ok else "failed"), event.message
         level: LogLevel = "info" if event.ok else "error"
-        view.add_log(time, level, "KEY", command.behavior or "all", f"{command.name} {command.state}: {event.message}")
+        words = COMMAND_WORDS.get(command.name, command.name)
+        view.add_log(time, level, "KEY", command.behavior or "all", f"{words} {command.state}: {event.message}")
 
 
 _FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {

@@ -206,7 +206,7 @@ def test_a_command_is_asked_then_done_or_failed():
         ("done", "results/x"),
         ("failed", "already paused"),
     ]
-    assert view.log[-1].message == "SaveCheckpoint done: results/x"
+    assert view.log[-1].message == "checkpoint done: results/x"
     assert view.log[-2].level == "error"
 
 
