@@ -12,7 +12,7 @@ from engine.session.messages import CheckpointSaved, PolicyExported, RunStateCha
 from tests.end_to_end.program import CARTPOLE, Terminal, events_of
 
 ENDLESS = ("--set", "behaviors.CartPole.max_steps=1e8", "--set", "behaviors.CartPole.checkpoint_interval=1e8")
-LEFT_ALTERNATE_SCREEN, SHOWN_CURSOR, MOUSE_OFF = b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l"
+LEFT_ALTERNATE_SCREEN, SHOWN_CURSOR, MOUSE_ON = b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000h"
 
 
 @pytest.fixture
@@ -23,8 +23,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def assert_terminal_was_given_back(terminal: Terminal) -> None:
-    for sequence in (LEFT_ALTERNATE_SCREEN, SHOWN_CURSOR, MOUSE_OFF):
+    for sequence in (LEFT_ALTERNATE_SCREEN, SHOWN_CURSOR):
         assert sequence in terminal.raw
+    assert MOUSE_ON not in terminal.raw  # the terminal's own text selection goes on working
     assert b"Traceback" not in terminal.raw
 
 

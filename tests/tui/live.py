@@ -127,7 +127,7 @@ def main() -> None:
         app.tick = timed_tick  # type: ignore[method-assign]  # measured where it is called
         session.start()
         if arguments.noise:
-            threading.Timer(1.0, lambda: [os.write(fd, b"GARBAGE FROM A LIBRARY\n" * 5) for fd in (1, 2)]).start()
+            threading.Timer(0.5, lambda: [os.write(fd, b"GARBAGE FROM A LIBRARY\n" * 5) for fd in (1, 2)]).start()
         departure = app.run(mouse=False)
     session.join()
     costs.sort()

@@ -108,10 +108,10 @@ async def test_behavior_is_selected_by_number_and_by_arrows() -> None:
             assert f"Mean reward · {name}" in text
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_help_opens_and_closes(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("size", "close"), list(zip(SIZES, ("escape", "enter", "question_mark"), strict=True)))
+async def test_help_opens_and_closes(size: tuple[int, int], close: str) -> None:
     async with Screen(scenes.healthy(1), size) as screen:
-        for close in ("escape", "enter", "question_mark"):
+        for _ in range(2):
             assert "select the behavior with that number" in await screen.press("question_mark")
             assert isinstance(screen.app.screen, HelpScreen)
             assert "Mean reward" in await screen.press(close)

@@ -72,7 +72,7 @@ def test_dropped_terminal_saves_and_ends(tmp_path: Path) -> None:
 
 def test_output_from_beside_the_screen_goes_to_the_log(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--noise") as live:
-        live.terminal.watch(1.5)
+        live.terminal.watch(1)
         assert "GARBAGE" not in live.terminal.text()
         assert live.log_path.read_text().count("GARBAGE") == 10
         live.terminal.press("q")
@@ -85,16 +85,16 @@ def test_output_from_beside_the_screen_goes_to_the_log(tmp_path: Path) -> None:
 
 def test_partial_painting_gives_the_same_picture_as_painting_everything(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, size=(120, 40)) as live:
-        live.terminal.watch(2)
+        live.terminal.watch(1.5)
         live.terminal.press(" ")
         live.terminal.wait_for("VIEW FROZEN")
-        live.terminal.watch(0.5)
+        live.terminal.watch(0.3)
         piecewise = without_clock(live.terminal.text())
         live.terminal.press("?")
         live.terminal.wait_for("select the behavior")
         live.terminal.press("\x1b")
         live.terminal.wait_for("select the behavior", absent=True)
-        live.terminal.watch(0.5)
+        live.terminal.watch(0.3)
         assert without_clock(live.terminal.text()) == piecewise
 
 
@@ -108,8 +108,8 @@ def test_output_and_drawing_stay_within_their_budgets(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--behaviors", "3", size=(120, 40)) as live:
         live.terminal.watch(1)
         before = len(live.terminal.raw)
-        live.terminal.watch(3)
-        assert (len(live.terminal.raw) - before) / 3 <= 20_000
+        live.terminal.watch(2.5)
+        assert (len(live.terminal.raw) - before) / 2.5 <= 20_000
         live.terminal.press("\x03")
         live.terminal.wait_for("Leave")
         live.terminal.press("s")
