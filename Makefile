@@ -37,8 +37,8 @@ faults: $(VENV)/.ready-dev
 
 # From a run that is recorded here and now.
 screenshots: $(VENV)/.ready-dev
-	$(BIN)/rl-tui $(CONFIG) --no-ui --run-id screenshots --force
-	$(BIN)/python screenshots/make_screenshots.py results/screenshots/events.jsonl $(ARGS)
+	$(BIN)/rl-tui $(CONFIG) --no-ui --run-id screenshots --force --seed 0
+	$(BIN)/python -m screenshots.make_screenshots results/screenshots/events.jsonl --until 0.85 $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

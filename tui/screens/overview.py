@@ -129,7 +129,7 @@ class OverviewScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Show every key."""
-        self.app.push_screen(HelpScreen())
+        self.app.push_screen(HelpScreen(), callback=lambda _: self._commands.redraw())
 
     def _target(self, everything: bool) -> str | None:
         names = list(self._commands.view.behaviors)
