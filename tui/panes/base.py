@@ -81,8 +81,8 @@ class Pane(Widget):
         self._content = Region()
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """What the pane shows, newest state of `frame`; at most `height` lines are painted."""
-        raise NotImplementedError
+        """What the pane shows, newest state of `frame`; at most `height` lines are painted. A bare pane is empty."""
+        return []
 
     def inputs(self, frame: Frame) -> object:
         """What of `frame` is shown at once when it changes; counts only where `seconds` is not zero."""
@@ -109,7 +109,7 @@ class Pane(Widget):
         if wanted != self._wanted_height:
             self._wanted_height = wanted
             self.refresh(layout=True)
-        before = self._lines
+        before = self._lines if self._lines_size == self._content.size else []
         self._make_lines(frame, self._content.size)
         changed = [
             (y, *changed_cells(old, new, self._content.width))
