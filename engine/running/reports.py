@@ -58,8 +58,8 @@ class Reports:
             if time_split.ticks():
                 self._tell_time_split()
 
-    def close(self) -> None:
-        """Tell everything once more."""
+    def tell_all(self) -> None:
+        """Tell everything as it stands now."""
         self._tell_episodes()
         self._tell_progress()
         self._tell_time_split()

@@ -135,7 +135,7 @@ class Source:
         for name in self.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
-            while self._may_go_on(inline) and not self._is_over():
+            while self._may_go_on(inline, reports) and not self._is_over():
                 has_received = collector.receive(RECEIVE_SECONDS)
                 if self._is_lost:
                     return
@@ -145,14 +145,15 @@ class Source:
                 reports.tick()
         finally:
             if not self._is_lost:
-                reports.close()
+                reports.tell_all()
         for behavior in inline:
             self.finish(behavior)
 
-    def _may_go_on(self, inline: list[Behavior]) -> bool:
+    def _may_go_on(self, inline: list[Behavior], reports: Reports) -> bool:
         """Serve the learners of this thread, and park while paused."""
         if not self.control.is_paused:
             return self.control.safe_point(lambda: _serve(inline))
+        reports.tell_all()  # what a paused screen shows should be where training stands
         start = time.monotonic()
         may_go_on = self.control.safe_point(lambda: _serve(inline))
         self.waiting_seconds += time.monotonic() - start
