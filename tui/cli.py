@@ -162,15 +162,17 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
     writer = ConsoleWriter(sys.stdout, arguments.log_format, debug=config.debug)
     with StopSignals() as signals:
         launch.start()
-        is_over = False
+        is_over = has_lost_stdout = False
         while not is_over:
             is_over = launch.wait(0)
             for stop in signals.take():
                 launch.send(stop)
             for envelope in mail.take(0 if is_over else POLL_SECONDS):
                 writer.write(envelope)
-    if writer.failed is not None:
-        give_up_stdout()
+            if writer.failed is not None and not has_lost_stdout:
+                has_lost_stdout = True
+                complain(f"stdout takes no more ({writer.failed}): training goes on, events.jsonl has every line")
+                give_up_stdout()
     if launch.error is not None:
         complain(str(launch.error))
     return launch.exit_code
