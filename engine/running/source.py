@@ -39,7 +39,6 @@ class Source:
         self.control = Control()
         self.behaviors: Mapping[str, Behavior] = {}
         self.pool: EnvironmentPool | None = None
-        self.failure: RlTuiError | None = None
         self.has_ended = False
         self.waiting_seconds = 0.0  # parked, or for a learner that is behind
         self._is_lost = False
@@ -205,7 +204,6 @@ class Source:
 
     def _fail(self, error: RlTuiError) -> None:
         """The environment is lost: its behaviors end with what they have learned."""
-        self.failure = error
         detail = getattr(error, "detail", "")
         self._bus.publish(EnvironmentFailed(self.environment, tuple(self.behaviors), str(error), detail))
         for behavior in self.behaviors.values():
