@@ -1,7 +1,7 @@
 """Every error this program raises on purpose.
 
 RlTuiError                   base; `exit_code` is what the process ends with
-├── ConfigError              the user's file or command line           exit 2
+├── ConfigError              the user's file, command line or setting  exit 2
 ├── NotSupportedError        understood, but not built yet             exit 2
 ├── EnvironmentFailure       an environment raised, died, hung or lied exit 3
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
@@ -20,7 +20,10 @@ class RlTuiError(Exception):
 
 
 class ConfigError(RlTuiError):
-    """Something in the user's file or command line is wrong. The message may hold several lines, one per mistake."""
+    """Something in the user's file or command line, or a setting changed while training, is wrong.
+
+    The message may hold several lines, one per mistake.
+    """
 
     exit_code = 2
 

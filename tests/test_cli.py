@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tui.arguments import parse_arguments
+from engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
+from tui.arguments import Look, parse_arguments
 from tui.cli import complain, find_config, main, why_headless
 from tui.signals import StopSignals
 
@@ -87,6 +88,13 @@ def test_several_settings_may_be_set() -> None:
     assert arguments.overrides == {"a.b": 1, "a.c": "x=y"}
 
 
+def test_screen_is_as_the_flags_say() -> None:
+    assert parse_arguments(["run.yaml"]).look == Look()
+    typed = parse_arguments(["run.yaml", "--ascii", "--theme", "ansi", "--readonly", "--no-bell", "--no-mouse"])
+    assert typed.look == Look(is_ascii=True, theme="ansi", is_readonly=True, has_bell=False, has_mouse=False)
+    assert typed.overrides == {}
+
+
 @pytest.mark.parametrize("flag", ["--load", "--train", "--torch", "--tensorflow"])
 def test_deprecated_flag_is_accepted_with_a_warning(flag: str) -> None:
     arguments = parse_arguments(["run.yaml", flag])
@@ -106,6 +114,14 @@ def test_deprecated_flag_is_accepted_with_a_warning(flag: str) -> None:
         ["run.yaml", "--set", "nothing"],
         ["run.yaml", "--log-format", "xml"],
         ["schema", "too", "much"],
+        ["ls", "too", "much"],
+        ["demo", "too much"],
+        ["demo", "--behaviors", "13"],
+        ["demo", "--behaviors", "2.5"],
+        ["demo", "--hours", "nan"],
+        ["demo", "--speed", "-1"],
+        ["replay"],
+        ["replay", "walk", "--speed", "fast"],
     ],
 )
 def test_wrong_command_line_exits_with_2_and_says_why(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +131,17 @@ def test_wrong_command_line_exits_with_2_and_says_why(words: list[str], capsys: 
     assert "error:" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("words", "expected"), [(["--version"], "rl-tui 0.1.0\n"), (["--help"], "rl-tui presets")])
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--version"], "rl-tui 0.1.0\n"),
+        (["--help"], "rl-tui presets"),
+        (["--help"], "rl-tui demo"),
+        (["demo", "--help"], "--behaviors"),
+        (["replay", "--help"], "--results-dir"),
+        (["ls", "--help"], "--json"),
+    ],
+)
 def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_info:
         main(words)
@@ -123,10 +149,11 @@ def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys:
     assert expected in capsys.readouterr().out
 
 
-def test_help_fits_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+@pytest.mark.parametrize("command", [[], ["demo"], ["replay"], ["ls"], ["presets"], ["schema"]], ids=str)
+def test_help_fits_eighty_columns(command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
-        main(["--help"])
+        main([*command, "--help"])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
@@ -160,12 +187,13 @@ def test_file_that_is_nowhere_is_refused_by_name(capsys: pytest.CaptureFixture[s
     assert "nowhere.yaml" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["schema", "presets", "ls", "demo", "replay"])
 def test_file_named_like_a_command_is_reached_through_its_path(
-    tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "schema").write_text(CARTPOLE)
-    assert main(["./schema", "--dry-run"]) == 0
+    (tmp_path / name).write_text(CARTPOLE)
+    assert main([f"./{name}", "--dry-run"]) == 0
     assert "gymnasium:CartPole-v1" in capsys.readouterr().out
 
 
@@ -228,6 +256,53 @@ def test_redirected_standard_input_means_no_screen() -> None:
     """pytest's own stdin is no terminal."""
     assert why_headless(parse_arguments(["run.yaml"])) == "stdin is not a terminal"
     assert why_headless(parse_arguments(["run.yaml", "--no-ui"])) == ""
+
+
+@pytest.mark.parametrize("words", [["demo"], ["replay", "walk"]])
+def test_what_is_only_a_screen_needs_a_terminal(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err == f"rl-tui {words[0]}: needs a screen, but stdin is not a terminal\n"
+
+
+def record(folder: Path, run_id: str) -> None:
+    """A run of which the start and some progress are on disk."""
+    started = BehaviorStarted("Walker", "ppo", "gymnasium:Walker2d-v5", 0, 1000, 1, 10, False)
+    events: list[Event] = [
+        RunStarted(run_id, str(folder / run_id), 1, "cpu", False, {}),
+        started,
+        ProgressReported("Walker", 250, 250, 100.0, 1),
+    ]
+    (folder / run_id).mkdir()
+    lines = [encode(Envelope(number, 1e9 + number, event)) for number, event in enumerate(events, start=1)]
+    (folder / run_id / "events.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def test_runs_of_a_folder_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(tmp_path, "first walk")
+    record(tmp_path, "second")
+    (tmp_path / "no run").mkdir()
+    assert main(["ls", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "first walk" in shown
+    assert "250/1k" in shown
+    assert "interrupted" in shown
+    assert "no run" not in shown
+    assert f"2 runs in {tmp_path}" in shown
+
+
+def test_runs_of_a_folder_are_listed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(tmp_path, "walk")
+    assert main(["ls", str(tmp_path), "--json"]) == 0
+    (run,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (run["run_id"], run["state"], run["behaviors"][0]["step"]) == ("walk", "interrupted", 250)
+
+
+def test_folder_without_runs_is_no_mistake_but_a_missing_one_is(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["ls"]) == 0
+    assert capsys.readouterr().out == "no runs in results\n"
+    assert main(["ls", "reslts"]) == 2
+    assert capsys.readouterr().err == "reslts: no such folder, expected one that holds runs\n"
 
 
 def test_reader_that_goes_away_ends_the_answer_quietly() -> None:

@@ -35,7 +35,9 @@ def imported_modules(module: str) -> set[str]:
     return imported_by(f"import sys, {module}\nprint(*sys.modules, file=sys.stderr)")
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"]])
+@pytest.mark.parametrize(
+    "words", [["--version"], ["--help"], ["demo", "--help"], ["replay", "--help"], ["ls", "--help"]], ids=" ".join
+)
 def test_question_about_the_program_imports_nothing_but_it(words: list[str]) -> None:
     ours_and_python = {*sys.stdlib_module_names, "__main__", "engine", "tui", "sitecustomize", "usercustomize"}
     imported = {name for name in imported_by(RUN_THE_COMMAND.format(words=words)) if not name.startswith("_")}
@@ -46,6 +48,21 @@ def test_question_about_the_program_imports_nothing_but_it(words: list[str]) -> 
 def test_question_about_configurations_imports_neither_screen_nor_torch(words: list[str]) -> None:
     heavy = {"gymnasium", "onnx", "onnxruntime", "rich", "tensorboard", "textual", "torch"}
     assert imported_by(RUN_THE_COMMAND.format(words=words)) & heavy == set()
+
+
+def test_list_of_runs_imports_neither_screen_nor_numbers(tmp_path: Path) -> None:
+    (tmp_path / "walk").mkdir()
+    (tmp_path / "walk/configuration.yaml").write_text("behaviors: {}\n")
+    for words in (["ls", str(tmp_path)], ["ls", str(tmp_path), "--json"]):
+        assert imported_by(RUN_THE_COMMAND.format(words=words)) & {"numpy", "pydantic", "textual", "torch"} == set()
+
+
+@pytest.mark.parametrize("what", ["tui.demo.session", "tui.replay, engine.running.archive, engine.running.summarizing"])
+def test_screen_without_a_run_needs_no_engine(what: str) -> None:
+    """So that it is there at once."""
+    imported = imported_modules(f"tui.showing, engine.running.workers, {what}")
+    heavy = {"gymnasium", "onnx", "pydantic", "plotext", "safetensors", "tensorboard", "torch", "engine.learning"}
+    assert imported & heavy == set()
 
 
 def test_headless_run_never_imports_the_screen(tmp_path: Path) -> None:

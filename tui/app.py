@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
-from types import FrameType
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Sequence
+from typing import get_args
 
 from textual.app import App
-from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 from textual.timer import Timer
 
 from engine.session.bus import Subscription
-from engine.session.messages import Command, Stop, StopMode
+from engine.session.messages import Command
 from engine.session.session import Session
 from engine.session.view import RunView
-from tui.glyphs import ASCII, UNICODE
-from tui.keymap import bindings
+from tui.context import Context, Player, Runs
+from tui.controls import Controls
+from tui.glyphs import ASCII, glyphs_for
+from tui.keymap import Keymap, bindings
 from tui.lines import Tone
-from tui.pacing import Pace
-from tui.painting import PiecesUpdate, exact_console
-from tui.panes.base import Frame, is_over
-from tui.screens.leave import LeaveScreen
+from tui.notices import Notices
+from tui.outcomes import Outcomes
+from tui.pacing import LOCAL_SECONDS, REMOTE_SECONDS, Pace
+from tui.painting import PiecesUpdate, exact_console, is_behind
+from tui.panes.base import Frame
+from tui.remembered import Memory, RunMemory
+from tui.screens.base import PaneDialog, RunScreen
 from tui.screens.overview import OverviewScreen
+from tui.signals import LoopSignals
+from tui.state import ScreenState
+from tui.themes import Themes
+from tui.user_keys import UserKeys
+from tui.way_out import Departure, WayOut
 
-Departure: TypeAlias = Literal["finished", "stop", "now", "hangup"]
-Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None"
-
-LOCAL_SECONDS, REMOTE_SECONDS = 0.25, 0.5  # from one look at the events to the next, and at least between drawings
-OUTCOME_SECONDS = 0.1  # the same while a key waits for its outcome
-INTERRUPT_SECONDS = 2.0  # presses of ctrl+c nearer together than this count as one request
+OUTCOME_SECONDS = 0.1  # from one look at the events to the next while a key waits for its outcome or its picture
 SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms makes a key take 5 times as long to show
-SIGNALS: Mapping[signal.Signals, int] = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
 class TrainerApp(App[Departure]):
     """Lives in the main thread. Owns the view, the subscription and the way out; `run()` returns how the user left.
 
-    "finished": after the run's end; "stop": stopped with checkpoints, and the run has ended; "now": stop asked for, not
-    waited for; "hangup": the terminal is gone, stop with checkpoints asked for. Waiting for the run is the caller's.
+    None: the screen failed. Waiting for the run to end is the caller's.
     """
 
     CSS_PATH = "app.tcss"
-    BINDINGS = list(bindings("anywhere"))
+    BINDINGS = bindings("anywhere")
     COMPONENT_CLASSES = {f"tone--{tone}" for tone in get_args(Tone)}  # here once: each costs a pane 0.6 ms at its start
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (40, "-compact"), (60, "-narrow"), (100, "-normal"), (160, "-wide")]
@@ -64,38 +63,72 @@ class TrainerApp(App[Departure]):
         ascii: bool = False,  # the word of the command line
         clock: Callable[[], float] = time.time,
         on_shown: Callable[[], None] | None = None,
+        runs: Runs | None = None,
+        player: Player | None = None,
+        refuses: str = "",
+        notes: Callable[[], tuple[str, ...]] = tuple,
+        theme: str | None = None,
+        bell: bool = True,
+        user_keys: UserKeys | None = None,
+        memory: Memory | None = None,
     ) -> None:
         """`view` may hold behaviors already: they are shown until the engine tells more. It is changed from now on.
 
         on_shown: called once in the app's loop after the first picture, e.g. to start the run.
         subscription: one opened before the run was started, so that no event is missed; else one is opened at mount.
+        runs, player: see Context. refuses: why nothing may be changed, such as --readonly; "" when it may.
+        notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
+        user when something fails or the run ends. memory: None to remember nothing.
         """
         super().__init__()
         self.view = view
-        self.stop_asked_at: float | None = None
-        self.overview = OverviewScreen(self)
+        self.outcomes, state = Outcomes(), ScreenState()
+        self.themes = Themes(self, memory)
+        self._user_keys = user_keys or UserKeys()
+        keymap = Keymap().remapped(self._user_keys.chosen)
+        self.context = Context(
+            view=view,
+            state=state,
+            outcomes=self.outcomes,
+            controls=Controls(view, state, self.outcomes, self.send, refuses),
+            keymap=keymap,
+            redraw=self.redraw,
+            freeze=self.freeze,
+            choose_theme=self.themes.choose,
+            runs=runs,
+            player=player,
+        )
+        self.way_out = WayOut(self, session, self.context, clock)
+        self.overview = OverviewScreen(self.context)
         self._session = session
         self._subscription, self._owns_subscription = subscription, subscription is None
         self._frozen: RunView | None = None
-        self._departure: Departure | None = None
-        self._interrupts: list[float] = []
-        self._former_signals: dict[signal.Signals, Disposition] = {}
+        self._signals = LoopSignals(self.way_out.heed)
         self._former_switch_seconds = sys.getswitchinterval()
-        self._config_name, self._clock, self._on_shown = config_name, clock, on_shown
-        self._beat_seconds = REMOTE_SECONDS if "SSH_CONNECTION" in os.environ else LOCAL_SECONDS
-        self._pace = Pace(self._beat_seconds)
+        self._config_name, self._clock, self._on_shown, self._notes = config_name, clock, on_shown, notes
+        self._pace = Pace(REMOTE_SECONDS if "SSH_CONNECTION" in os.environ else LOCAL_SECONDS)
         self._follow_up: Timer | None = None
+        self._owes_a_picture = False
         self._drawn_states: object = None
-        self._glyphs = ASCII if ascii or not _speaks_unicode() else UNICODE
+        self._glyphs = glyphs_for(os.environ, ascii)
+        self._notices = Notices(self, view, keymap.of_id("warnings").shown, may_call=bell and player is None)
+        self._memory, self._run_memory = memory, RunMemory(memory, view, state)
+        self._theme_asked = theme
         self.animation_level = "none"
         self.console = exact_console(self.console)
-        if self.no_color:  # Textual turns colors to grays; NO_COLOR asks for none at all
-            kept = [each for each in self._filters if not isinstance(each, Monochrome)]
-            self._filters = [*kept, NoColor()]
+
+    @property
+    def failure(self) -> str:
+        """Of what the screen itself failed; "" when it did not. The traceback is on stderr."""
+        return "" if self._exception is None else f"{type(self._exception).__name__}: {self._exception}"
 
     def get_default_screen(self) -> Screen[None]:
         """The overview."""
         return self.overview
+
+    def on_load(self) -> None:
+        """The colors are known before anything is laid out."""
+        self.themes.begin(self._theme_asked)
 
     def on_mount(self) -> None:
         """Events are polled, and signals end the run in order."""
@@ -104,11 +137,10 @@ class TrainerApp(App[Departure]):
         if self._subscription is None:
             self._subscription = self._session.subscribe()
         if not self.is_headless:
-            loop = asyncio.get_running_loop()
-            for number, exit_code in SIGNALS.items():
-                self._former_signals[number] = signal.getsignal(number)
-                loop.add_signal_handler(number, self.request_stop, exit_code)
-        self.set_interval(self._beat_seconds, self._beat)
+            self._signals.start()
+        self.set_keymap({id: ",".join(keys) for id, keys in self._user_keys.chosen.items()})
+        self._complain(self._user_keys.problems)
+        self.set_interval(self._pace.usual, self._beat)
         self._follow_up = self.set_interval(OUTCOME_SECONDS, self._beat, pause=True)
         self.call_after_refresh(self.tick)
         if self._on_shown is not None:
@@ -117,10 +149,8 @@ class TrainerApp(App[Departure]):
     def on_unmount(self) -> None:
         """Signals mean again what they meant before."""
         sys.setswitchinterval(self._former_switch_seconds)
-        for number, former in self._former_signals.items():
-            asyncio.get_running_loop().remove_signal_handler(number)
-            signal.signal(number, former)
-        self._former_signals.clear()
+        self._signals.stop()
+        self._run_memory.keep()
         if self._subscription is not None and self._owns_subscription:
             self._subscription.close()
 
@@ -133,40 +163,53 @@ class TrainerApp(App[Departure]):
         self._follow(must_draw=False)
 
     def _follow(self, must_draw: bool) -> None:
-        if self._departure == "hangup":
+        now = time.monotonic()
+        has_news = self.fold() or self._run_memory.recall() or self._owes_a_picture
+        self._run_memory.keep_seldom(now)
+        self._complain(self._memory.take_problems() if self._memory is not None else [])
+        if self.way_out.follow():
             return
-        has_news = self.fold()
-        if self._follow_up is not None and not self.overview.outcome.is_waiting:
+        self._notices.tell(now)
+        if must_draw or has_news or self._pace.is_due(now):
+            if is_behind(self):
+                self._pace.skipped(now)
+            else:
+                self.redraw()
+        if self._follow_up is not None and not self.outcomes.num_open and not self._owes_a_picture:
             self._follow_up.pause()
-        if is_over(self.view):
-            self._end_asking()
-        if self._departure is not None and is_over(self.view):
-            self.exit(self._departure)
-        elif (must_draw or has_news or self._pace.is_due(time.monotonic())) and not self._terminal_is_behind():
-            self.redraw()
 
-    def _end_asking(self) -> None:
-        """The run is over: how to stop it is no longer the question."""
-        if isinstance(self.screen, LeaveScreen) and self._departure is None:
-            self.overview.outcome.notice("the run has ended by itself; q leaves", "text")
-            self.screen.dismiss()
+    def _complain(self, problems: Sequence[str]) -> None:
+        """What the user's own files are not good for is in the log, and the first of it is said."""
+        for problem in problems:
+            self.view.add_log(self._clock(), "warning", "SCREEN", "", problem)
+        if problems:
+            more = f" (and {len(problems) - 1} more, in the log)" if len(problems) > 1 else ""
+            self.outcomes.say(problems[0] + more)
 
     def fold(self) -> bool:
         """Bring the view up to the newest event; returns whether a command has ended or a state has changed."""
         if self._subscription is not None:
             for envelope in self._subscription.take():
                 self.view.apply(envelope)
-        has_settled = self.overview.outcome.settle(self.view)
+                self._notices.hear(envelope.event)
+        has_settled = self.outcomes.settle(self.view)
         return has_settled or self._states() != self._drawn_states
 
     def _states(self) -> object:
         return self.view.state, [behavior.state for behavior in self.view.behaviors.values()]
 
     def redraw(self) -> None:
-        """Draw the screen on top, now; what lies behind a dialog stands still, for it would be painted as a whole."""
+        """Draw the screen on top, now, or as soon as the terminal takes it.
+
+        What lies behind a dialog stands still, for it would be painted as a whole.
+        """
+        self._owes_a_picture = is_behind(self)
+        if self._owes_a_picture:
+            self._look_sooner()
+            return
         self._drawn_states = self._states()
         top = self.screen
-        if isinstance(top, OverviewScreen | LeaveScreen):
+        if isinstance(top, RunScreen | PaneDialog):
             pieces = top.draw(self._frame())
             if self._batch_count:  # Textual holds the picture back, and paints all of it later
                 top.refresh()
@@ -177,83 +220,36 @@ class TrainerApp(App[Departure]):
     def _frame(self) -> Frame:
         return Frame(
             view=self._frozen or self.view,
-            selected=self.overview.selected,
+            state=self.context.state,
+            outcomes=self.outcomes,
+            keymap=self.context.keymap,
             now=self._clock(),
             glyphs=self._glyphs,
             config_name=self._config_name,
             is_frozen=self._frozen is not None,
             has_color=not self.no_color,
+            refuses=self.context.controls.refuses,
+            notes=(*self._notes(), *self._pace.notes(time.monotonic())),
         )
 
-    def _terminal_is_behind(self) -> bool:
-        """Whether frames wait in Textual's writer; False where a later version keeps them elsewhere."""
-        writer = getattr(self._driver, "_writer_thread", None)
-        queue = getattr(writer, "_queue", None)
-        return queue is not None and queue.qsize() > 0
+    def _look_sooner(self) -> None:
+        if self._follow_up is not None:
+            self._follow_up.resume()
 
     def send(self, command: Command) -> None:
         """Hand the command to the run, and look for its outcome more often than for the rest."""
         self._session.send(command)
-        if self._follow_up is not None:
-            self._follow_up.resume()
+        self._look_sooner()
 
     def freeze(self) -> None:
         """Hold the picture still, or let it follow again; events are folded all the same."""
         self._frozen = copy.deepcopy(self.view) if self._frozen is None else None
         self.redraw()
 
-    def stop(self, mode: StopMode, exit_code: int = 0) -> None:
-        """Ask the run to stop. "checkpoint": the screen closes once it has; "now": at once."""
-        self._session.send(Stop(mode, exit_code))
-        self._departure = "stop" if mode == "checkpoint" else "now"
-        if self.stop_asked_at is None:
-            self.stop_asked_at = self._clock()
-        if mode == "now":
-            self.exit(self._departure)
-        elif not isinstance(self.screen, LeaveScreen):
-            self.push_screen(LeaveScreen(self), callback=lambda _: self.redraw())
-            self.call_after_refresh(self.redraw)
-        else:
-            self.redraw()
-
-    def request_stop(self, exit_code: int) -> None:
-        """A signal came: save, stop and leave; a second one does not wait for that. Call it in the app's loop.
-
-        129 tells that the terminal is gone: the screen is left at once and nothing is painted any more.
-        """
-        if exit_code == SIGNALS[signal.SIGHUP]:
-            self._departure = "hangup"
-            self._session.send(Stop("checkpoint", exit_code))
-            self.exit("hangup")
-        elif is_over(self.view):
-            self.exit("finished")
-        else:
-            self.stop("checkpoint" if self.stop_asked_at is None else "now", exit_code)
-
     def action_leave(self) -> None:
-        """Leave at once when the run is over; otherwise ask."""
-        if is_over(self.view):
-            self.exit("finished")
-        elif not isinstance(self.screen, LeaveScreen):
-            self.push_screen(LeaveScreen(self), callback=lambda _: self.redraw())
-            self.call_after_refresh(self.redraw)
+        """Leave at once when nothing runs; otherwise ask."""
+        self.way_out.ask()
 
     def action_interrupt(self) -> None:
         """ctrl+c: ask; the second time within two seconds stop with checkpoints, the third time stop now."""
-        now = time.monotonic()
-        self._interrupts = [at for at in self._interrupts if now - at <= INTERRUPT_SECONDS] + [now]
-        if is_over(self.view) or len(self._interrupts) == 1:
-            self.action_leave()
-        elif len(self._interrupts) == 2:
-            self.stop("checkpoint")
-        else:
-            self.stop("now")
-
-
-def _speaks_unicode() -> bool:
-    """Whether the locale's encoding can write what the screen is drawn with."""
-    names = (os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
-    locale_name = next((name for name in names if name), "")
-    if os.environ.get("TERM") == "linux":  # the console's font has no braille
-        return False
-    return "utf8" in locale_name.lower().replace("-", "") or (not locale_name and sys.flags.utf8_mode == 1)
+        self.way_out.interrupt()

@@ -7,7 +7,7 @@ default; a flag cannot unset a `true` of the file.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -20,8 +20,12 @@ Train the agents of a YAML file, with a live screen in this terminal.
 
 commands:
   rl-tui CONFIG [flags]    train; CONFIG is a file or a preset like ppo/CartPole
+  rl-tui demo              try the screen on a made-up run; nothing is written
+  rl-tui replay RUN        watch a recorded run again, at any speed
+  rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
   rl-tui presets [NAME]    list the presets that come with rl-tui, or print one
   rl-tui schema            print the configuration's JSON Schema, for editors
+Each has its own --help. A file that is named like a command is ./demo.
 """
 
 EXAMPLES = """\
@@ -34,9 +38,10 @@ examples:
   rl-tui my.yaml --dry-run                           show what would run
 
 keys on the screen: p pause, c checkpoint, e export, ? help, q quit.
-exit codes: 0 done, 1 internal error, 2 bad command line or file, 3 environment
-failed, 5 diverged, 6 run busy, 7 checkpoint unusable, 129/130/143 stopped by
-SIGHUP/SIGINT/SIGTERM with everything saved.
+exit codes: 0 done, or stopped with everything saved; 1 internal error, 2 bad
+command line or file, 3 environment failed, 5 diverged, 6 run busy, 7 checkpoint
+unusable; 129/143 stopped by SIGHUP/SIGTERM, 130 by SIGINT, or on the screen
+without saving.
 """
 
 DEPRECATED = {
@@ -48,6 +53,17 @@ DEPRECATED = {
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """How the screen is to be. theme: a name, "" for the one of last time."""
+
+    is_ascii: bool = False
+    theme: str = ""
+    is_readonly: bool = False
+    has_bell: bool = True
+    has_mouse: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Arguments:
     """One command line, understood. overrides: dotted path of a setting -> typed value."""
 
@@ -56,7 +72,7 @@ class Arguments:
     is_deterministic: bool = False
     is_dry_run: bool = False
     is_headless: bool = False
-    is_ascii: bool = False
+    look: Look = field(default_factory=Look)
     log_format: Literal["text", "json"] = "text"
     warnings: tuple[str, ...] = ()
 
@@ -72,9 +88,29 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
         is_deterministic="deterministic" in typed,
         is_dry_run="dry_run" in typed,
         is_headless="no_ui" in typed,
-        is_ascii="ascii" in typed,
+        look=look_of(typed),
         log_format=typed.get("log_format", "text"),
         warnings=tuple(warning for name, warning in DEPRECATED.items() if name in typed),
+    )
+
+
+def add_look_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The flags of every command that has a screen; the parser leaves out what was not typed."""
+    parser.add_argument("--theme", metavar="NAME", help="colors of the screen; ctrl+p on it lists their names")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    parser.add_argument("--readonly", action="store_true", help="look only: no key changes the run")
+    parser.add_argument("--no-bell", action="store_true", help="no bell and no notice when the run ends or fails")
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
+
+
+def look_of(typed: Mapping[str, object]) -> Look:
+    """What was typed of those flags."""
+    return Look(
+        is_ascii="ascii" in typed,
+        theme=str(typed.get("theme", "")),
+        is_readonly="readonly" in typed,
+        has_bell="no_bell" not in typed,
+        has_mouse="no_mouse" not in typed,
     )
 
 
@@ -101,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_output_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-ui", action="store_true", help="no screen: one line per summary and event on stdout")
     group.add_argument("--log-format", choices=("text", "json"), help="lines of --no-ui (default text)")
-    group.add_argument("--ascii", action="store_true", help="draw the screen with ASCII characters only")
+    add_look_flags(group)
     group.add_argument("--dry-run", action="store_true", help="print the effective configuration and stop")
     _setting(group, "--debug", "debug", None, "log more")
 

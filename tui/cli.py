@@ -8,24 +8,35 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
-import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError, NotSupportedError, RlTuiError
 from engine.session.text import safe_text
-from tui.arguments import Arguments, parse_arguments
+from tui.arguments import Arguments, Look, parse_arguments
+from tui.command_lines import (
+    RESULTS_DIR,
+    DemoArguments,
+    ListArguments,
+    ReplayArguments,
+    parse_demo,
+    parse_ls,
+    parse_replay,
+)
+from tui.terminal import complain, why_no_screen
 
 if TYPE_CHECKING:
     from engine.config import RunConfig
     from engine.running.launch import Launch
     from engine.session.view import RunView
-    from tui.signals import StopSignals
+    from tui.showing import Shown, Subject
+    from tui.way_out import Departure
 
 POLL_SECONDS = 0.1  # how soon a signal is acted upon
-LEAVE_SECONDS = 5.0  # what a run that was told to stop now may take for its last files
 SIGPIPE_EXIT_CODE = 141  # what a shell shows for a program whose reader went away
 
 
@@ -53,6 +64,12 @@ def run_command(words: Sequence[str]) -> int:
             return print_schema(words[1:])
         case ["presets"]:
             return print_presets(words[1:])
+        case ["ls"]:
+            return list_runs(parse_ls(words[1:]))
+        case ["demo"]:
+            return demo(parse_demo(words[1:]))
+        case ["replay"]:
+            return replay(parse_replay(words[1:]))
         case _:
             return train(parse_arguments(words))
 
@@ -81,6 +98,98 @@ def print_presets(words: Sequence[str]) -> int:
     else:
         print(read_preset(name), end="")
     return 0
+
+
+def list_runs(arguments: ListArguments) -> int:
+    """The runs of a folder are on stdout. Raises ConfigError where that folder cannot be read."""
+    from engine.running.archive import Archive
+    from tui.listing import json_lines, table
+
+    folder = arguments.results_dir or RESULTS_DIR
+    if arguments.results_dir is not None and not os.path.isdir(folder):
+        raise ConfigError(f"{folder}: no such folder, expected one that holds runs")
+    runs = Archive(Path(folder)).runs()
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    print(json_lines(runs) if arguments.is_json else table(runs, folder, time.time(), width), end="")
+    return 0
+
+
+def demo(arguments: DemoArguments) -> int:
+    """A made-up run was shown; returns the exit code that a real one would have had."""
+    require_screen("demo")
+    from engine.running.workers import spawn
+    from engine.session.view import RunView
+    from tui.demo.session import DemoSession
+    from tui.showing import Subject
+
+    session = DemoSession(
+        speed=arguments.speed, seed=arguments.seed, behaviors=arguments.behaviors, hours=arguments.hours
+    )
+    view, mail = RunView(), session.subscribe()
+    session.begin()
+    for envelope in mail.take():  # before the first picture, so that it shows hours of curves
+        view.apply(envelope)
+    subject = Subject(
+        session,
+        lambda: spawn("demo", session.main, session.bus, session.crashed),
+        "demo",
+        view,
+        mail,
+        clock=lambda: view.now,
+        runs=session.runs(),
+        notes=lambda: (f"demo {arguments.speed:g}x",),
+        is_remembered=False,
+    )
+    show_alone(subject, arguments.look)
+    return session.exit_code
+
+
+def replay(arguments: ReplayArguments) -> int:
+    """A recorded run was shown again. Raises ConfigError where there is none of that name."""
+    require_screen("replay")
+    from engine.running.archive import Archive
+    from engine.running.summarizing import summarize
+    from engine.running.workers import spawn
+    from engine.session.view import RunView
+    from tui.replay import REFUSAL, Replay, start_speed
+    from tui.showing import Subject
+
+    archive, speed = Archive(Path(arguments.results_dir)), arguments.speed
+    path = archive.resolve(arguments.run)
+    if speed is None:
+        summary = summarize(path if path.is_dir() else path.parent)
+        speed = start_speed(summary.elapsed_seconds if summary is not None else None)
+    session, view = Replay(archive.events(arguments.run), speed), RunView()
+    subject = Subject(
+        session,
+        lambda: spawn("replay", session.main, session.bus, session.crashed),
+        arguments.run,
+        view,
+        session.subscribe(),
+        clock=lambda: view.now,
+        runs=archive,
+        player=session,
+        refuses=REFUSAL,
+        notes=session.notes,
+    )
+    return 1 if show_alone(subject, arguments.look) is None else 0
+
+
+def require_screen(command: str) -> None:
+    """There can be a screen. Raises ConfigError otherwise."""
+    reason = why_no_screen()
+    if reason:
+        raise ConfigError(f"rl-tui {command}: needs a screen, but {reason}")
+
+
+def show_alone(subject: Subject, look: Look) -> Departure | None:
+    """What has no folder for its output was shown; returns how the screen was left, None when it failed."""
+    from tui.showing import show
+
+    shown = show(subject, look)
+    if shown.departure != "hangup" and shown.printed:
+        complain(shown.printed)
+    return shown.departure
 
 
 def train(arguments: Arguments) -> int:
@@ -140,14 +249,7 @@ def print_effective(config: RunConfig, notes: Sequence[str]) -> int:
 
 def why_headless(arguments: Arguments) -> str | None:
     """Why this run has no screen: None when it has one, an empty text when that was asked for."""
-    if arguments.is_headless:
-        return ""
-    for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout), ("stderr", sys.stderr)):
-        if stream is None or not stream.isatty():
-            return f"{name} is not a terminal"
-    if os.environ.get("TERM", "dumb") == "dumb":
-        return "the terminal is dumb (TERM)"
-    return None
+    return "" if arguments.is_headless else why_no_screen() or None
 
 
 def run_headless(config: RunConfig, arguments: Arguments) -> int:
@@ -180,37 +282,16 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
 
 def run_on_screen(config: RunConfig, arguments: Arguments) -> int:
     """Train while the screen shows it; returns the run's exit code once the screen was left and the run is over."""
+    from engine.running.archive import Archive
     from engine.running.launch import Launch
     from engine.session.bus import EventBus
-    from engine.session.messages import Stop
-    from tui.app import TrainerApp
-    from tui.signals import StopSignals
-    from tui.terminal import redirect_output
+    from tui.showing import Subject, show
 
     launch = Launch(config, EventBus())
-    view = expected_view(config)
-    with tempfile.NamedTemporaryFile(prefix="rl-tui-", suffix=".log", delete=False) as file:
-        output = Path(file.name)
-    has_begun = False
-    with StopSignals() as signals, redirect_output(output):
-
-        def begin() -> None:
-            nonlocal has_begun
-            has_begun = True
-            launch.start()  # not before: the picture would come half a second later
-            for stop in signals.take():
-                app.request_stop(stop.exit_code)
-
-        mail = launch.subscribe()
-        app = TrainerApp(launch, view, arguments.config, subscription=mail, ascii=arguments.is_ascii, on_shown=begin)
-        departure = app.run(mouse=False)  # no pane uses it, and the terminal's own selection of text goes on working
-        if departure is None:  # the screen itself failed
-            launch.send(Stop("checkpoint", exit_code=1))
-        if has_begun:
-            await_end(launch, signals, LEAVE_SECONDS if departure == "now" else None)
-        app.fold()
-    keep_output(output, view, must_show=departure is None)
-    if departure != "hangup":
+    view, runs = expected_view(config), Archive(Path(config.checkpoint_settings.results_dir))
+    shown = show(Subject(launch, launch.start, arguments.config, view, launch.subscribe(), runs=runs), arguments.look)
+    keep_output(shown, view)
+    if shown.departure != "hangup":
         say_goodbye(launch, view)
     return launch.exit_code
 
@@ -228,25 +309,21 @@ def expected_view(config: RunConfig) -> RunView:
     return view
 
 
-def await_end(launch: Launch, signals: StopSignals, seconds: float | None) -> None:
-    """The run is over, or was given that many seconds for it; signals still reach it."""
-    waited = 0.0
-    while not launch.wait(POLL_SECONDS) and (seconds is None or waited < seconds):
-        waited += POLL_SECONDS
-        for stop in signals.take():
-            launch.send(stop)
-
-
-def keep_output(output: Path, view: RunView, *, must_show: bool) -> None:
-    """What was printed while the screen was on is in the run's logs, and shown where it must be or there is no run."""
-    printed = output.read_bytes()
-    output.unlink()
+def keep_output(shown: Shown, view: RunView) -> None:
+    """What was printed while the screen was on is in the run's logs, or shown where there are none."""
     logs = None if view.run is None else Path(view.run.path) / "run_logs"
-    if printed and logs is not None and logs.is_dir():
-        with (logs / "output.log").open("ab") as log:
-            log.write(printed)
-    if printed and (must_show or logs is None):
-        complain(printed.decode(errors="replace"))
+    if logs is None or not logs.is_dir():
+        if shown.printed:
+            complain(shown.printed)
+        return
+    path = logs / "output.log"
+    if shown.printed:
+        with path.open("a", encoding="utf-8") as log:
+            log.write(shown.printed)
+    if shown.departure is None:
+        complain(
+            f"the screen failed: {shown.failure}; the run was stopped with checkpoints, the traceback is in {path}"
+        )
 
 
 def say_goodbye(launch: Launch, view: RunView) -> None:
@@ -258,11 +335,6 @@ def say_goodbye(launch: Launch, view: RunView) -> None:
     if view.run is not None:
         reason = f" ({view.reason})" if view.reason else ""
         print(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}"))
-
-
-def complain(text: str) -> None:
-    """The text is on stderr, without the control characters that a file or a name may bring along."""
-    print(safe_text(text, multiline=True), file=sys.stderr)
 
 
 def give_up_stdout() -> None:

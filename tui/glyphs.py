@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.session.messages import BehaviorState, RunState
@@ -19,6 +21,10 @@ class Glyphs:
     warning: str = "!"
     best: str = "★"
     saved: str = "▴"
+    lesson: str = "◆"
+    changed: str = "Δ"
+    rolled_back: str = "↺"
+    note: str = "¶"
     rising: str = "▲"
     falling: str = "▼"
     marker: str = "▸"
@@ -31,6 +37,7 @@ class Glyphs:
     dot: str = "·"
     ellipsis: str = "…"
     levels: str = "▁▂▃▄▅▆▇"
+    full: str = "█"
     braille: bool = True
 
     def of(self, state: RunState | BehaviorState) -> str:
@@ -57,6 +64,10 @@ ASCII = Glyphs(
     failed="x",
     best="*",
     saved="^",
+    lesson="L",
+    changed="u",
+    rolled_back="<",
+    note="n",
     rising="^",
     falling="v",
     marker=">",
@@ -69,5 +80,16 @@ ASCII = Glyphs(
     dot="-",
     ellipsis="~",
     levels="_.-~=+*",
+    full="#",
     braille=False,
 )
+
+
+def glyphs_for(environment: Mapping[str, str], wants_ascii: bool = False) -> Glyphs:
+    """The signs that the terminal can show, by the variables of the environment."""
+    if wants_ascii or environment.get("TERM") == "linux":  # the console's font has no braille
+        return ASCII
+    names = (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    locale_name = next((name for name in names if name), "")
+    has_unicode = "utf8" in locale_name.lower().replace("-", "") or (not locale_name and sys.flags.utf8_mode == 1)
+    return UNICODE if has_unicode else ASCII

@@ -1,108 +1,251 @@
-"""Every key of the screen in one table: the bindings, the bottom line and the help screen are made from it."""
+"""Every key of the screen in one table: bindings, bottom line, help and palette are made from it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
-Place: TypeAlias = Literal["anywhere", "overview", "leaving", "help"]
-Group: TypeAlias = Literal["Look", "Training", "Leave", "In the leave dialog", "On this page"]
+Place: TypeAlias = Literal[
+    "anywhere",  # the app: also inside dialogs
+    "run",  # every screen of the run
+    "overview", "detail", "chart", "checkpoints", "hyperparameters", "devices", "log", "warnings", "configuration",
+    "runs", "comparison",  # single screens
+    "list",  # whichever list has the focus
+    "replay",  # every screen of a recorded run
+    "leaving", "confirming", "asking", "help",  # dialogs
+    "filtering",  # the line in which a filter is typed
+    "picking",  # the dialog in which metrics are picked
+]  # fmt: skip
+Group: TypeAlias = Literal["Look", "Chart", "Training", "Screens", "List", "Replay", "Leave", "Dialog"]
+WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "comparison")
+LISTS: tuple[Place, ...] = ("checkpoints", "hyperparameters", "devices", "log", "warnings", "configuration", "runs")
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One entry. keys: Textual's names; action: may hold {n}, the number on the key; shown: how a reader sees it.
+    """One command and the keys that give it.
 
-    footer_rank: None keeps it out of the bottom line; the highest gives way first.
+    id: its name in the user's keys.yaml and in the palette; keys: Textual's names; action: may hold {n}, the number
+    on the key; shown: how a reader sees the keys. footer_rank: None keeps it out of the bottom line; the highest gives
+    way first. changes: refused with --readonly.
     """
 
+    id: str
     keys: tuple[str, ...]
     action: str
     shown: str
     label: str
     explained: str
-    place: Place
+    places: tuple[Place, ...]
     group: Group
     footer_rank: int | None = None
     needs_run: bool = False  # useless once the run is over
     needs_several: bool = False  # useless with a single behavior
+    changes: bool = False
 
 
-KEYMAP = (
-    Key(
-        tuple("123456789"), "select({n})", "1-9", "select", "select the behavior with that number",
-        "overview", "Look", 5, needs_several=True,
-    ),
-    Key(("up", "k"), "move(-1)", "up, k", "up", "select the behavior above", "overview", "Look"),
-    Key(("down", "j"), "move(1)", "down, j", "down", "select the behavior below", "overview", "Look"),
-    Key(
-        ("p",), "pause(False)", "p", "pause", "pause the selected behavior, or let it go on",
-        "overview", "Training", 1, needs_run=True,
-    ),
-    Key(
-        ("P", "shift+p"), "pause(True)", "P", "pause all", "pause every behavior, or let all go on",
-        "overview", "Training", 7, needs_run=True, needs_several=True,
-    ),
-    Key(
-        ("c",), "checkpoint(False)", "c", "checkpoint", "save a checkpoint of the selected behavior",
-        "overview", "Training", 2, needs_run=True,
-    ),
-    Key(
-        ("C", "shift+c"), "checkpoint(True)", "C", "checkpoint all", "save a checkpoint of every behavior",
-        "overview", "Training", 9, needs_run=True, needs_several=True,
-    ),
-    Key(
-        ("e",), "export(False)", "e", "export", "export the selected behavior's policy as ONNX",
-        "overview", "Training", 3, needs_run=True,
-    ),
-    Key(
-        ("E", "shift+e"), "export(True)", "E", "export all", "export every policy as ONNX",
-        "overview", "Training", 8, needs_run=True, needs_several=True,
-    ),
-    Key(
-        ("space",), "freeze", "space", "freeze view", "hold the picture still, or let it follow; training goes on",
-        "overview", "Look", 6,
-    ),
-    Key(("question_mark",), "help", "?", "help", "this page", "overview", "Look", 4),
-    Key(
-        ("q", "ctrl+q"), "leave", "q", "quit", "ask how to leave; at once when the run is over",
-        "anywhere", "Leave", 0,
-    ),
-    Key(
-        ("ctrl+c",), "interrupt", "ctrl+c", "quit",
-        "like q; twice: checkpoint and stop; three times: stop now",
-        "anywhere", "Leave",
-    ),
-    Key(("s",), "stop_with_checkpoint", "s", "checkpoint and stop", "save everything, then stop and leave", "leaving",
-        "In the leave dialog"),
-    Key(("k",), "stop_now", "k", "stop now", "leave at once, losing what came after the last checkpoints", "leaving",
-        "In the leave dialog"),
-    Key(("escape", "enter", "n"), "stay", "esc", "stay", "back to the overview; training goes on", "leaving",
-        "In the leave dialog"),
-    Key(("escape", "enter", "question_mark"), "close", "esc", "close", "back to the overview", "help", "On this page"),
+def _key(
+    id: str, keys: str, action: str, label: str, explained: str, places: Place | tuple[Place, ...], group: Group,
+    rank: int | None = None, *, shown: str = "", needs_run: bool = False, needs_several: bool = False,
+    changes: bool = False,
+) -> Key:  # fmt: skip
+    """keys: Textual's names, separated by blanks."""
+    names = tuple(keys.split())
+    where: tuple[Place, ...] = (places,) if isinstance(places, str) else places
+    return Key(
+        id, names, action, shown or shown_keys(names), label, explained, where, group, rank,
+        needs_run, needs_several, changes,
+    )  # fmt: skip
+
+
+SHOWN = {
+    "question_mark": "?", "slash": "/", "plus": "+", "minus": "-", "equals_sign": "=", "escape": "esc",
+    "less_than_sign": "<", "greater_than_sign": ">", "left_square_bracket": "[", "right_square_bracket": "]",
+    "pageup": "pgup", "pagedown": "pgdn", "exclamation_mark": "!", "comma": ",", "full_stop": ".",
+}  # fmt: skip
+
+
+def shown_keys(names: Iterable[str]) -> str:
+    """How a reader sees the keys: those that only repeat another spelling are left out."""
+    shown = [SHOWN.get(name, name) for name in names]
+    return ", ".join(name for name in shown if not (name.startswith("shift+") and name[6:].upper() in shown))
+
+
+KEYMAP: tuple[Key, ...] = (
+    _key("select", "1 2 3 4 5 6 7 8 9", "select({n})", "select", "select the behavior with that number", "run", "Look",
+         7, shown="1-9", needs_several=True),
+    _key("previous", "up", "move(-1)", "up", "select the behavior above", "run", "Look"),
+    _key("next", "down", "move(1)", "down", "select the behavior below", "run", "Look"),
+    _key("open", "enter", "open", "open", "open what the focused pane shows", ("overview", *LISTS), "Look", 6),
+    _key("pane", "tab", "pane(1)", "pane", "go to the next pane", "run", "Look", 15),
+    _key("pane-before", "shift+tab", "pane(-1)", "pane before", "go to the pane before", "run", "Look"),
+    _key("filter", "slash", "filter", "filter", "filter the focused list by a regular expression; esc shows all again",
+         ("overview", *LISTS, "help"), "Look", 10),
+    _key("freeze", "space", "freeze", "freeze view", "hold the picture still, or let it follow; training goes on",
+         "run", "Look", 9),
+    _key("copy", "y", "copy", "copy", "copy the selected line, or the value below the crosshair",
+         (*LISTS, "chart", "comparison"), "Look", 11),
+    _key("screenshot", "o", "screenshot", "screenshot", "write the screen as SVG and text into the run's folder",
+         "run", "Look", 20),
+    _key("theme", "T shift+t", "theme", "theme", "show other colors; the palette has them by name", "run", "Look"),
+    _key("help", "question_mark", "help", "help", "the keys of the focused pane, and all others", "run", "Look", 4),
+    _key("palette", "ctrl+p", "palette", "palette", "every command by name", "run", "Look", 13),
+
+    _key("pause", "p", "pause(False)", "pause", "pause training of the selected behavior, or let it go on", "run",
+         "Training", 1, needs_run=True, changes=True),
+    _key("pause-all", "P shift+p", "pause(True)", "pause all", "pause training of every behavior, or let all go on",
+         "run", "Training", 16, needs_run=True, needs_several=True, changes=True),
+    _key("checkpoint", "c", "checkpoint(False)", "checkpoint", "save a checkpoint of the selected behavior", "run",
+         "Training", 2, needs_run=True, changes=True),
+    _key("checkpoint-all", "C shift+c", "checkpoint(True)", "checkpoint all", "save a checkpoint of every behavior",
+         "run", "Training", 18, needs_run=True, needs_several=True, changes=True),
+    _key("export", "e", "export(False)", "export", "export the selected behavior's policy as ONNX", "run", "Training",
+         3, needs_run=True, changes=True),
+    _key("export-all", "E shift+e", "export(True)", "export all", "export every policy as ONNX", "run", "Training", 17,
+         needs_run=True, needs_several=True, changes=True),
+    _key("note", "a", "note", "note", "write a note into the run; charts mark where it was", "run", "Training", 19,
+         needs_run=True, changes=True),
+    _key("roll-back", "R shift+r", "roll_back", "roll back", "go on from the selected checkpoint; asks first",
+         "checkpoints", "Training", 5, needs_run=True, changes=True),
+    _key("undo", "z", "undo", "undo", "take the newest change of a hyperparameter back", "hyperparameters", "Training",
+         5, needs_run=True, changes=True),
+
+    _key("metric", "m", "metric(1)", "metric", "draw the next metric", WITH_CHART, "Chart", 8),
+    _key("metrics", "M shift+m", "pick_metrics", "metrics", "choose what is drawn, several at once, by name",
+         WITH_CHART, "Chart"),
+    _key("overlay", "b", "overlay", "overlay", "draw every behavior in one chart, or the selected one alone",
+         WITH_CHART, "Chart", needs_several=True),
+    _key("zoom-in", "plus equals_sign", "zoom(2)", "zoom in", "half as much of the x axis", WITH_CHART, "Chart",
+         shown="+"),
+    _key("zoom-out", "minus", "zoom(0.5)", "zoom out", "twice as much of the x axis", WITH_CHART, "Chart"),
+    _key("zoom-reset", "0", "zoom_reset", "all", "the whole run", WITH_CHART, "Chart"),
+    _key("pan-left", "shift+left left_square_bracket", "pan(-1)", "earlier", "move the chart to earlier steps",
+         WITH_CHART, "Chart", shown="shift+left, ["),
+    _key("pan-right", "shift+right right_square_bracket", "pan(1)", "later", "move the chart to later steps",
+         WITH_CHART, "Chart", shown="shift+right, ]"),
+    _key("live", "end", "live", "live", "follow the newest steps again", WITH_CHART, "Chart"),
+    _key("crosshair", "x", "crosshair", "crosshair", "read values off the chart; left and right move it", WITH_CHART,
+         "Chart", 14),
+    _key("left", "left", "slide(-1)", "left", "move the crosshair, or without one the chart, to the left", WITH_CHART,
+         "Chart"),
+    _key("right", "right", "slide(1)", "right", "move the crosshair, or without one the chart, to the right",
+         WITH_CHART, "Chart"),
+    _key("smooth", "s", "smooth", "smooth", "smoothing 0, 0.3, 0.6, 0.9", WITH_CHART, "Chart", 12),
+    _key("smooth-value", "S shift+s", "smooth_value", "smoothing", "type the smoothing, 0 to 0.999", WITH_CHART,
+         "Chart"),
+    _key("log-y", "L shift+l", "log_y", "log y", "logarithmic y axis", WITH_CHART, "Chart"),
+    _key("x-axis", "t", "x_axis", "x axis", "x by steps, by time of day, or by time since the start", WITH_CHART,
+         "Chart"),
+
+    _key("full-chart", "f", "open_screen('chart')", "chart", "the chart on the whole screen", "run", "Screens", 22),
+    _key("checkpoints", "k", "open_screen('checkpoints')", "checkpoints", "checkpoints: details, roll back, copy path",
+         "run", "Screens", 23),
+    _key("hyperparameters", "u", "open_screen('hyperparameters')", "tune",
+         "hyperparameters: change them while training goes on", "run", "Screens", 21),
+    _key("devices", "g", "open_screen('devices')", "devices", "devices and the processes on each GPU", "run",
+         "Screens", 26),
+    _key("log", "l", "open_screen('log')", "log", "the log, by level and behavior", "run", "Screens", 24),
+    _key("warnings", "w", "open_screen('warnings')", "warnings", "the log's warnings and errors alone", "run",
+         "Screens", 27),
+    _key("configuration", "y", "configuration", "config",
+         "the configuration, and what differs from another run; with the crosshair on, copy its value",
+         ("overview", "detail"), "Screens", 28),
+    _key("runs", "r", "open_screen('runs')", "runs", "all runs of this folder, and comparison of up to six", "run",
+         "Screens", 25),
+    _key("back", "escape", "back", "back", "one step back; never quits", "run", "Screens", 29),
+
+    _key("row-up", "up", "cursor(-1)", "up", "the line above", "list", "List"),
+    _key("row-down", "down", "cursor(1)", "down", "the line below", "list", "List"),
+    _key("page-up", "pageup", "page(-1)", "page up", "a page up", "list", "List"),
+    _key("page-down", "pagedown", "page(1)", "page down", "a page down", "list", "List"),
+    _key("first", "home", "cursor_end(-1)", "first", "the first line", "list", "List"),
+    _key("last", "end", "cursor_end(1)", "last", "the last line", "list", "List"),
+    _key("log-level", "v", "level", "level", "lowest level shown: info, warning, error, debug", "log", "List", 5),
+    _key("log-behavior", "b", "one_behavior", "behavior", "only the selected behavior's lines, or all",
+         ("log", "warnings"), "List", 6),
+    _key("compare-config", "v", "other_run", "other run", "the difference to the next run of this folder",
+         "configuration", "List", 5),
+    _key("changed-only", "b", "changed_only", "differences", "only what differs, or all", "configuration", "List", 6),
+    _key("mark", "x", "mark", "mark", "mark the run for a comparison, up to six", "runs", "List", 5),
+
+    _key("slower", "less_than_sign comma", "speed(-1)", "slower", "replay slower, down to standing still", "replay",
+         "Replay", 1, shown="<"),
+    _key("faster", "greater_than_sign full_stop", "speed(1)", "faster", "replay faster, up to all at once", "replay",
+         "Replay", 2, shown=">"),
+
+    _key("quit", "q", "leave", "quit", "ask how to leave; at once when the run is over", "run", "Leave", 0),
+    _key("quit-anywhere", "ctrl+q", "app.leave", "quit", "the same, also inside dialogs", "anywhere", "Leave"),
+    _key("interrupt", "ctrl+c", "app.interrupt", "quit", "like q; twice: checkpoint and stop; three times: stop now",
+         "anywhere", "Leave"),
+    _key("suspend", "ctrl+z", "app.suspend_process", "suspend", "to the shell; training stands still until fg",
+         "anywhere", "Leave"),
+
+    _key("stop-saved", "s", "stop_with_checkpoint", "checkpoint and stop", "save everything, then stop and leave",
+         "leaving", "Dialog", changes=True),
+    _key("stop-now", "k", "stop_now", "stop now", "leave at once, losing what came after the last checkpoints",
+         "leaving", "Dialog", changes=True),
+    _key("stay", "escape enter n q", "stay", "stay", "back to the screen before; nothing changes", "leaving", "Dialog",
+         shown="esc"),
+    _key("yes", "y", "yes", "yes", "do it", "confirming", "Dialog", changes=True),
+    _key("no", "escape enter n q", "no", "no", "leave everything as it is", "confirming", "Dialog", shown="esc"),
+    _key("take", "enter", "screen.take", "take", "take what was typed", "asking", "Dialog"),
+    _key("about", "tab", "screen.about", "about", "about the selected behavior, or about the run", "asking", "Dialog"),
+    _key("cancel", "escape", "screen.cancel", "cancel", "back to the screen before; nothing changes", "asking",
+         "Dialog"),
+    _key("keep-filter", "enter", "keep", "keep", "keep the filter; the list has the keys again", "filtering", "Dialog",
+         1),
+    _key("clear-filter", "escape", "clear", "show all", "no filter; the list has the keys again", "filtering",
+         "Dialog", 2),
+    _key("filter-up", "up", "cursor(-1)", "up", "the line above, in the list that is filtered", "filtering", "Dialog"),
+    _key("filter-down", "down", "cursor(1)", "down", "the line below, in the list that is filtered", "filtering",
+         "Dialog"),
+    _key("pick", "space", "pick", "mark", "draw the metric below the cursor too, or no longer", "picking", "Dialog"),
+    _key("pick-up", "up", "cursor(-1)", "up", "the metric above", "picking", "Dialog"),
+    _key("pick-down", "down", "cursor(1)", "down", "the metric below", "picking", "Dialog"),
+    _key("picked", "enter", "take", "draw", "draw what is marked; if nothing was, the metric below the cursor",
+         "picking", "Dialog"),
+    _key("unpicked", "escape", "cancel", "cancel", "back to the screen before; nothing changes", "picking", "Dialog"),
+    _key("close", "escape enter question_mark q", "close", "close", "back to the screen before", "help", "Dialog",
+         shown="esc"),
 )  # fmt: skip
 
 
-def bindings(place: Place) -> list[Binding]:
-    """Textual's bindings of one place; those of `anywhere` also act before any screen's own."""
+class Keymap:
+    """The table as this user has it. Made once at the start; everything that binds or shows keys asks it."""
+
+    def __init__(self, keys: tuple[Key, ...] = KEYMAP) -> None:
+        self.keys = keys
+
+    def remapped(self, chosen: Mapping[str, tuple[str, ...]]) -> Keymap:
+        """The table with other keys for the commands named in `chosen`, by their ids."""
+        return Keymap(
+            tuple(
+                replace(key, keys=chosen[key.id], shown=shown_keys(chosen[key.id])) if key.id in chosen else key
+                for key in self.keys
+            )
+        )
+
+    def of_id(self, id: str) -> Key:
+        """The command of that id. Raises StopIteration when there is none."""
+        return next(key for key in self.keys if key.id == id)
+
+    def of(self, *places: Place) -> list[Key]:
+        """The commands of these places, in the order of the table."""
+        return [key for key in self.keys if any(place in places for place in key.places)]
+
+
+def bindings(*places: Place) -> list[BindingType]:
+    """Textual's bindings of these places, by whose ids App.set_keymap gives them other keys.
+
+    Those of `anywhere` also act before any screen's own, those of `picking` before the line typed into.
+    """
     return [
-        Binding(name, key.action.replace("{n}", name), key.label, show=False, priority=place == "anywhere")
-        for key in KEYMAP
-        if key.place == place
+        Binding(name, key.action.replace("{n}", name), key.label, show=False,
+                priority=bool({"anywhere", "picking"} & set(key.places)),
+                id=f"{key.id}-{name}" if "{n}" in key.action else key.id)
+        for key in Keymap().of(*places)
         for name in key.keys
-    ]
-
-
-def footer_keys() -> list[Key]:
-    """The keys of the bottom line, in the order of the table."""
-    return [key for key in KEYMAP if key.footer_rank is not None]
-
-
-def by_group() -> dict[str, list[Key]]:
-    """Every key under its heading, in the order of the table."""
-    groups: dict[str, list[Key]] = {}
-    for key in KEYMAP:
-        groups.setdefault(key.group, []).append(key)
-    return groups
+    ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from rich.cells import cell_len, set_cell_size
 
 from engine.session.messages import BehaviorState, LogLevel, RunState
-from tui.text import fit
+from tui.text import fit, left, wrapped
 
 Tone: TypeAlias = Literal[
     "text", "dim", "faint", "strong", "accent", "good", "wait", "warning", "bad", "flag",
@@ -82,6 +82,13 @@ def wrap(text: str, width: int, max_lines: int) -> list[str]:
         else:
             rows[-1] = fit(word, width)
     return rows
+
+
+def labelled(label: str, text: str, width: int, label_width: int = 11) -> list[Line]:
+    """All of `text` beside its label, on as many lines as it takes."""
+    rows = wrapped(text, max(2, width - label_width - 1))
+    first = line(Span(f" {left(label, label_width - 1)} ", "dim"), rows[0])
+    return [first, *(line(" " * (label_width + 1), row) for row in rows[1:])]
 
 
 def padded(spans: Line, width: int, fill: Tone = "text") -> Line:

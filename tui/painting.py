@@ -9,12 +9,15 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
 from textual._compositor import CompositorUpdate
+from textual.app import App
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets._toast import Toast
 
-Place: TypeAlias = tuple[Region, Region]  # where a widget is, and the part of the terminal that it may paint
+Spot: TypeAlias = tuple[Region, Region]  # where a widget is, and the part of the terminal that it may paint
+NOWHERE = Region()
 
 
 class Piece(NamedTuple):
@@ -36,9 +39,27 @@ class PiecesUpdate(CompositorUpdate):
         return "".join(f"\x1b[{y + 1};{x + 1}H{text}" for x, y, text in self._pieces)
 
 
-def places(screen: Screen[Any]) -> Mapping[Widget, Place]:
-    """Where each widget that can be seen was laid out last."""
-    return screen._compositor.visible_widgets
+def spots(screen: Screen[Any]) -> Mapping[Widget, Spot]:
+    """Where each widget that can be seen was laid out last. What a toast covers is for Textual to paint."""
+    visible, toasts = screen._compositor.visible_widgets, toast_regions(screen)
+    if not toasts:
+        return visible
+    return {
+        widget: (region, NOWHERE if any(region.overlaps(toast) for toast in toasts) else clip)
+        for widget, (region, clip) in visible.items()
+    }
+
+
+def toast_regions(screen: Screen[Any]) -> frozenset[Region]:
+    """Where toasts are."""
+    visible = screen._compositor.visible_widgets
+    return frozenset(region for widget, (region, _) in visible.items() if isinstance(widget, Toast))
+
+
+def is_behind(app: App[Any]) -> bool:
+    """Whether pictures wait in Textual's writer, because the terminal takes them slowly."""
+    writer = getattr(app._driver, "_writer_thread", None)  # there is none without a terminal
+    return writer is not None and writer._queue.qsize() > 0
 
 
 def styled(text: str, style: Style, console: Console) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable
@@ -52,3 +53,27 @@ class StopSignals:
                 self._before_leaving()
             os._exit(exit_code)
         self._pending.append(Stop("checkpoint" if self._count == 1 else "now", exit_code=exit_code))
+
+
+class LoopSignals:
+    """Lives in the main thread. Between `start` and `stop` a signal is a call in the running loop.
+
+    act: is given 128 + the signal's number.
+    """
+
+    def __init__(self, act: Callable[[int], object]) -> None:
+        self._act = act
+        self._previous: dict[signal.Signals, Disposition] = {}
+
+    def start(self) -> None:
+        """Signals come to the loop that runs."""
+        for number in SIGNALS:
+            self._previous[number] = signal.getsignal(number)
+            asyncio.get_running_loop().add_signal_handler(number, self._act, 128 + number)
+
+    def stop(self) -> None:
+        """Signals mean again what they meant before."""
+        for number, previous in self._previous.items():
+            asyncio.get_running_loop().remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL if previous is None else previous)
+        self._previous.clear()

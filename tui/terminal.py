@@ -1,4 +1,4 @@
-"""The process's output while a screen is on: only the screen reaches the terminal."""
+"""The process's output: while a screen is on, only the screen reaches the terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from engine.session.text import safe_text
 
 
 @contextlib.contextmanager
@@ -37,3 +39,18 @@ def redirect_output(log_path: Path) -> Iterator[None]:
             screen.close()
         for descriptor in (log, former_out, former_err):
             os.close(descriptor)
+
+
+def why_no_screen() -> str:
+    """Why there can be no screen here; "" when there can."""
+    for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout), ("stderr", sys.stderr)):
+        if stream is None or not stream.isatty():
+            return f"{name} is not a terminal"
+    if os.environ.get("TERM", "dumb") == "dumb":
+        return "the terminal is dumb (TERM)"
+    return ""
+
+
+def complain(text: str) -> None:
+    """The text is on stderr, without the control characters that a file or a name may bring along."""
+    sys.stderr.write(safe_text(text, multiline=True) + "\n")

@@ -6,7 +6,7 @@ import math
 import re
 import time
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 _UNITS = ("", "k", "M", "G", "T", "P")
 
@@ -42,6 +42,24 @@ def fit_message(message: str, width: int, ellipsis: str = "…") -> str:
     if "/" in last and room >= 12:  # below, the end of a path says no more than the words before it
         return head + space + fit_path(last, room, ellipsis)
     return fit(message, width, ellipsis)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """All of `text` in lines of at most `width` cells, broken at blanks where it can be; width: at least 2."""
+    rows: list[str] = []
+    for paragraph in text.split("\n"):
+        row: str | None = None
+        for word in paragraph.split(" "):
+            joined = word if row is None else f"{row} {word}"
+            if cell_len(joined) <= width:
+                row = joined
+                continue
+            if row is not None:
+                rows.append(row)
+            *full, row = chop_cells(word, width) or [""]
+            rows += full
+        rows.append(row or "")
+    return rows
 
 
 def left(text: str, width: int, ellipsis: str = "…") -> str:

@@ -43,15 +43,16 @@ def run_seed(config: RunConfig) -> int:
 
 
 def device_of(config: RunConfig) -> torch.device:
-    """The device that was asked for, or cuda where there is one. Raises ConfigError when it cannot be used."""
+    """The device that was asked for, or cuda where there is one, with its index where it has one.
+
+    Raises ConfigError when it cannot be used.
+    """
     name = config.torch_settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
+        return torch.zeros(1, device=torch.device(name)).device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"torch_settings.device: {name} cannot be used here: {reason}") from error
-    return device
 
 
 def derived_seed(*parts: int) -> int:
@@ -132,6 +133,7 @@ class Builder:
         is_training = not checkpoint_settings.inference
         learner_settings = LearnerSettings(spec.name, config, is_training, self._started_at)
         learner = Learner(learner_settings, trainer, saver, self._bus, step, policy.state())
+        learner.restore_hyperparameters(restored)
         self.learners[spec.name] = learner
         self._bus.publish(
             BehaviorStarted(
@@ -145,6 +147,7 @@ class Builder:
                 threaded=config.threaded,
             )
         )
+        learner.tell_hyperparameters()
         waiting = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout in flight; more would only be staler
         return Behavior(
             learner=learner,
@@ -167,7 +170,10 @@ class Builder:
     def _restore(
         self, name: str, store: CheckpointStore, config: BehaviorConfig, trainer: Trainer
     ) -> tuple[int, State]:
-        """The step to go on from, and the whole state that was read, after the trainer has taken its part."""
+        """The step to go on from, and what is resumed, of which the trainer has taken its part.
+
+        A run that is only initialized from another takes over what that one learned, and nothing else.
+        """
         settings = self._config.checkpoint_settings
         if settings.resume:
             newest = store.newest_valid()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 import os
 import re
@@ -18,9 +20,9 @@ from numpy.typing import NDArray
 from engine.errors import CheckpointError, NonFiniteError
 from engine.running.checkpoint_format import MANIFEST, Checkpoint, describe, encode, encode_manifest, read, shape_text
 from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
-from engine.running.run_folder import file_name
+from engine.running.run_folder import ABANDONED_CHECKPOINTS, file_name
 from engine.session.messages import CheckpointReason
-from engine.specs import BehaviorSpec, State
+from engine.specs import BehaviorSpec, Json, State
 from engine.version import VERSION
 
 
@@ -36,7 +38,8 @@ class Newest:
 
 
 class CheckpointStore:
-    """The checkpoints of one behavior in one folder, each a folder `<Name>-<step>`.
+    """The checkpoints of one behavior in one folder, each a folder `<Name>-<step>`; `<Name>-<step>.2` and so on where
+    that step was saved again with other values.
 
     One writer at a time, the holder of the run's lock; used from its saver thread. Reading changes nothing, and is
     open to anybody. keep: how many of the newest stay, besides the best; zero or less keeps all.
@@ -49,6 +52,7 @@ class CheckpointStore:
         self._spec = spec
         self._disk = disk
         self._prefix = file_name(name)
+        self._name = re.compile(re.escape(self._prefix) + r"-([0-9]{1,18})(?:\.([0-9]{1,6}))?")
         self._is_open = False
 
     def open(self) -> None:
@@ -69,16 +73,20 @@ class CheckpointStore:
     def save(self, step: int, state: State, mean_return: float | None, reason: CheckpointReason) -> Path:
         """Publish one checkpoint and return its folder; every byte is then on the medium and was read back.
 
-        A checkpoint of that step that verifies is returned as it is, never written again. Raises NonFiniteError when
-        the state holds NaN or infinity, and CheckpointError, its cause an OSError, when the disk refuses. What was
-        published before is then untouched, and nothing of the new one is left.
+        A checkpoint of that step that verifies and holds the same values is returned as it is, never written again; one
+        with others (say, a hyperparameter was set since) stays, and the new one has a number behind its step. Raises
+        NonFiniteError when the state holds NaN or infinity, and CheckpointError, its cause an OSError, when the disk
+        refuses. What was published before is then untouched, and nothing of the new one is left.
         """
         self.open()
-        path = self.folder / f"{self._prefix}-{step}"
+        path = self._newest_of(step)
         known_return = mean_return if mean_return is not None and math.isfinite(mean_return) else None
         checkpoint = Checkpoint(path, self.name, step, known_return, reason, time.time(), VERSION, self._spec, 0)
         try:
-            if not self._stands(path):
+            values = self._standing_values(path)
+            if values is not None and values != json.loads(json.dumps(state.values)):
+                path, values = self._place(step, self._order(path)[1] + 1), None
+            if values is None:
                 self._publish(path, encode(checkpoint, state))
         except NonFiniteError as error:
             raise NonFiniteError(f"{path}: not written, {error}") from error
@@ -133,6 +141,38 @@ class CheckpointStore:
             )
         return Newest(None, ())
 
+    def newer_than(self, path: Path) -> tuple[Path, ...]:
+        """Those published after the one at `path`, oldest first, whether they verify or not.
+
+        Raises CheckpointError when `path` is none of this behavior's.
+        """
+        published = self._published()
+        if path not in published:
+            raise CheckpointError(f"{path}: no checkpoint of {self.name}; its own are in {self.folder}")
+        return published[published.index(path) + 1 :]
+
+    def set_aside(self, path: Path) -> Path:
+        """Move a checkpoint out of the way of resuming, durably, and return where it is then.
+
+        Raises CheckpointError; it is then where it was. Whoever sets several aside begins with the oldest: as long as
+        the newest stands, a run that is killed resumes from that one.
+        """
+        aside = self.folder.with_name(ABANDONED_CHECKPOINTS)
+        if aside.is_symlink():
+            raise CheckpointError(f"{aside}: leads out of the run's folder by a link, expected a folder")
+        try:
+            make_folders(aside, self._disk)
+            names = itertools.chain([path.name], (f"{path.name}.{number}" for number in itertools.count(2)))
+            target = next(aside / name for name in names if not os.path.lexists(aside / name))
+            self._move(path, target)
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be set aside in {aside} ({error.strerror})") from error
+        return target
+
+    def step_of(self, path: Path) -> int:
+        """The step that the name of a published checkpoint tells."""
+        return self._order(path)[0]
+
     def load(self, path: Path) -> tuple[State, Checkpoint]:
         """The state saved at `path`, verified. Raises CheckpointError, also when it is another behavior's."""
         state, checkpoint = read(path)
@@ -142,27 +182,49 @@ class CheckpointStore:
 
     def _published(self) -> tuple[Path, ...]:
         """By step, whether they verify or not."""
-        pattern = re.compile(re.escape(self._prefix) + r"-([0-9]{1,18})")
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
             return ()
         except OSError as error:
             raise CheckpointError(f"{self.folder}: cannot be read ({error.strerror})") from error
-        matches = [match for match in map(pattern.fullmatch, names) if match]
-        return tuple(self.folder / match[0] for match in sorted(matches, key=lambda match: int(match[1])))
+        return tuple(sorted((self.folder / name for name in names if self._name.fullmatch(name)), key=self._order))
 
-    def _stands(self, path: Path) -> bool:
-        """Whether a checkpoint that verifies is there and durable; one that does not verify is taken away."""
+    def _order(self, path: Path) -> tuple[int, int]:
+        """Step and number of a published name; the first of a step has the number 1."""
+        match = self._name.fullmatch(path.name)
+        assert match is not None
+        return int(match[1]), int(match[2] or 1)
+
+    def _place(self, step: int, number: int) -> Path:
+        return self.folder / (f"{self._prefix}-{step}" if number == 1 else f"{self._prefix}-{step}.{number}")
+
+    def _newest_of(self, step: int) -> Path:
+        """The newest published one of that step, or else where the first of it goes."""
+        standing = [path for path in self._published() if self.step_of(path) == step]
+        return standing[-1] if standing else self._place(step, 1)
+
+    def _standing_values(self, path: Path) -> dict[str, Json] | None:
+        """The values of a checkpoint that verifies, which is then durable; one that does not verify is taken away."""
         if not os.path.lexists(path):
-            return False
+            return None
         try:
-            self.load(path)
+            values = self.load(path)[0].values
         except CheckpointError:
             self._discard(path)
-            return False
+            return None
         self._disk.sync(self.folder)  # a writer that died between its rename and its sync may have left it
-        return True
+        return values
+
+    def _move(self, path: Path, target: Path) -> None:
+        try:
+            self._disk.rename(path, target)
+            self._disk.sync(target.parent)
+            self._disk.sync(path.parent)
+        except OSError:
+            with suppress(OSError):
+                self._disk.rename(target, path)
+            raise
 
     def _publish(self, path: Path, files: Mapping[str, bytes]) -> None:
         unfinished = path.with_name(UNFINISHED + path.name)

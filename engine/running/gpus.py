@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from engine.session.messages import Gpu
+from engine.running.gpu_processes import ProcessNames, memory_by_process
+from engine.session.messages import Gpu, GpuProcess
 
 SLOW_SECONDS = 0.5  # a driver that takes longer is asked again only after PATIENCE_SECONDS
 PATIENCE_SECONDS = 30.0
@@ -30,6 +31,7 @@ class GpuProbe:
         self._note = ""
         self._is_open = False
         self._last: tuple[Gpu, ...] = ()
+        self._names = ProcessNames()
         self._patient_until = -math.inf
 
     def probe(self) -> tuple[tuple[Gpu, ...], str]:
@@ -75,7 +77,8 @@ class GpuProbe:
             return (), f"NVIDIA driver: {error}"
         uuids = [_as_text(_answer(nvml, nvml.nvmlDeviceGetUUID, handle)) for handle in handles]
         mine = position_in_use(self._gpu_index, uuids, os.environ)
-        gpus = tuple(_gpu(nvml, index, handle, index == mine) for index, handle in enumerate(handles))
+        processes = self._names.described([memory_by_process(nvml, handle) for handle in handles])
+        gpus = tuple(_gpu(nvml, index, handle, index == mine, processes[index]) for index, handle in enumerate(handles))
         return gpus, "" if gpus else "no NVIDIA GPU"
 
 
@@ -101,7 +104,7 @@ def position_in_use(gpu_index: int | None, uuids: list[str], environment: Mappin
     return positions[gpu_index] if gpu_index < len(positions) else None
 
 
-def _gpu(nvml: ModuleType, index: int, handle: Any, in_use: bool) -> Gpu:
+def _gpu(nvml: ModuleType, index: int, handle: Any, in_use: bool, processes: tuple[GpuProcess, ...]) -> Gpu:
     def ask(function: Callable[..., Any], *arguments: object) -> Any:
         return _answer(nvml, function, handle, *arguments)
 
@@ -120,6 +123,7 @@ def _gpu(nvml: ModuleType, index: int, handle: Any, in_use: bool) -> Gpu:
         power_watts=None if power is None else power / 1000,
         power_limit_watts=None if limit is None else limit / 1000,
         in_use=in_use,
+        processes=processes,
     )
 
 

@@ -1,32 +1,43 @@
-"""One behavior's trainer, and when what it learned is told and saved."""
+"""One behavior's trainer: when what it learned is told and saved, and what is changed or undone while it trains."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from engine.errors import RlTuiError
+from engine.errors import CheckpointError, ConfigError, RlTuiError
 from engine.learning.trainers.base import Trainer
+from engine.running.hyperparameters import LiveHyperparameters
 from engine.running.saver import SaveJob, Saver
 from engine.running.statistics import SummaryStatistics, histogram
 from engine.running.triggers import IntervalTrigger
 from engine.running.workers import Mailbox
 from engine.session.bus import EventBus
 from engine.session.messages import (
+    BehaviorRolledBack,
     BehaviorStateChanged,
     CheckpointReason,
     ExportPolicy,
+    HyperparameterChanged,
+    HyperparametersReported,
     LogEmitted,
     MetricsReported,
+    RollBack,
     SaveCheckpoint,
+    SetHyperparameter,
 )
 from engine.settings import BehaviorConfig
 from engine.specs import State, Trajectories, Weights
 
 RECENT_EPISODES = 100  # over which the field reports a policy's return; ranks checkpoints
+HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint that holds what was set while training
+LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +50,46 @@ class LearnerSettings:
     started_at: float  # monotonic seconds at the start of the run
 
 
+@dataclass(slots=True)
+class _Since:
+    """What counts from where training began, was resumed or was rolled back to."""
+
+    summaries: IntervalTrigger
+    checkpoints: IntervalTrigger
+    checkpoint_is_due: bool = False
+    statistics: SummaryStatistics = field(default_factory=SummaryStatistics)
+    returns: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_EPISODES))
+
+
+def _since(step: int, config: BehaviorConfig) -> _Since:
+    return _Since(IntervalTrigger(config.summary_freq, step), IntervalTrigger(config.checkpoint_interval, step))
+
+
 class Learner:
     """Lives in its own thread when `threaded`, else in its collector's. Owns the trainer, the counters, the triggers.
 
     `take` is called with every block. Commands may be left in `commands` from any thread; `serve` answers them.
+    first_version: the oldest policy whose experience is learned from; it grows with every roll back, after `step` has
+    changed.
     """
 
     def __init__(
         self, settings: LearnerSettings, trainer: Trainer, saver: Saver, bus: EventBus, step: int, policy_state: State
     ):
-        config = settings.config
         self.behavior = settings.behavior
         self.step = step
         self.failure: RlTuiError | None = None
-        self.commands: deque[SaveCheckpoint | ExportPolicy] = deque()
+        self.commands: deque[LearnerCommand] = deque()
         self.weights: Mailbox[Weights] = Mailbox()
+        self.first_version = 0
+        self.hyperparameters = LiveHyperparameters(trainer)
         self.update_seconds = 0.0
         self._settings = settings
         self._trainer = trainer
         self._saver = saver
         self._bus = bus
-        self._summaries = IntervalTrigger(config.summary_freq, step)
-        self._checkpoints = IntervalTrigger(config.checkpoint_interval, step)
-        self._checkpoint_is_due = False
-        self._statistics = SummaryStatistics()
-        self._recent: deque[float] = deque(maxlen=RECENT_EPISODES)
+        self._since = _since(step, settings.config)
+        self._version_ahead = 0  # of the trainer's own count, which a roll back lets begin again
         self._policy_state = policy_state
         self._has_told_end = False
 
@@ -88,40 +114,50 @@ class Learner:
         return self._trainer.num_updates
 
     def take(self, block: Trajectories, policy_state: State) -> None:
-        """Learn from a block; weights that come of it are left in `weights`.
+        """Learn from a block, unless a given-up policy has acted in it; weights that come of it are left in `weights`.
 
         policy_state: the acting policy's generator, saved with the next checkpoint. Raises NonFiniteError.
         """
         self._policy_state = policy_state
-        has_updated = False
+        if block.policy_version < self.first_version:
+            return
+        has_updated, statistics = False, self._since.statistics
         start = time.perf_counter()
         if self._settings.is_training:
-            self._statistics.add(self._trainer.add(block))
+            statistics.add(self._trainer.add(block))
             if self._settings.config.threaded:
-                lag = self._trainer.num_updates - block.policy_version
-                self._statistics.add({"Policy/Version Lag": float(lag)})
+                statistics.add({"Policy/Version Lag": float(self._version - block.policy_version)})
         self.step += block.num_rows
-        self._statistics.add_episodes(block.episode_returns, block.episode_lengths)
-        self._recent.extend(block.episode_returns.tolist())
+        statistics.add_episodes(block.episode_returns, block.episode_lengths)
+        self._since.returns.extend(block.episode_returns.tolist())
         if self._settings.is_training and self._trainer.is_ready():
-            self._statistics.add(self._trainer.update(self.step))
-            self.weights.put(self._trainer.weights())
+            statistics.add(self._trainer.update(self.step))
+            self._put_weights()
             has_updated = True
         self.update_seconds += time.perf_counter() - start
-        mark = self._summaries.fires(self.step)
+        mark = self._since.summaries.fires(self.step)
         if mark is not None:
             self._summarize(mark)
         if has_updated:
             self._save_if_due()
 
+    @property
+    def _version(self) -> int:
+        """Of the newest weights; no two that were ever put have the same."""
+        return self._trainer.num_updates + self._version_ahead
+
+    def _put_weights(self) -> None:
+        self.weights.put(replace(self._trainer.weights(), version=self._version))
+
     def _save_if_due(self) -> None:
         """Offer a checkpoint when an update has crossed its mark; while another waits, at the next update again."""
-        self._checkpoint_is_due |= self._checkpoints.fires(self.step) is not None
-        if self._checkpoint_is_due and not self.is_finished:
-            self._checkpoint_is_due = not self._saver.offer(self._job("interval"))
+        since = self._since
+        since.checkpoint_is_due |= since.checkpoints.fires(self.step) is not None
+        if since.checkpoint_is_due and not self.is_finished:
+            since.checkpoint_is_due = not self._saver.offer(self._job("interval"))
 
     def _summarize(self, mark: int) -> None:
-        metrics, returns = self._statistics.take()
+        metrics, returns = self._since.statistics.take()
         self._bus.publish(
             MetricsReported(
                 behavior=self.behavior,
@@ -136,17 +172,97 @@ class Learner:
         )
 
     def serve(self, may_wait: bool = False) -> None:
-        """Answer the commands that were left with a copy of the state for all of one kind.
+        """Answer the commands that have been left so far, in their order.
 
-        While the saver has no room they stay where they are, unless `may_wait`: training does not wait for a disk.
+        While the saver has no room, those for it and what follows stay where they are, unless `may_wait`: training does
+        not wait for a disk, but to roll back.
         """
-        if not self.commands or not (may_wait or self._saver.has_room):
+        if not self.commands:
             return
-        commands = [self.commands.popleft() for _ in range(len(self.commands))]
-        for kind in (SaveCheckpoint, ExportPolicy):
-            asked = tuple(command.id for command in commands if isinstance(command, kind))
-            if asked:
-                self._saver.put(self._job("asked", asked, with_state=kind is SaveCheckpoint))
+        left = deque(self.commands.popleft() for _ in range(len(self.commands)))
+        while left:
+            match left[0]:
+                case SetHyperparameter() as command:
+                    left.popleft()
+                    self._set(command)
+                case RollBack() as command:
+                    left.popleft()
+                    self._roll_back(command)
+                case _ if may_wait or self._saver.has_room:
+                    self._serve_saves(left)
+                case _:
+                    self.commands.extendleft(reversed(left))
+                    return
+
+    def _serve_saves(self, left: deque[LearnerCommand]) -> None:
+        """One copy of the state answers all commands of a kind, up to the first that is for no file."""
+        asked: dict[type, list[str]] = {SaveCheckpoint: [], ExportPolicy: []}
+        while left and type(left[0]) in asked:
+            command = left.popleft()
+            asked[type(command)].append(command.id)
+        for kind, ids in asked.items():
+            if ids:
+                self._saver.put(self._job("asked", tuple(ids), with_state=kind is SaveCheckpoint))
+
+    @property
+    def _unchangeable(self) -> str:
+        """Why nothing of this behavior's training can be changed; "" when it can."""
+        if not self._settings.is_training:
+            return f"{self.behavior} only plays"
+        if self._has_told_end or self.is_over:
+            return f"{self.behavior} has ended; --resume goes on from a checkpoint"
+        return ""
+
+    def _set(self, command: SetHyperparameter) -> None:
+        before = self.hyperparameters.values
+        try:
+            if self._unchangeable:
+                raise ConfigError(self._unchangeable)
+            self.hyperparameters.set(command.name, command.value)
+        except ConfigError as error:
+            self._saver.report(command.id, self.behavior, False, str(error))
+            return
+        self._tell_changes(before)
+        change = f"{before[command.name]:.6g} -> {self.hyperparameters.values[command.name]:.6g}"
+        self._saver.report(command.id, self.behavior, True, f"{command.name} {change} from step {self.step}")
+
+    def _tell_changes(self, before: Mapping[str, float]) -> None:
+        for name, value in self.hyperparameters.values.items():
+            if value != before[name]:
+                self._bus.publish(HyperparameterChanged(self.behavior, self.step, name, before[name], value))
+        self.tell_hyperparameters()
+
+    def tell_hyperparameters(self) -> None:
+        """Tell what may be changed, unless the policy only plays."""
+        if self._settings.is_training:
+            self._bus.publish(HyperparametersReported(self.behavior, dict(self.hyperparameters.values)))
+
+    def restore_hyperparameters(self, state: State) -> None:
+        """Use what was set while training, as a checkpoint's whole state tells it, and say so."""
+        for line in self.hyperparameters.restore(state.part(HYPERPARAMETERS)):
+            self.log(line)
+
+    def _roll_back(self, command: RollBack) -> None:
+        """Go on from a checkpoint; when that cannot be, as if nothing had been asked."""
+        try:
+            if self._unchangeable:
+                raise CheckpointError(self._unchangeable)
+            path = Path(command.path)
+            state, checkpoint = self._saver.roll_back(self.behavior, path, self._trainer.state())
+        except CheckpointError as error:
+            self._saver.report(command.id, self.behavior, False, str(error))
+            return
+        newest, from_step, before = self._version, self.step, self.hyperparameters.values
+        self._trainer.load(state.part("trainer"))
+        self._since = _since(checkpoint.step, self._settings.config)
+        self._version_ahead = newest + 1 - self._trainer.num_updates
+        self.step = checkpoint.step
+        self.first_version = self._version
+        self._put_weights()
+        self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, command.path))
+        self.restore_hyperparameters(state)
+        self._tell_changes(before)
+        self._saver.report(command.id, self.behavior, True, f"goes on from step {self.step}, {command.path}")
 
     def fail(self, error: RlTuiError) -> None:
         """Stop learning because of `error`; `finish` will save what is there."""
@@ -172,13 +288,16 @@ class Learner:
 
     def _job(self, reason: CheckpointReason, commands: tuple[str, ...] = (), with_state: bool = True) -> SaveJob:
         parts = {"trainer": self._trainer.state(), "policy": self._policy_state}
+        changed = self.hyperparameters.state()
+        if changed.values:
+            parts[HYPERPARAMETERS] = changed
         return SaveJob(
             behavior=self.behavior,
             step=self.step,
             weights=self._trainer.weights(),
             state=State.merge(parts) if with_state else None,
             reason=reason,
-            mean_return=float(np.mean(self._recent)) if self._recent else None,
+            mean_return=float(np.mean(self._since.returns)) if self._since.returns else None,
             commands=commands,
         )
 

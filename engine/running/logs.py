@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
+from engine.config import RunConfig
 from engine.running.disk import write_atomically
 from engine.running.run_folder import RunFolder
 from engine.running.timers import GaugeWriter, Timers, run_metadata
@@ -12,7 +12,6 @@ from engine.running.writers.jsonl import JsonLinesWriter
 from engine.running.writers.tensorboard import TensorBoardWriter
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStarted, Envelope, LogEmitted, TimeSplit
-from engine.settings import BehaviorConfig
 
 TAKE_SECONDS = 0.2
 
@@ -20,9 +19,9 @@ TAKE_SECONDS = 0.2
 class RunLogs:
     """Lives in the thread `writers`. Owns the open log files of the run and its own subscription."""
 
-    def __init__(self, folder: RunFolder, settings: Mapping[str, BehaviorConfig], bus: EventBus, started_at: float):
+    def __init__(self, folder: RunFolder, config: RunConfig, bus: EventBus, started_at: float):
         self._folder = folder
-        self._settings = settings
+        self._config = config
         self._bus = bus
         self._started_at = started_at
         self._timers = Timers()
@@ -54,8 +53,9 @@ class RunLogs:
             self._tensorboard.write(envelope)
             self._gauges.write(envelope)
             if isinstance(event, BehaviorStarted):
-                settings = self._settings[event.behavior].model_dump(mode="json")
-                self._tensorboard.write_hyperparameters(event.behavior, settings)
+                settings = self._config.behaviors.get(event.behavior) or self._config.default_settings
+                assert settings is not None, "a behavior without settings never starts"
+                self._tensorboard.write_hyperparameters(event.behavior, settings.model_dump(mode="json"))
             elif isinstance(event, TimeSplit):
                 self._time_splits[event.behavior] = event
         self._events.flush()

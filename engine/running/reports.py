@@ -44,7 +44,8 @@ class Reports:
         self._collector = collector
         self._bus = bus
         self._start = self._last = time.monotonic()
-        self._first_steps = {name: behavior.learner.step for name, behavior in behaviors.items()}
+        self._offsets = {name: behavior.learner.step for name, behavior in behaviors.items()}  # step minus sampled
+        self._first_versions = {name: behavior.learner.first_version for name, behavior in behaviors.items()}
         self._sampled = dict.fromkeys(behaviors, 0)
         self._clocks = Clock(EPISODES_HZ), Clock(PROGRESS_HZ), Clock(TIME_SPLIT_HZ)
 
@@ -52,6 +53,7 @@ class Reports:
         """Tell what is due."""
         episodes, progress, time_split = self._clocks
         if episodes.ticks():
+            self.follow_roll_backs()
             self._tell_episodes()
             if progress.ticks():
                 self._tell_progress()
@@ -60,9 +62,22 @@ class Reports:
 
     def tell_all(self) -> None:
         """Tell everything as it stands now."""
+        self.follow_roll_backs()
         self._tell_episodes()
         self._tell_progress()
         self._tell_time_split()
+
+    def follow_roll_backs(self) -> None:
+        """Steps count on from where a behavior was rolled back to; what its given-up policy did is not told.
+
+        Called before agents act with the weights gone back to, so that each of their steps counts.
+        """
+        for name, behavior in self._behaviors.items():
+            first_version = behavior.learner.first_version
+            if first_version != self._first_versions[name]:
+                self._first_versions[name] = first_version
+                self._offsets[name] = behavior.learner.step - self._collector.num_sampled[name]
+                self._collector.take_fresh_episodes(name)
 
     def _tell_episodes(self) -> None:
         for name in self._behaviors:
@@ -71,7 +86,7 @@ class Reports:
                 self._bus.publish(
                     EpisodesFinished(
                         behavior=name,
-                        step=self._first_steps[name] + self._collector.num_sampled[name],
+                        step=self._offsets[name] + self._collector.num_sampled[name],
                         count=len(returns),
                         mean_return=float(returns.mean()),
                         min_return=float(returns.min()),
@@ -88,7 +103,7 @@ class Reports:
             rate = (sampled - self._sampled[name]) / seconds
             self._sampled[name] = sampled
             learner = behavior.learner
-            total = self._first_steps[name] + sampled
+            total = self._offsets[name] + sampled
             self._bus.publish(ProgressReported(name, learner.step, total, rate, learner.num_updates))
 
     def _tell_time_split(self) -> None:

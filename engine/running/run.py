@@ -19,6 +19,7 @@ from engine.running.building import Builder, device_of, run_seed
 from engine.running.commands import CommandLedger
 from engine.running.devices import DeviceSampler, usable_cpus
 from engine.running.disk import write_atomically
+from engine.running.health import HealthReporter
 from engine.running.logs import RunLogs
 from engine.running.run_folder import RunFolder
 from engine.running.saver import Saver
@@ -27,16 +28,21 @@ from engine.running.training_status import read_training_status, status_of, writ
 from engine.running.workers import spawn
 from engine.session.bus import EventBus
 from engine.session.messages import (
+    AddNote,
     Command,
     ExportPolicy,
     LogEmitted,
+    NoteAdded,
     Pause,
     Resume,
+    RollBack,
     RunStarted,
     RunState,
     RunStateChanged,
     SaveCheckpoint,
+    SetHyperparameter,
     Stop,
+    StopMode,
 )
 from engine.version import VERSION
 
@@ -44,6 +50,7 @@ OVER = "the run is over"
 TICK_SECONDS = 0.05  # how soon a key is acted upon
 DEVICES_SECONDS = 1.0
 PROBE_SECONDS = 2.0  # a driver that takes longer to answer is left
+NOTE_LENGTH = 500  # a remark; more is a document
 ENDING_SECONDS = 60.0  # a disk that takes longer than that for the last files is lost
 
 
@@ -78,14 +85,16 @@ class Run:
 
     def _record(self) -> int:
         """Train with the log files open."""
-        logs = RunLogs(self._folder, self._config.behaviors, self._bus, time.time())
+        logs = RunLogs(self._folder, self._config, self._bus, time.time())
         writers = spawn("writers", logs.main, self._bus, self._crashed)
+        health = HealthReporter(self._bus)
         try:
-            return self._train()
+            return self._train(health)
         except RlTuiError as error:
             self._refuse(error)
             raise
         finally:
+            health.close()
             logs.close()
             writers.join(ENDING_SECONDS)
             if self._state == "failed" and not self._has_trained:
@@ -105,7 +114,7 @@ class Run:
             self._answer_all()
             self._enter("failed", str(error), error.exit_code)
 
-    def _train(self) -> int:
+    def _train(self, health: HealthReporter) -> int:
         seed, device = run_seed(self._config), device_of(self._config)
         self._announce(seed, device)
         builder = Builder(self._config, self._folder, seed, device, self._bus)
@@ -121,17 +130,19 @@ class Run:
         crew = Crew(sources, saver, self._bus, self._crashed)
         self._has_trained = True
         self._enter("training")
-        probe = spawn("devices", self._sample_devices, self._bus, self._crashed)
+        probe = spawn("devices", lambda: self._sample_devices(device), self._bus, self._crashed)
         try:
             while not self._commands.empty():  # a pause or a stop that came meanwhile holds the first step
                 self._take_command(crew)
             crew.start()
             while not crew.has_ended:
                 self._tick(crew)
+                health.tick()
         finally:  # also when this thread makes a mistake: the others must not go on without it
             crew.end(ENDING_SECONDS)
             self._ended.set()
             probe.join(PROBE_SECONDS)
+            health.tick()  # the last checkpoint may have failed
             self._answer_all()
         return self._end(crew, builder)
 
@@ -190,17 +201,33 @@ class Run:
                 names = crew.resume(command.behavior)
                 nothing = _nothing(crew, command.behavior, "nothing is paused")
                 self._ledger.finish(command.id, bool(names), f"{_listed(names)} training" if names else nothing)
-            case SaveCheckpoint() | ExportPolicy():
+            case SaveCheckpoint() | ExportPolicy() | SetHyperparameter() | RollBack():
                 names = crew.names(command.behavior)
                 self._ledger.expect(command.id, names)
                 crew.give(command, names)
                 if not names:
                     self._ledger.finish(command.id, False, _nothing(crew, command.behavior, "there is no behavior"))
 
+            case AddNote():
+                self._ledger.finish(command.id, *self._note(command, crew))
+
+    def _note(self, command: AddNote, crew: Crew) -> tuple[bool, str]:
+        """Whether the note is in the run's events, and what it is or why it is not."""
+        text = command.text.strip()
+        if command.behavior is not None and not crew.names(command.behavior):
+            return False, _nothing(crew, command.behavior, "")
+        if not text:
+            return False, "the note is empty"
+        if len(text) > NOTE_LENGTH:
+            return False, f"the note has {len(text)} characters, at most {NOTE_LENGTH} are kept"
+        self._bus.publish(NoteAdded(text, command.behavior))
+        return True, text
+
     def _halt(self, stop: Stop, crew: Crew) -> None:
-        """Let everybody leave; of several stops, the first one's exit code counts and the hastiest mode."""
+        """Let everybody leave; of several stops, the first exit code but 0 counts and the hastiest mode."""
         if self._stop is not None:
-            stop = Stop("now" if "now" in (stop.mode, self._stop.mode) else "checkpoint", self._stop.exit_code)
+            mode: StopMode = "now" if "now" in (stop.mode, self._stop.mode) else "checkpoint"
+            stop = Stop(mode, self._stop.exit_code or stop.exit_code)
         self._stop = stop
         self._enter("stopping", "saving" if stop.mode == "checkpoint" else "")
         crew.stop(stop.mode)
@@ -266,9 +293,9 @@ class Run:
         }
         write_training_status(self._folder.training_status, statuses, torch.__version__)
 
-    def _sample_devices(self) -> None:
+    def _sample_devices(self, device: torch.device) -> None:
         """The main of the thread `devices`: a driver that hangs must hold up nobody else."""
-        sampler = DeviceSampler(self._folder.path)
+        sampler = DeviceSampler(self._folder.path, device.index if device.type == "cuda" else None)
         due = time.monotonic()
         try:
             while not self._ended.is_set():

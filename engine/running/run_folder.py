@@ -18,6 +18,8 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # leaves room for "
 WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 CONFIGURATION, EVENTS, RUN_LOGS, LOCK = "configuration.yaml", "events.jsonl", "run_logs", "run.lock"
 CHECKPOINTS, PREVIOUS_CHECKPOINTS = "checkpoints", "checkpoints.previous"
+TRAINING_STATUS = "training_status.json"  # in RUN_LOGS
+ABANDONED_CHECKPOINTS = "checkpoints.abandoned"  # what was newer than a checkpoint that training was rolled back to
 SLUG_LENGTH = 40
 
 
@@ -39,6 +41,30 @@ def _hashed(behavior: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9]+", "-", behavior)[:SLUG_LENGTH].strip("-") or "behavior"
     digest = hashlib.sha256(behavior.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{slug}-{digest}"
+
+
+def writing_process(run: Path) -> str | None:
+    """The id of the process that writes to the run in that folder, "another" when it cannot be told; None without one.
+
+    The lock is tried, not read: the kernel frees it with its process, in whatever way that ends.
+    """
+    try:
+        descriptor = os.open(run / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None  # never locked by this program
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _process(descriptor)
+    except OSError:  # a file system without locks
+        return None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _process(descriptor: int) -> str:
+    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +130,7 @@ class RunFolder:
     @property
     def training_status(self) -> Path:
         """The checkpoints of every behavior, as ML-Agents lists them."""
-        return self.run_logs / "training_status.json"
+        return self.run_logs / TRAINING_STATUS
 
     def open(self, resume: bool = False, force: bool = False) -> tuple[str, ...]:
         """The folder and its run_logs exist and are this process's; returns what `force` did, a line each.
@@ -186,16 +212,9 @@ class RunFolder:
 
     def _require_idle(self) -> None:
         """Nobody writes here now, or RunBusyError."""
-        try:
-            descriptor = os.open(self.path / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            return  # never locked by this program
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise self._busy(descriptor) from error
-        finally:
-            os.close(descriptor)
+        process = writing_process(self.path)
+        if process is not None:
+            raise self._busy(process)
 
     def _acquire(self) -> None:
         """Hold the lock, which the kernel frees when this process ends in whatever way."""
@@ -203,15 +222,14 @@ class RunFolder:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            busy = self._busy(descriptor)
+            process = _process(descriptor)
             os.close(descriptor)
-            raise busy from error
+            raise self._busy(process) from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._lock = descriptor
 
-    def _busy(self, descriptor: int) -> RunBusyError:
-        process = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "another"
+    def _busy(self, process: str) -> RunBusyError:
         return RunBusyError(
             f"{self.path}: process {process} is writing to this run. Stop it, or choose another --run-id."
         )

@@ -1,4 +1,4 @@
-"""The thread that writes checkpoints and exports, so that training only pays for a copy."""
+"""The thread that writes checkpoints and exports, and goes back to one, so that training only pays for a copy."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from engine.errors import CheckpointError, ExportError, NonFiniteError
-from engine.running.checkpoints import CheckpointStore
+from engine.running.checkpoint_format import Checkpoint
+from engine.running.checkpoints import CheckpointStore, require_same_keys
 from engine.running.export import PolicyExporter
 from engine.running.run_folder import BehaviorFolder
 from engine.session.bus import EventBus
@@ -45,6 +47,22 @@ class SaveJob:
     commands: tuple[str, ...] = ()
 
 
+Restored: TypeAlias = tuple[State, Checkpoint]
+
+
+@dataclass(frozen=True, slots=True)
+class RollBackJob:
+    """Read the checkpoint at `path` and set aside what is newer. answer: what was read, or why nothing was changed.
+
+    expected: the trainer's arrays, which the checkpoint must have too.
+    """
+
+    behavior: str
+    path: Path
+    expected: State
+    answer: queue.Queue[Restored | str]
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
     """Where one behavior's files go and who writes them."""
@@ -54,21 +72,22 @@ class Files:
     exporter: PolicyExporter
 
 
-Outcome = Callable[[str, str, bool, str], None]  # command id, behavior, whether it is done, message
+Outcome: TypeAlias = Callable[[str, str, bool, str], None]  # command id, behavior, whether it is done, message
 
 
 class Saver:
     """Lives in the saver thread. Owns the checkpoint and export files of every behavior. At most one job waits.
 
-    on_saved is called in this thread after every checkpoint, so that the list of checkpoints on disk is rewritten.
+    report: tells one behavior's outcome of a command; from any thread. on_saved is called in this thread after every
+    checkpoint, so that the list of checkpoints on disk is rewritten.
     """
 
-    def __init__(self, files: Mapping[str, Files], bus: EventBus, on_outcome: Outcome, on_saved: Callable[[], None]):
+    def __init__(self, files: Mapping[str, Files], bus: EventBus, report: Outcome, on_saved: Callable[[], None]):
+        self.report = report
         self._files = files
         self._bus = bus
-        self._on_outcome = on_outcome
         self._on_saved = on_saved
-        self._jobs: queue.Queue[SaveJob] = queue.Queue(maxsize=1)
+        self._jobs: queue.Queue[SaveJob | RollBackJob] = queue.Queue(maxsize=1)
         self._is_ending = False
         self.has_ended = False
 
@@ -85,12 +104,31 @@ class Saver:
             return False
         return True
 
-    def put(self, job: SaveJob) -> None:
+    def put(self, job: SaveJob | RollBackJob) -> None:
         """Take the job, waiting for the one before. The saver outlives every learner."""
         while not self.has_ended:
             with suppress(queue.Full):
                 self._jobs.put(job, timeout=POLL_SECONDS)
                 return
+
+    def roll_back(self, behavior: str, path: Path, expected: State) -> Restored:
+        """What the checkpoint at `path` holds; it is then the newest of its behavior.
+
+        Called by a learner, which waits: what was put before is written first. Raises CheckpointError, and what a
+        resumed run would begin with is then as before.
+        """
+        job = RollBackJob(behavior, path, expected, queue.Queue(1))
+        self.put(job)
+        answer: Restored | str | None = None
+        while answer is None:
+            has_ended = self.has_ended  # asked before looking, so that no answer can come between
+            try:
+                answer = job.answer.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                answer = "nobody writes checkpoints any more" if has_ended else None
+        if isinstance(answer, str):
+            raise CheckpointError(answer)
+        return answer
 
     def end(self) -> None:
         """Leave once everything that was put is written."""
@@ -107,7 +145,10 @@ class Saver:
                     if is_ending:
                         return
                     continue
-                self._write(job)
+                if isinstance(job, RollBackJob):
+                    job.answer.put(self._roll_back(job))
+                else:
+                    self._write(job)
         finally:
             self.has_ended = True
 
@@ -117,7 +158,7 @@ class Saver:
         exported = self._export(job)
         is_done, message = exported if saved is None else saved
         for command in job.commands:
-            self._on_outcome(command, job.behavior, is_done, message)
+            self.report(command, job.behavior, is_done, message)
 
     def _save(self, job: SaveJob, state: State) -> tuple[bool, str]:
         store, start = self._files[job.behavior].store, time.monotonic()
@@ -147,12 +188,53 @@ class Saver:
         files = self._files[behavior]
         try:
             removed = files.store.prune()
+            kept = {checkpoint.step for checkpoint in files.store.list()} if removed else set()
             for checkpoint in removed:
-                files.folder.export(checkpoint.step).unlink(missing_ok=True)
+                if checkpoint.step not in kept:
+                    files.folder.export(checkpoint.step).unlink(missing_ok=True)
                 self._bus.publish(CheckpointRemoved(behavior, checkpoint.step, str(checkpoint.path)))
+        except (CheckpointError, OSError) as error:
+            self._warn(behavior, f"an old checkpoint is still there: {error}")
+        self._tell_list(behavior)
+
+    def _tell_list(self, behavior: str) -> None:
+        try:
             self._on_saved()
         except (CheckpointError, OSError) as error:
-            self._bus.publish(LogEmitted("warning", behavior, f"the list of checkpoints is not up to date: {error}"))
+            self._warn(behavior, f"the list of checkpoints is not up to date: {error}")
+
+    def _warn(self, behavior: str, message: str) -> None:
+        self._bus.publish(LogEmitted("warning", behavior, message))
+
+    def _roll_back(self, job: RollBackJob) -> Restored | str:
+        store = self._files[job.behavior].store
+        try:
+            newer = store.newer_than(job.path)
+            state, checkpoint = store.load(job.path)
+            require_same_keys(job.expected.tensors, state.part("trainer").tensors)
+        except CheckpointError as error:
+            return str(error)
+        try:
+            for path in newer:  # oldest first: killed in between, the run resumes from the newest, as if not asked
+                self._set_aside(job.behavior, path, checkpoint.step)
+        except CheckpointError as error:
+            return str(error)
+        finally:
+            self._tell_list(job.behavior)
+        return state, checkpoint
+
+    def _set_aside(self, behavior: str, path: Path, kept_step: int) -> None:
+        """The checkpoint is out of the way, and its exported policy beside it unless it is also that of `kept_step`."""
+        files = self._files[behavior]
+        step = files.store.step_of(path)
+        aside = files.store.set_aside(path)
+        self._bus.publish(CheckpointRemoved(behavior, step, str(path)))
+        export = files.folder.export(step)
+        try:
+            if step != kept_step and export.exists():
+                export.replace(aside.with_name(f"{aside.name}.onnx"))
+        except OSError as error:
+            self._warn(behavior, f"{export}: still there, of a checkpoint that was set aside ({error.strerror})")
 
     def _export(self, job: SaveJob) -> tuple[bool, str]:
         files, start = self._files[job.behavior], time.monotonic()

@@ -139,7 +139,7 @@ class Source:
                 if self._is_lost:
                     return
                 if has_received:
-                    self._deliver(collector)
+                    self._deliver(collector, reports)
                     collector.act()
                 reports.tick()
         finally:
@@ -161,7 +161,7 @@ class Source:
     def _is_over(self) -> bool:
         return all(behavior.learner.is_over for behavior in self.behaviors.values())
 
-    def _deliver(self, collector: Collector) -> None:
+    def _deliver(self, collector: Collector, reports: Reports) -> None:
         """Hand over every block that is due and load the weights that came of the last ones."""
         for name, behavior in self.behaviors.items():
             size = min(BLOCK_ROWS, behavior.summary_freq, self._owed[name])
@@ -174,6 +174,7 @@ class Source:
             weights = behavior.learner.weights.take()
             if weights is not None:
                 collector.load(name, weights)
+                reports.follow_roll_backs()
 
     def _hand_over(self, behavior: Behavior, block: Trajectories) -> None:
         state = behavior.policy.state()

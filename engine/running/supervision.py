@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 from engine.errors import EnvironmentFailure, RlTuiError
 from engine.running.behavior import Behavior
+from engine.running.learner import LearnerCommand
 from engine.running.saver import Saver
 from engine.running.source import Source
 from engine.running.workers import spawn
 from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStateChanged, ExportPolicy, SaveCheckpoint, StopMode
+from engine.session.messages import BehaviorStateChanged, StopMode
 
 
 class Crew:
@@ -87,7 +88,7 @@ class Crew:
         """That behavior if there is one of that name, or all."""
         return [name for source in self._sources for name in source.behaviors if behavior in (None, name)]
 
-    def give(self, command: SaveCheckpoint | ExportPolicy, names: list[str]) -> None:
+    def give(self, command: LearnerCommand, names: list[str]) -> None:
         """Leave the command with the learners of these behaviors."""
         for name in names:
             self._behavior(name).learner.commands.append(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 from engine.session.messages import DELTAS, Envelope, Event
 
@@ -48,6 +49,11 @@ class Subscription:
             return mail
 
     @property
+    def num_waiting(self) -> int:
+        """How many envelopes were delivered and not taken yet."""
+        return len(self._mail)
+
+    @property
     def is_closed(self) -> bool:
         """No further envelope will come; those already delivered can still be taken."""
         return self._closed
@@ -71,9 +77,13 @@ class Subscription:
 
 
 class EventBus:
-    """Numbers and stamps events and copies them into every mailbox. Any thread may publish."""
+    """Numbers and stamps events and copies them into every mailbox. Any thread may publish.
 
-    def __init__(self) -> None:
+    clock: tells the time of an event that is told now.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._subscriptions: list[Subscription] = []
         self._number = 0
@@ -83,7 +93,7 @@ class EventBus:
         """Deliver to every subscription; all see the same order."""
         with self._lock:
             self._number += 1
-            envelope = Envelope(self._number, time.time(), event)
+            envelope = Envelope(self._number, self._clock(), event)
             for subscription in self._subscriptions:
                 subscription.deliver(envelope)
 

@@ -163,7 +163,7 @@ class CheckpointFailed:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRemoved:
-    """An old checkpoint was removed because of keep_checkpoints."""
+    """A checkpoint can no longer be resumed: removed because of keep_checkpoints, or set aside by a roll back."""
 
     behavior: str
     step: int
@@ -191,6 +191,87 @@ class ExportFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class HyperparametersReported:
+    """What may be changed while a behavior trains, by its name in the configuration; told at its start and after
+    every change. Where a schedule moves a value, this is the one the schedule starts from."""
+
+    behavior: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class HyperparameterChanged:
+    """A hyperparameter has another value from this step on; checkpoints keep it."""
+
+    behavior: str
+    step: int
+    name: str
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorRolledBack:
+    """A behavior goes on from the checkpoint at `path`; what it learned between `step` and `from_step` is given up."""
+
+    behavior: str
+    step: int
+    from_step: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class LessonChanged:
+    """A curriculum went on to another lesson. lesson: from 1; name: "" where the file gives none."""
+
+    behavior: str
+    step: int
+    parameter: str
+    lesson: int
+    num_lessons: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteAdded:
+    """The user wrote something down about one behavior, or about the run when None."""
+
+    text: str
+    behavior: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WarningRaised:
+    """Something looks wrong. kind and behavior ("" for the run) name the warning until it is cleared.
+
+    message: what was seen, with its number; advice: what to try.
+    """
+
+    kind: str
+    behavior: str
+    message: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarningCleared:
+    """What that warning said is no longer so."""
+
+    kind: str
+    behavior: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that has memory on a GPU. name: as the system tells it, "" when it does not; is_ours: of this run."""
+
+    pid: int
+    name: str
+    memory_used_bytes: int | None
+    is_ours: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Gpu:
     """One device as its driver reports it; None where the driver does not tell."""
 
@@ -203,6 +284,7 @@ class Gpu:
     power_watts: float | None
     power_limit_watts: float | None
     in_use: bool
+    processes: tuple[GpuProcess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +362,13 @@ Event: TypeAlias = (
     | CheckpointRemoved
     | PolicyExported
     | ExportFailed
+    | HyperparametersReported
+    | HyperparameterChanged
+    | BehaviorRolledBack
+    | LessonChanged
+    | NoteAdded
+    | WarningRaised
+    | WarningCleared
     | DevicesSampled
     | LogEmitted
     | EnvironmentFailed
@@ -349,7 +438,35 @@ class Stop:
     id: str = field(default_factory=new_id)
 
 
-Command: TypeAlias = Pause | Resume | SaveCheckpoint | ExportPolicy | Stop
+@dataclass(frozen=True, slots=True)
+class SetHyperparameter:
+    """Give a hyperparameter of one behavior another value from its next update on."""
+
+    behavior: str
+    name: str
+    value: float
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Let one behavior go on from its checkpoint at `path`; newer checkpoints are set aside."""
+
+    behavior: str
+    path: str
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class AddNote:
+    """Write something down about one behavior, or about the run when None."""
+
+    text: str
+    behavior: str | None = None
+    id: str = field(default_factory=new_id)
+
+
+Command: TypeAlias = Pause | Resume | SaveCheckpoint | ExportPolicy | Stop | SetHyperparameter | RollBack | AddNote
 
 # ---------------------------------------------------------------------------------------------------------- JSON
 
@@ -371,8 +488,7 @@ def decode(line: str) -> Envelope:
         raise ValueError(f"not an event of schema version {SCHEMA_VERSION}: {line[:80]!r}")
     try:
         event_class = _EVENTS[body["event"]]
-        hints = _HINTS[event_class]
-        event = event_class(**{name: _typed(body[name], hint) for name, hint in hints.items()})
+        event = event_class(**_fields(event_class, body))
         return Envelope(_integer(body["n"]), _float(body["t"]), event)
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"not a complete event: {line[:80]!r} ({error})") from error
@@ -396,12 +512,25 @@ def _typed(value: object, hint: object) -> object:
     if origin in (types.UnionType, typing.Union):
         return None if value is None else _typed(value, next(a for a in arguments if a is not type(None)))
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, dict):
-        return hint(**{f: _typed(value[f], h) for f, h in typing.get_type_hints(hint).items()})
+        return hint(**_fields(hint, value))
     if origin is tuple and isinstance(value, list):
         return tuple(_typed(item, arguments[0]) for item in value)
     if origin is Mapping and isinstance(value, dict):
         return {key: _typed(item, arguments[1]) for key, item in value.items()}
     return _single(value, hint)
+
+
+def _fields(kind: type, body: Mapping[str, object]) -> dict[str, object]:
+    """The fields of `kind` in `body`; those with a default came later than the schema, and may be missing."""
+    return {
+        name: _typed(body[name], hint)
+        for name, hint in _HINTS[kind].items()
+        if name in body or name not in _OPTIONAL[kind]
+    }
+
+
+def _with_default(kind: type) -> frozenset[str]:
+    return frozenset(f.name for f in dataclasses.fields(kind) if f.default is not dataclasses.MISSING)
 
 
 def _single(value: object, hint: object) -> object:
@@ -427,4 +556,6 @@ def _integer(value: object) -> int:
 
 
 _EVENTS: dict[str, type] = {event_class.__name__: event_class for event_class in typing.get_args(Event)}
-_HINTS: dict[type, dict[str, object]] = {c: typing.get_type_hints(c) for c in _EVENTS.values()}
+_CLASSES = (*_EVENTS.values(), Gpu, GpuProcess, Histogram)
+_HINTS: dict[type, dict[str, object]] = {c: typing.get_type_hints(c) for c in _CLASSES}
+_OPTIONAL: dict[type, frozenset[str]] = {c: _with_default(c) for c in _CLASSES}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.session.history import History
 from engine.session.messages import (
+    BehaviorRolledBack,
     BehaviorStarted,
     BehaviorState,
     BehaviorStateChanged,
@@ -23,63 +24,41 @@ from engine.session.messages import (
     EnvironmentFailed,
     EpisodesFinished,
     ExportFailed,
+    Histogram,
+    HyperparameterChanged,
+    HyperparametersReported,
+    LessonChanged,
     LogEmitted,
     LogLevel,
     MetricsReported,
+    NoteAdded,
     PolicyExported,
     ProgressReported,
     RunStarted,
     RunState,
     RunStateChanged,
     TimeSplit,
+    WarningCleared,
+    WarningRaised,
     WorkerFailed,
 )
 
-HISTORY_POINTS = 4096  # more than any terminal has columns; thinned by two when full, so a run of days stays small
 LOG_LINES = 1000
 COMMANDS_KEPT = 50
+FAILURES_KEPT = 50
+NOTES_KEPT = LESSONS_KEPT = CHANGES_KEPT = 200
+RETURN = "Return"  # the curve of episodes as they end, beside those of the summaries' tags
+RECENT_EPISODES = 100  # over which the field reports a return
 COMMAND_WORDS = {  # what a user calls a command, by its class
     "Pause": "pause",
     "Resume": "resume",
     "SaveCheckpoint": "checkpoint",
     "ExportPolicy": "export",
     "Stop": "stop",
+    "SetHyperparameter": "change",
+    "RollBack": "roll back",
+    "AddNote": "note",
 }
-
-
-@dataclass(slots=True)
-class History:
-    """A curve that never outgrows HISTORY_POINTS: when full, neighbors are averaged and later points come in pairs.
-
-    numpy can view xs and ys without a copy.
-    """
-
-    xs: array[float] = field(default_factory=lambda: array("d"))
-    ys: array[float] = field(default_factory=lambda: array("d"))
-    stride: int = 1  # points averaged into one
-    pending: list[tuple[float, float]] = field(default_factory=list)
-
-    def append(self, x: float, y: float) -> None:
-        """Add one point; x must not decrease."""
-        self.pending.append((x, y))
-        if len(self.pending) < self.stride:
-            return
-        self.xs.append(self.pending[-1][0])
-        self.ys.append(sum(y for _, y in self.pending) / len(self.pending))
-        self.pending.clear()
-        if len(self.xs) >= HISTORY_POINTS:
-            self.ys = array("d", [(a + b) / 2 for a, b in zip(self.ys[::2], self.ys[1::2], strict=True)])
-            self.xs = self.xs[1::2]
-            self.stride *= 2
-
-    def rewind(self, x: float) -> None:
-        """Forget every point beyond `x`."""
-        end = bisect_right(self.xs, x)
-        del self.xs[end:], self.ys[end:]
-        self.pending = [point for point in self.pending if point[0] <= x]
-
-    def __len__(self) -> int:
-        return len(self.xs)
 
 
 @dataclass(slots=True)
@@ -105,9 +84,54 @@ class CommandView:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the user wrote down, and when; steps: how far each behavior was."""
+
+    time: float
+    text: str
+    behavior: str | None
+    steps: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why something ended, as fully as it was told. behaviors: those it ended, none for a bug of ours."""
+
+    time: float
+    behaviors: tuple[str, ...]
+    reason: str
+    detail: str
+
+
+@dataclass(slots=True)
+class RecentEpisodes:
+    """The mean return of the last RECENT_EPISODES episodes, of which only the means of groups are known."""
+
+    groups: deque[tuple[int, float]] = field(default_factory=deque)
+    count: int = 0
+
+    def add(self, count: int, mean_return: float) -> float:
+        """The mean with these episodes; groups that lie wholly before the last RECENT_EPISODES are forgotten."""
+        self.groups.append((count, mean_return))
+        self.count += count
+        while self.count - self.groups[0][0] >= RECENT_EPISODES:
+            self.count -= self.groups.popleft()[0]
+        return sum(mean * (number / self.count) for number, mean in self.groups)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether that many episodes have ended."""
+        return self.count >= RECENT_EPISODES
+
+
 @dataclass(slots=True)
 class BehaviorView:
-    """One behavior as a pane shows it. mean_return is that of the newest episodes; None before the first ended."""
+    """One behavior as a pane shows it.
+
+    mean_return: over the last RECENT_EPISODES episodes, None before the first ended. best_return: the highest that
+    mean has been over so many episodes; while there never were so many, the mean itself.
+    """
 
     name: str
     algorithm: str = ""
@@ -115,6 +139,7 @@ class BehaviorView:
     state: BehaviorState = "starting"
     reason: str = ""
     step: int = 0
+    first_step: int = 0  # where it stood when the run began or was resumed
     sampled: int = 0
     max_steps: int = 0
     num_agents: int = 0
@@ -125,13 +150,25 @@ class BehaviorView:
     num_episodes: int = 0
     mean_return: float | None = None
     best_return: float | None = None
+    is_best_settled: bool = False  # best_return is over RECENT_EPISODES episodes
     mean_length: float | None = None
-    returns: History = field(default_factory=History)  # x = step, y = mean return of episodes that ended together
+    recent: RecentEpisodes = field(default_factory=RecentEpisodes)
     metrics: dict[str, float] = field(default_factory=dict)  # latest summary by ML-Agents' tag
-    metric_histories: dict[str, History] = field(default_factory=dict)
+    histories: dict[str, History] = field(default_factory=lambda: {RETURN: History()})  # by tag
+    histogram: Histogram | None = None  # of the returns since the summary before
     time_split: TimeSplit | None = None
-    checkpoints: list[tuple[float, CheckpointSaved]] = field(default_factory=list)  # (wall time, event), newest last
+    # Below, what happened with its wall time, newest last.
+    checkpoints: list[tuple[float, CheckpointSaved]] = field(default_factory=list)
     exports: list[tuple[float, PolicyExported]] = field(default_factory=list)
+    lessons: list[tuple[float, LessonChanged]] = field(default_factory=list)
+    changes: list[tuple[float, HyperparameterChanged]] = field(default_factory=list)
+    rollbacks: list[tuple[float, BehaviorRolledBack]] = field(default_factory=list)
+    hyperparameters: dict[str, float] = field(default_factory=dict)  # those that may be changed now
+
+    @property
+    def returns(self) -> History:
+        """The curve of episodes as they ended."""
+        return self.histories[RETURN]
 
 
 @dataclass(slots=True)
@@ -147,7 +184,13 @@ class RunView:
     last_number: int = 0
     behaviors: dict[str, BehaviorView] = field(default_factory=dict)  # in order of appearance
     devices: DevicesSampled | None = None
+    device_histories: dict[str, History] = field(default_factory=dict)  # percent, by "cpu", "memory", "gpu 0", ...
+    warnings: dict[tuple[str, str], tuple[float, WarningRaised]] = field(default_factory=dict)  # by kind and behavior
+    num_warnings: int = 0  # ever raised
+    notes: list[Note] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     log: deque[LogLine] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
+    num_logged: int = 0  # lines that ever stood in the log; the newest one is the last of them
     commands: dict[str, CommandView] = field(default_factory=dict)  # newest last, at most COMMANDS_KEPT
 
     def apply(self, envelope: Envelope) -> None:
@@ -167,6 +210,7 @@ class RunView:
     def add_log(self, time: float, level: LogLevel, kind: str, source: str, message: str) -> None:
         """Append one log line."""
         self.log.append(LogLine(time, level, kind, source, message))
+        self.num_logged += 1
 
     @property
     def steps_per_second(self) -> float:
@@ -181,6 +225,7 @@ class RunView:
 
 def _run_started(view: RunView, event: RunStarted, time: float) -> None:
     view.run, view.started_at = event, time
+    view.warnings.clear()  # those of a process that was killed
     view.state, view.reason, view.exit_code = "starting", "", None  # a resumed run has not ended
     verb = "resumed" if event.resumed else "started"
     view.add_log(time, "info", "RUN", event.run_id, f"{verb} in {event.path} (seed {event.seed}, {event.device})")
@@ -197,11 +242,29 @@ def _run_state(view: RunView, event: RunStateChanged, time: float) -> None:
 def _behavior_started(view: RunView, event: BehaviorStarted, _: float) -> None:
     behavior = view.behavior(event.behavior)
     behavior.algorithm, behavior.environment = event.algorithm, event.environment
-    behavior.step = behavior.sampled = event.step
-    for history in (behavior.returns, *behavior.metric_histories.values()):
-        history.rewind(event.step)  # a resumed run goes on from its checkpoint, not from where it was killed
+    behavior.state, behavior.reason = "starting", ""
+    behavior.first_step = event.step
+    _rewind(behavior, event.step)  # a resumed run goes on from its checkpoint, not from where it was killed
     behavior.max_steps, behavior.num_agents = event.max_steps, event.num_agents
     behavior.num_parameters, behavior.threaded = event.num_parameters, event.threaded
+
+
+def _rewind(behavior: BehaviorView, step: int) -> None:
+    """Forget what was learned beyond `step`. Marks go too, or they would stand in the curve that comes instead."""
+    behavior.step = behavior.sampled = step
+    behavior.recent = RecentEpisodes()
+    behavior.lessons = [(at, lesson) for at, lesson in behavior.lessons if lesson.step <= step]
+    behavior.changes = [(at, change) for at, change in behavior.changes if change.step <= step]
+    for history in behavior.histories.values():
+        history.rewind(step)
+
+
+def _rolled_back(view: RunView, event: BehaviorRolledBack, time: float) -> None:
+    behavior = view.behavior(event.behavior)
+    behavior.first_step = min(behavior.first_step, event.step)
+    _rewind(behavior, event.step)
+    behavior.rollbacks.append((time, event))
+    view.add_log(time, "warning", "BACK", event.behavior, f"from step {event.from_step} to {event.step}: {event.path}")
 
 
 def _behavior_state(view: RunView, event: BehaviorStateChanged, time: float) -> None:
@@ -217,21 +280,70 @@ def _progress(view: RunView, event: ProgressReported, _: float) -> None:
     behavior.steps_per_second, behavior.num_updates = event.steps_per_second, event.num_updates
 
 
-def _episodes(view: RunView, event: EpisodesFinished, _: float) -> None:
+def _episodes(view: RunView, event: EpisodesFinished, time: float) -> None:
+    if event.count < 1:
+        return
     behavior = view.behavior(event.behavior)
     behavior.num_episodes += event.count
-    behavior.mean_return, behavior.mean_length = event.mean_return, event.mean_length
-    behavior.returns.append(event.step, event.mean_return)
+    mean = behavior.recent.add(event.count, event.mean_return)
+    behavior.mean_return, behavior.mean_length = mean, event.mean_length
+    behavior.returns.append(event.step, time, event.mean_return)
+    _compare_with_best(behavior, mean)
 
 
-def _metrics(view: RunView, event: MetricsReported, _: float) -> None:
+def _compare_with_best(behavior: BehaviorView, mean: float) -> None:
+    """A mean over fewer episodes counts only while there never was one over all."""
+    best, is_full = behavior.best_return, behavior.recent.is_full
+    if not math.isfinite(mean) or (behavior.is_best_settled and not is_full):
+        return
+    if best is None or mean > best or not behavior.is_best_settled:
+        behavior.best_return, behavior.is_best_settled = mean, is_full
+
+
+def _metrics(view: RunView, event: MetricsReported, time: float) -> None:
     behavior = view.behavior(event.behavior)
     behavior.metrics.update(event.metrics)
+    behavior.histogram = event.returns or behavior.histogram
     for tag, value in event.metrics.items():
-        behavior.metric_histories.setdefault(tag, History()).append(event.step, value)
-    if event.mean_return is not None:
-        best = behavior.best_return
-        behavior.best_return = event.mean_return if best is None else max(event.mean_return, best)
+        behavior.histories.setdefault(tag, History()).append(event.step, time, value)
+
+
+def _hyperparameters(view: RunView, event: HyperparametersReported, _: float) -> None:
+    view.behavior(event.behavior).hyperparameters = dict(event.values)
+
+
+def _changed(view: RunView, event: HyperparameterChanged, time: float) -> None:
+    behavior = view.behavior(event.behavior)
+    behavior.hyperparameters[event.name] = event.new
+    behavior.changes = [*behavior.changes[1 - CHANGES_KEPT :], (time, event)]
+    message = f"{event.name} {event.old:.6g} -> {event.new:.6g} at step {event.step}"
+    view.add_log(time, "info", "SET", event.behavior, message)
+
+
+def _lesson(view: RunView, event: LessonChanged, time: float) -> None:
+    behavior = view.behavior(event.behavior)
+    behavior.lessons = [*behavior.lessons[1 - LESSONS_KEPT :], (time, event)]
+    name = f" {event.name!r}" if event.name else ""
+    message = f"{event.parameter}: lesson {event.lesson} of {event.num_lessons}{name} at step {event.step}"
+    view.add_log(time, "info", "LESSON", event.behavior, message)
+
+
+def _note(view: RunView, event: NoteAdded, time: float) -> None:
+    steps = {name: behavior.step for name, behavior in view.behaviors.items()}
+    view.notes = [*view.notes[1 - NOTES_KEPT :], Note(time, event.text, event.behavior, steps)]
+    view.add_log(time, "info", "NOTE", event.behavior or "", event.text)
+
+
+def _warned(view: RunView, event: WarningRaised, time: float) -> None:
+    view.warnings[event.kind, event.behavior] = time, event
+    view.num_warnings += 1
+    view.add_log(time, "warning", "WARN", event.behavior, f"{event.message}; {event.advice}")
+
+
+def _warning_cleared(view: RunView, event: WarningCleared, time: float) -> None:
+    raised = view.warnings.pop((event.kind, event.behavior), None)
+    if raised is not None:
+        view.add_log(time, "info", "CLEAR", event.behavior, f"no longer: {raised[1].message}")
 
 
 def _time_split(view: RunView, event: TimeSplit, _: float) -> None:
@@ -239,7 +351,9 @@ def _time_split(view: RunView, event: TimeSplit, _: float) -> None:
 
 
 def _saved(view: RunView, event: CheckpointSaved, time: float) -> None:
-    view.behavior(event.behavior).checkpoints.append((time, event))
+    behavior = view.behavior(event.behavior)
+    others = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
+    behavior.checkpoints = [*others, (time, event)]
     reward = "" if event.mean_return is None else f", return {event.mean_return:.1f}"
     best = ", best" if event.is_best else ""
     view.add_log(time, "info", "CKPT", event.behavior, f"step {event.step}{reward}{best}: {event.path}")
@@ -264,8 +378,14 @@ def _export_failed(view: RunView, event: ExportFailed, time: float) -> None:
     view.add_log(time, "error", "ONNX", event.behavior, f"step {event.step} not exported: {event.message}")
 
 
-def _devices(view: RunView, event: DevicesSampled, _: float) -> None:
+def _devices(view: RunView, event: DevicesSampled, time: float) -> None:
     view.devices = event
+    percents: dict[str, float | None] = {f"gpu {gpu.index}": gpu.utilization_percent for gpu in event.gpus}
+    percents["cpu"] = event.cpu_percent
+    percents["memory"] = 100 * event.memory_used_bytes / max(event.memory_total_bytes, 1)
+    for name, percent in percents.items():
+        if percent is not None:
+            view.device_histories.setdefault(name, History()).append(time, time, percent)
 
 
 def _log(view: RunView, event: LogEmitted, time: float) -> None:
@@ -273,10 +393,14 @@ def _log(view: RunView, event: LogEmitted, time: float) -> None:
 
 
 def _environment_failed(view: RunView, event: EnvironmentFailed, time: float) -> None:
-    view.add_log(time, "error", "ENV", ", ".join(event.behaviors), f"{event.environment}: {event.reason}")
+    reason = f"{event.environment}: {event.reason}"
+    view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, event.behaviors, reason, event.detail)]
+    view.add_log(time, "error", "ENV", ", ".join(event.behaviors), reason)
 
 
 def _worker_failed(view: RunView, event: WorkerFailed, time: float) -> None:
+    reason = f"{event.worker}: {event.error}"
+    view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, (), reason, event.traceback)]
     view.add_log(time, "error", "BUG", event.worker, event.error)
 
 
@@ -309,6 +433,13 @@ _FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     CheckpointRemoved: _removed,
     PolicyExported: _exported,
     ExportFailed: _export_failed,
+    HyperparametersReported: _hyperparameters,
+    HyperparameterChanged: _changed,
+    BehaviorRolledBack: _rolled_back,
+    LessonChanged: _lesson,
+    NoteAdded: _note,
+    WarningRaised: _warned,
+    WarningCleared: _warning_cleared,
     DevicesSampled: _devices,
     LogEmitted: _log,
     EnvironmentFailed: _environment_failed,

@@ -20,3 +20,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def verdict(is_reached: bool) -> str:
     """A mark's outcome in one word."""
     return "reached" if is_reached else "MISSED"
+
+
+def row(name: str, found: float, mark: float, unit: str, decimals: int = 0) -> tuple[str, str, str, str]:
+    """A figure that should not exceed its mark, as cells of a table."""
+    return name, f"{found:,.{decimals}f} {unit}", f"{mark:,.{decimals}f} {unit}", verdict(found <= mark)

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.benchmarks import comparison, memory, screen_cost, startup
+from tests.benchmarks import comparison, memory, screen_budgets, screen_cost, screen_load, startup
 from tests.benchmarks.processes import limit_cpus
 from tests.benchmarks.settings import WORKLOADS
 
-PARTS = (*WORKLOADS, "d", "e", "f")
+PARTS = (*WORKLOADS, "d", "e", "f", "g", "h")
 START_UP_CALLS, QUICK_START_UP_CALLS = 10, 3
 
 Raw = list[dict[str, object]]
@@ -37,7 +37,8 @@ def main(words: Sequence[str] | None = None) -> None:
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.throughput", description=__doc__)
-    parts = "a to c: beside Stable-Baselines3; d: the screen; e: start-up; f: memory"
+    parts = "a to c: beside Stable-Baselines3; d: what the screen takes from training; e: start-up; f: memory;"
+    parts += " g: keys, first picture and bytes sent; h: what the screen's own work costs"
     parser.add_argument("--only", type=_parts, default=PARTS, metavar="a,c", help=f"parts to measure ({parts})")
     parser.add_argument("--rounds", type=_positive, help="rounds of a to c, a seed each (3)")
     parser.add_argument("--pairs", type=_positive, help="pairs of d (5)")
@@ -63,6 +64,12 @@ def measure(part: str, arguments: argparse.Namespace) -> tuple[str, Raw]:
         case "f":
             growth = memory.measure_memory(is_quick=is_quick)
             return memory.report(growth), _raw([growth])
+        case "g":
+            budgets = screen_budgets.measure_budgets(is_quick=is_quick)
+            return screen_budgets.report(budgets), _raw([budgets])
+        case "h":
+            load = screen_load.measure_load(is_quick=is_quick)
+            return screen_load.report(load), _raw([load])
         case _:
             measurements = comparison.compare(part, arguments.rounds, is_quick=is_quick)
             return comparison.report(part, measurements, is_quick=is_quick), _raw(measurements)

@@ -1,7 +1,8 @@
 """What a disk may hold after the power went, given the calls that were made.
 
 A name or a content is certain from its sync on. Before that, each is there or not as the kernel pleases: any subset
-of a folder's changes, and of a file nothing, all, a part, or blocks that were allocated and never filled.
+of a folder's changes, and of a file nothing, all, a part, or blocks that were allocated and never filled. A rename into
+another folder is two changes: the medium may have the one, the other, both or none.
 """
 
 from __future__ import annotations
@@ -132,8 +133,12 @@ class Machine:
                 self._folder(path.parent).change({path.name: File(call.content)})
             case "rename":
                 assert call.target is not None
-                assert call.target.parent == path.parent
-                self._folder(path.parent).change({path.name: None, call.target.name: self._node(path)})
+                node = self._node(path)
+                if call.target.parent == path.parent:
+                    self._folder(path.parent).change({path.name: None, call.target.name: node})
+                else:
+                    self._folder(path.parent).change({path.name: None})
+                    self._folder(call.target.parent).change({call.target.name: node})
             case "unlink" | "remove_folder":
                 self._folder(path.parent).change({path.name: None})
             case "sync":

@@ -1,15 +1,17 @@
 /* A stand-in for the NVIDIA driver's library: two GPUs, of which the second tells little, as passively cooled or
    partitioned ones do. NVML's functions, return codes and structures are described in the NVML API reference. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, GPU_IS_LOST = 15 };
+enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15 };
 
 typedef struct { unsigned int gpu, memory; } Utilization;
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned int version; unsigned long long total, reserved, free, used; } Memory2;
+typedef struct { unsigned int pid; unsigned long long memory; unsigned int instance, compute; } Process;
 
 static int first, second;
 
@@ -88,4 +90,37 @@ int nvmlDeviceGetEnforcedPowerLimit(void *handle, unsigned int *milliwatts) {
     if (handle == &second) return NOT_SUPPORTED;
     *milliwatts = 700000;
     return SUCCESS;
+}
+
+/* The first GPU's processes stand in the environment as "PID:BYTES PID:BYTES"; no bytes, and they are not told. */
+static int list_processes(void *handle, const char *variable, unsigned int *count, Process *processes) {
+    const char *rest = getenv(variable);
+    unsigned int room = *count;
+    unsigned int pid;
+    int length = 0;
+    if (handle == &second) return NOT_SUPPORTED;
+    for (*count = 0; rest != NULL && sscanf(rest, " %u:%n", &pid, &length) == 1; ++*count) {
+        char *end;
+        unsigned long long memory = strtoull(rest + length, &end, 10);
+        if (*count < room) {
+            processes[*count].pid = pid;
+            processes[*count].memory = end == rest + length ? ~0ULL : memory;
+        }
+        rest = end;
+    }
+    return *count > room ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+#ifdef OLD
+#define VERSIONED(name) name##_v2
+#else
+#define VERSIONED(name) name##_v3
+#endif
+
+int VERSIONED(nvmlDeviceGetComputeRunningProcesses)(void *handle, unsigned int *count, Process *processes) {
+    return list_processes(handle, "DRIVER_COMPUTE", count, processes);
+}
+
+int VERSIONED(nvmlDeviceGetGraphicsRunningProcesses)(void *handle, unsigned int *count, Process *processes) {
+    return list_processes(handle, "DRIVER_GRAPHICS", count, processes);
 }

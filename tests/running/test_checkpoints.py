@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from engine.errors import CheckpointError, NonFiniteError
 from engine.running.checkpoint_format import MANIFEST, STATE, TENSORS, encode_manifest
 from engine.running.checkpoints import CheckpointStore, require_same_keys
-from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
+from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
 from engine.version import VERSION
 
 SPEC = BehaviorSpec("Walker", (ObservationSpec("body", (3,)), ObservationSpec("feet", (2, 2))), ActionSpec(2, (3, 4)))
@@ -124,6 +125,54 @@ def test_a_finished_checkpoint_is_never_overwritten(tmp_path: Path) -> None:
     before = {entry.name: (entry.stat().st_ino, entry.read_bytes()) for entry in path.iterdir()}
     assert store.save(5, a_state(2.0), 2.0, "final") == path
     assert {entry.name: (entry.stat().st_ino, entry.read_bytes()) for entry in path.iterdir()} == before
+
+
+def with_values(number: float, **values: Json) -> State:
+    return State(a_state(number).tensors, a_state().values | values)
+
+
+def test_a_step_with_other_values_is_saved_beside_and_is_the_newer_one(tmp_path: Path) -> None:
+    """As after a hyperparameter was set between two checkpoints of one step."""
+    store = a_store(tmp_path)
+    for number in (1, 2, 10, 11):
+        name = "Walker-5" if number == 1 else f"Walker-5.{number if number < 10 else number - 7}"
+        assert store.save(5, with_values(number, beta=number), None, "asked").name == name
+    store.save(50, a_state(), None, "interval")
+    store.save(6, a_state(), None, "interval")
+    assert store.save(5, with_values(3, beta=11), None, "final").name == "Walker-5.4", "the newest holds these values"
+    assert [path.path.name for path in store.list()] == [
+        *("Walker-5", "Walker-5.2", "Walker-5.3", "Walker-5.4"),
+        *("Walker-6", "Walker-50"),
+    ]
+    for step in (50, 6):
+        shutil.rmtree(store.folder / f"Walker-{step}")
+    newest = a_store(tmp_path).newest_valid()
+    assert newest.path is not None
+    assert_same(store.load(newest.path)[0], with_values(11, beta=11))
+    (newest.path / TENSORS).write_bytes(b"")
+    assert store.save(5, with_values(12, beta=12), None, "asked").name == "Walker-5.4", "a damaged one gives its name"
+    assert_same(store.load(newest.path)[0], with_values(12, beta=12))
+
+
+def test_only_its_own_checkpoints_have_newer_ones(tmp_path: Path) -> None:
+    store, other = a_store(tmp_path), CheckpointStore(tmp_path / "Crawler" / "checkpoints", "Crawler", 5)
+    paths = [store.save(step, a_state(), None, "interval") for step in (5, 100, 20)]
+    assert store.newer_than(paths[0]) == (paths[2], paths[1])
+    assert store.newer_than(paths[1]) == ()
+    theirs = other.save(5, a_state(), None, "interval")
+    for path in (theirs, store.folder, store.folder / "Walker-6", store.folder / ".." / "checkpoints" / "Walker-5"):
+        with pytest.raises(CheckpointError, match="no checkpoint of Walker; its own are in"):
+            store.newer_than(path)
+
+
+def test_a_checkpoint_set_aside_keeps_its_content_and_takes_no_other_ones_name(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    aside = [store.set_aside(store.save(5, a_state(number), None, "interval")) for number in (1.0, 2.0, 3.0)]
+    assert [path.name for path in aside] == ["Walker-5", "Walker-5.2", "Walker-5.3"]
+    assert {path.parent for path in aside} == {store.folder.with_name("checkpoints.abandoned")}
+    for path, number in zip(aside, (1.0, 2.0, 3.0), strict=True):
+        assert_same(store.load(path)[0], a_state(number))
+    assert store.list() == ()
 
 
 def test_a_damaged_checkpoint_of_the_same_step_is_replaced(tmp_path: Path) -> None:

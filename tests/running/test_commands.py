@@ -11,6 +11,7 @@ from engine.config import RunConfig
 from engine.running.commands import CommandLedger
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import (
+    AddNote,
     BehaviorStateChanged,
     CheckpointSaved,
     Command,
@@ -21,13 +22,21 @@ from engine.session.messages import (
     PolicyExported,
     ProgressReported,
     Resume,
+    RollBack,
     RunStateChanged,
     SaveCheckpoint,
+    SetHyperparameter,
     Stop,
 )
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end
 
-KINDS: tuple[type[Command], ...] = get_args(Command)
+
+def commands() -> list[Command]:
+    """One of each kind, Stop last."""
+    asked: list[Command] = [Pause(), Resume(), SaveCheckpoint(), ExportPolicy()]
+    asked += [SetHyperparameter("Walker", "beta", 0.1), RollBack("Walker", "nowhere"), AddNote("so many"), Stop()]
+    assert {type(command) for command in asked} == set(get_args(Command))
+    return asked
 
 
 def endless(folder: Path, **changes: Any) -> RunConfig:
@@ -157,14 +166,14 @@ def test_many_commands_at_once_each_have_an_outcome(tmp_path: Path) -> None:
     with live(pair(tmp_path)) as run:
         training(run)
         for _ in range(26):
-            for kind in KINDS[:4]:
-                run.launch.send(kind())
+            for command in commands()[:4]:
+                run.launch.send(command)
         run.launch.send(Stop())
-        for kind in KINDS:
-            run.launch.send(kind())
+        for command in commands():
+            run.launch.send(command)
         run.wait()
-        for kind in KINDS:
-            assert not run.send(kind()).ok, "the run is over"
+        for command in commands():
+            assert not run.send(command).ok, "the run is over"
 
 
 @pytest.mark.parametrize("threaded", [False, True])
@@ -201,6 +210,14 @@ def test_second_stop_makes_haste_but_keeps_the_first_exit_code(tmp_path: Path) -
         run.launch.send(Stop("checkpoint", 130))
         run.launch.send(Stop("now", 143))
         run.launch.send(Stop("checkpoint", 129))
+        assert run.wait() == 130
+
+
+def test_stop_without_saving_after_one_with_is_not_taken_for_done(tmp_path: Path) -> None:
+    with live(endless(tmp_path)) as run:
+        training(run)
+        run.launch.send(Stop("checkpoint"))
+        run.launch.send(Stop("now", 130))
         assert run.wait() == 130
 
 

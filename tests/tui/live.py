@@ -1,6 +1,7 @@
 """A screen on a real terminal over a made-up run that goes on: for tests of bytes, signals and keys.
 
-live.py [--behaviors N] [--log FILE] [--stop-seconds S] [--noise]
+live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken-pane]
+        [--memory FOLDER] [--no-bell] [--noise]
 """
 
 from __future__ import annotations
@@ -33,18 +34,28 @@ from engine.session.messages import (
     RunStateChanged,
     Stop,
     TimeSplit,
+    WarningRaised,
+    WorkerFailed,
 )
 from engine.session.view import RunView
 from tui.app import TrainerApp
+from tui.lines import Line
+from tui.panes.base import Frame
+from tui.panes.state_line import StateLine
+from tui.remembered import Memory
+from tui.screens import base as screens
 from tui.terminal import redirect_output
 
 GIB = 1024**3
+EVENTFUL_BEAT = 10  # of a tenth of a second, when something happens
 
 
 class LiveSession:
     """A run of `number` behaviors, told ten times a second by a thread of its own until it is stopped."""
 
-    def __init__(self, number: int, stop_seconds: float) -> None:
+    def __init__(self, number: int, stop_seconds: float, happening: str) -> None:
+        """happening: what happens at EVENTFUL_BEAT, "" for nothing."""
+        self._happening = happening
         self.bus = EventBus()
         self.commands: list[Command] = []
         self._names = [f"Walker{index}" for index in range(number)]
@@ -83,6 +94,8 @@ class LiveSession:
         beat = 0
         while not self._stop.wait(0.1):
             beat += 1
+            if beat == EVENTFUL_BEAT and not self._happen():
+                break
             for name in self._names:
                 step = beat * 1200
                 reward = 400 * (1 - math.exp(-beat / 300)) + chance.gauss(0, 30)
@@ -98,10 +111,49 @@ class LiveSession:
                 tell(
                     DevicesSampled((), "no NVIDIA driver", 50 + 20 * chance.random(), 16, used, 64 * GIB, GIB, GIB, GIB)
                 )
+        if self._happening == "pause":
+            self._stop.wait()
+        if self._happening != "crash":
+            self._save_and_end()
+
+    def _save_and_end(self) -> None:
+        tell = self.bus.publish
         time.sleep(self._stop_seconds)
         for name in self._names:
             tell(CheckpointSaved(name, 1, f"results/live/{name}", "interrupted", 1.0, False, 9, 0.1))
         tell(RunStateChanged("finished", exit_code=0))
+
+    def _happen(self) -> bool:
+        """Whether the run goes on afterwards."""
+        match self._happening:
+            case "warning":
+                self.bus.publish(
+                    WarningRaised("entropy", "Walker0", "entropy 0.003: it may have collapsed", "raise beta")
+                )
+            case "failure":
+                self.bus.publish(
+                    BehaviorStateChanged("Walker0", "failed", "\x1b]0;gone\x07the policy loss is nan; really")
+                )
+            case "crash":
+                self.bus.publish(WorkerFailed("learner Walker0", "IndexError: 7", "Traceback ..."))
+                self.bus.publish(RunStateChanged("failed", "learner Walker0: IndexError: 7", exit_code=1))
+                return False
+            case "pause":
+                for name in self._names:
+                    self.bus.publish(BehaviorStateChanged(name, "paused"))
+                self.bus.publish(RunStateChanged("paused"))
+                return False
+        return self._happening != "end"
+
+
+class BrokenPane(StateLine):
+    """A state line that fails in the middle of the run."""
+
+    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
+        """Fails from the tenth step on."""
+        if any(behavior.step > 1200 * EVENTFUL_BEAT for behavior in frame.view.behaviors.values()):
+            raise ZeroDivisionError("a pane is broken")
+        return super().lines(frame, width, height)
 
 
 def main() -> None:
@@ -111,11 +163,24 @@ def main() -> None:
     parser.add_argument("--log", type=Path, default=Path(os.devnull))
     parser.add_argument("--report", type=Path)
     parser.add_argument("--stop-seconds", type=float, default=0.3)
+    parser.add_argument("--happening", default="", choices=["", "end", "pause", "warning", "failure", "crash"])
+    parser.add_argument("--broken-pane", action="store_true", help="drawing fails")
+    parser.add_argument("--memory", type=Path, help="folder of what is remembered")
+    parser.add_argument("--no-bell", action="store_true")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
     arguments = parser.parse_args()
-    session = LiveSession(arguments.behaviors, arguments.stop_seconds)
+    session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
+    if arguments.broken_pane:
+        screens.StateLine = BrokenPane  # type: ignore[misc]  # where screens take it from
     with redirect_output(arguments.log):
-        app = TrainerApp(session, RunView(), "live.yaml", subscription=session.subscribe())
+        app = TrainerApp(
+            session,
+            RunView(),
+            "live.yaml",
+            subscription=session.subscribe(),
+            bell=not arguments.no_bell,
+            memory=Memory(arguments.memory) if arguments.memory else None,
+        )
         costs: list[float] = []
         tick = app.tick
 
@@ -128,7 +193,7 @@ def main() -> None:
         session.start()
         if arguments.noise:
             threading.Timer(0.5, lambda: [os.write(fd, b"GARBAGE FROM A LIBRARY\n" * 5) for fd in (1, 2)]).start()
-        departure = app.run(mouse=False)
+        departure = app.run()
     session.join()
     costs.sort()
     report = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 from engine.session.messages import (
     BehaviorStarted,
@@ -15,18 +16,29 @@ from engine.session.messages import (
     EpisodesFinished,
     Event,
     Gpu,
+    Histogram,
+    HyperparameterChanged,
+    HyperparametersReported,
+    LessonChanged,
     LogEmitted,
     MetricsReported,
+    NoteAdded,
     PolicyExported,
     ProgressReported,
     RunStarted,
     RunStateChanged,
     TimeSplit,
+    WarningRaised,
 )
 from engine.session.view import BehaviorView, RunView
 
 START = 1_795_000_000.0
 GIB = 1024**3
+TRACEBACK = """Traceback (most recent call last):
+  File "walker/env.py", line 88, in step
+    torque = self.motors[joint].limit(action)
+             ~~~~~~~~~~~^^^^^^^
+IndexError: list index out of range"""
 LONG_NAME = "AVeryLongBehaviorNameOfSixtyCharactersThatNobodyWouldTypeTwice"[:60]
 
 
@@ -67,6 +79,17 @@ class Story:
         )
         self.tell(sample)
 
+    def busy_devices(self, *gpus: Gpu, seconds: int = 120) -> None:
+        """The machine over some time: devices busy in turns."""
+        for second in range(seconds):
+            wave = math.sin(second / 9)
+            now = [
+                replace(gpu, utilization_percent=min(100.0, max(0.0, (gpu.utilization_percent or 0) + 18 * wave)))
+                for gpu in gpus
+            ]
+            self.time += 1.0
+            self.devices(*now)
+
     def train(self, name: str, reports: int, last_step: int, reward_to: float, seconds: float = 1.0) -> None:
         """`reports` progress reports with a noisy rise of the reward."""
         for report in range(1, reports + 1):
@@ -87,12 +110,23 @@ class Story:
             "Losses/Policy Loss": -0.02 * (1 - share) + self.chance.gauss(0, 0.002),
             "Losses/Value Loss": 3 * math.exp(-3 * share) + abs(self.chance.gauss(0, 0.1)),
             "Policy/Entropy": 1.4 - 0.9 * share + self.chance.gauss(0, 0.02),
-            "Policy/Learning Rate": 3e-4 * (1 - share),
-            "Policy/Epsilon": 0.2 - 0.1 * share,
+            "Policy/KL Divergence": 0.012 + abs(self.chance.gauss(0, 0.002)),
+            "Policy/Clip Fraction": 0.11 + abs(self.chance.gauss(0, 0.01)),
+            "Policy/Learning Rate": 3e-4 * (1 - 0.32 * share),
+            "Policy/Epsilon": 0.2 - 0.032 * share,
             "Policy/Beta": 0.005,
             "Policy/Extrinsic Value Estimate": 0.8 * reward,
         }
-        return MetricsReported(name, step, self.time - START, metrics, reward, 12.0, None, True)
+        return MetricsReported(name, step, self.time - START, metrics, reward, 12.0, self._returns(reward), True)
+
+    def _returns(self, reward: float) -> Histogram:
+        """120 episodes around the mean, in 30 bins."""
+        values = sorted(self.chance.gauss(reward, abs(reward) * 0.1 + 1) for _ in range(120))
+        low, high = values[0], values[-1]
+        limits = [low + (high - low) * (at + 1) / 30 for at in range(30)]
+        counts = [float(sum(before < value <= limit for value in values))
+                  for before, limit in zip([low - 1, *limits], limits, strict=False)]  # fmt: skip
+        return Histogram(low, high, 120, sum(values), sum(v * v for v in values), tuple(limits), tuple(counts))
 
     def save(self, name: str, step: int, reward: float, is_best: bool = False, seconds_later: float = 0.0) -> None:
         """A checkpoint."""
@@ -137,7 +171,27 @@ def healthy(number: int = 1, gpus: int = 0) -> Story:
     story.tell(LogEmitted("info", "run", "keep_checkpoints 5: the oldest one is removed"), after=2)
     gib = GIB
     used = [Gpu(i, "NVIDIA H200", 74.0 - 70 * i, 31 * gib, 139 * gib, 61.0, 412.0, 700.0, i == 0) for i in range(gpus)]
-    story.devices(*used)
+    story.busy_devices(*used)
+    return story
+
+
+def eventful() -> Story:
+    """A curriculum, self-play, warnings, a change by hand, a note, a checkpoint a while ago."""
+    story = healthy(2)
+    hyperparameters = {"learning_rate": 3e-4, "beta": 0.005, "epsilon": 0.2, "num_epoch": 3.0}
+    story.tell(HyperparametersReported("Walker", hyperparameters))
+    for lesson, name in enumerate(("Flat", "Slopes", "Hills"), start=1):
+        story.tell(LessonChanged("Walker", 45_000 * lesson, "terrain", lesson, 5, name), after=4)
+    story.tell(MetricsReported("Crawler", 166_000, 900.0, {"Self-play/ELO": 1240.3}, None, None, None, True))
+    story.tell(HyperparameterChanged("Walker", 151_000, "learning_rate", 3e-4, 1e-4), after=3)
+    story.tell(NoteAdded("lower rate after the second plateau", "Walker"), after=2)
+    collapse = "entropy 0.003 since step 120k, near zero: the policy may have collapsed"
+    story.tell(
+        WarningRaised("entropy_collapse", "Walker", collapse, "raise beta, or roll back to an earlier checkpoint")
+    )
+    story.tell(
+        WarningRaised("disk_filling", "", "disk full in 40 minutes at this rate", "lower keep_checkpoints"), after=5
+    )
     return story
 
 
@@ -176,7 +230,7 @@ def environment_failed() -> Story:
     """A worker died; its behavior ended, the other trains on."""
     story = healthy(2)
     reason = "worker 3 exited with code -9 while stepping environment 12"
-    story.tell(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), reason))
+    story.tell(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), reason, TRACEBACK))
     story.tell(BehaviorStateChanged("Walker", "failed", reason))
     return story
 

@@ -2,95 +2,214 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from engine.session.history import HISTORY_POINTS, History
 from tui.charts.axes import nice_step, step_range, ticks, value_range
 from tui.charts.bar import bar
-from tui.charts.line import GUTTER, Look, Mark, line_chart
-from tui.charts.raster import braille_codes, braille_text, raster
-from tui.charts.sampling import columns, joined, smoothed
-from tui.charts.sparkline import sparkline, trend
+from tui.charts.curve import Curve, history_curve, plain_curve
+from tui.charts.drawing import ASCII_LINES, GUTTER, Look, draw
+from tui.charts.figure import Figure, Mark, read, sample
+from tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
+from tui.charts.sampling import columns, polyline
+from tui.charts.scale import scale_of
+from tui.charts.smoothing import moving_average, smooth_line
+from tui.charts.window import Sight
+from tui.charts.x_axis import full_range, step_label, x_ticks
 from tui.glyphs import ASCII, UNICODE
-from tui.lines import cells
+from tui.lines import Line, cells
 
-anything = arrays.arrays(np.float64, st.integers(0, 120), elements=st.floats(width=64))
+anything = arrays.arrays(np.float64, st.integers(1, 120), elements=st.floats(width=64))
 widths, heights = st.integers(0, 90), st.integers(0, 30)
+looks = st.builds(Look, st.sampled_from([UNICODE, ASCII]), st.booleans())
+smoothings = st.sampled_from([0.0, 0.6, 0.999])
 
 
-def text_of(chart: list[tuple[object, ...]]) -> list[str]:
+def text_of(chart: list[Line]) -> list[str]:
     return ["".join(span.text for span in row) for row in chart]
 
 
-@settings(max_examples=40)
-@given(anything, widths, heights, st.booleans())
-def test_any_values_fit_any_size(ys: np.ndarray, width: int, height: int, has_braille: bool) -> None:
-    look = Look(UNICODE if has_braille else ASCII)
-    chart = line_chart(np.arange(len(ys), dtype=np.float64) * 100, ys, width, height, look)
+def figure(*curves: Curve, shown: tuple[float, float] | None = None, smoothing: float = 0.0, **more: object) -> Figure:
+    full = full_range([curve.extent for curve in curves], "steps")
+    assert full is not None
+    return replace(Figure(curves, Sight(shown or full, full, full[1]), smoothing=smoothing), **more)
+
+
+def is_dot(char: str) -> bool:
+    return chr(BRAILLE) < char <= chr(BRAILLE + 255)
+
+
+@settings(max_examples=150)
+@given(anything, widths, heights, looks, smoothings, st.booleans(), st.booleans())
+def test_any_values_fit_any_size(
+    ys: np.ndarray, width: int, height: int, look: Look, smoothing: float, is_log: bool, has_cross: bool
+) -> None:
+    curve = plain_curve(np.arange(len(ys), dtype=np.float64) * 100, ys)
+    chart = draw(
+        figure(curve, smoothing=smoothing, is_log=is_log, crosshair=120.0 if has_cross else None), width, height, look
+    )
     assert chart == [] or len(chart) == height
-    assert all(cells(row) <= max(width, 0) for row in chart)
+    assert all(cells(row) == width for row in chart)
+    assert bool(chart) == (width > GUTTER and height > 1 and bool(np.isfinite(ys).any()))
 
 
-@settings(max_examples=40)
-@given(anything, st.integers(0, 60))
-def test_sparkline_has_exactly_its_width(values: np.ndarray, width: int) -> None:
-    assert len(sparkline(values, width, UNICODE.levels)) == width
-    assert trend(values) in (-1, 0, 1)
+@settings(max_examples=60)
+@given(st.lists(anything, min_size=2, max_size=9), looks, smoothings, st.floats(0, 9000), st.floats(1e-3, 9000))
+def test_any_curves_fit_together_in_any_window(
+    values: list[np.ndarray], look: Look, smoothing: float, start: float, length: float
+) -> None:
+    curves = [
+        plain_curve(np.arange(len(ys), dtype=np.float64) * 100, ys, label=str(at), metric=str(at % 3), dash=at)
+        for at, ys in enumerate(values)
+    ]
+    chart = draw(figure(*curves, shown=(start, start + length), smoothing=smoothing), 60, 12, look)
+    assert all(cells(row) == 60 for row in chart)
 
 
-def test_a_million_points_keep_their_only_spike() -> None:
+def test_a_million_points_keep_their_only_spike_and_their_only_gap() -> None:
     ys = np.zeros(1_000_000)
-    ys[123_456] = 7.0
-    sampled = columns(np.arange(1e6), ys, (0.0, 1e6), 100)
-    assert sampled.high.max() == 7.0
-    assert np.flatnonzero(sampled.high) == [12]
+    ys[123_456], ys[654_321] = 7.0, np.nan
+    curve = plain_curve(np.arange(1e6), ys)
+    for drawn in (curve, curve.within((0.0, 1e6))):
+        sampled = columns(drawn, (0.0, 1e6), 100)
+        assert np.flatnonzero(sampled.high) == [12]
+        assert sampled.high.max() == 7.0
+        assert np.flatnonzero(sampled.broken) == [65]
+    assert curve.within((0.0, 1e6)) is curve.coarse
+    assert curve.within((120_000.0, 125_000.0)) is curve  # every point, where there are few
+
+
+def test_value_at_the_very_end_of_the_axis_is_drawn() -> None:
+    sampled = columns(plain_curve(np.arange(101.0), np.where(np.arange(101) == 100, 7.0, 0.0)), (0.0, 100.0), 50)
+    assert np.flatnonzero(sampled.high) == [49]
+
+
+def test_history_that_was_halved_keeps_its_only_spike() -> None:
+    history = History()
+    for step in range(3 * HISTORY_POINTS):
+        history.append(step, step, 7.0 if step == 1234 else 0.0)
+    sampled = columns(history_curve(history, "steps", 0.0), (0.0, 3.0 * HISTORY_POINTS), 100)
+    assert np.flatnonzero(sampled.high) == [1234 * 100 // (3 * HISTORY_POINTS)]
 
 
 def test_one_point_is_drawn() -> None:
-    chart = text_of(line_chart(np.array([5.0]), np.array([3.0]), 40, 8, Look(UNICODE)))
-    assert sum("⠀" < char <= "⣿" for row in chart for char in row) == 1
+    chart = text_of(draw(figure(plain_curve(np.array([5.0]), np.array([3.0]))), 40, 8, Look(UNICODE)))
+    assert sum(is_dot(char) for row in chart for char in row) == 1
+
+
+def test_one_point_between_two_gaps_is_drawn() -> None:
+    line = polyline(np.array([1.0, 3.2, 5.0]), np.array([np.nan, 4.0, np.nan]), 8)
+    assert line[3] == 4.0
+    assert np.isnan(np.delete(line, 3)).all()
 
 
 def test_constant_values_are_a_level_line() -> None:
-    chart = text_of(line_chart(np.arange(100.0), np.full(100, 500.0), 60, 9, Look(UNICODE)))
-    drawn = [row for row in chart if any("⠀" < char <= "⣿" for char in row)]
-    assert len(drawn) == 1
+    chart = text_of(draw(figure(plain_curve(np.arange(100.0), np.full(100, 500.0))), 60, 9, Look(UNICODE)))
+    assert sum(any(is_dot(char) for char in row) for row in chart) == 1
 
 
-def test_gap_stands_where_values_are_not_finite() -> None:
+@pytest.mark.parametrize("smoothing", [0.0, 0.9])
+def test_gap_stands_where_values_are_not_finite(smoothing: float) -> None:
     ys = np.ones(100)
     ys[40:60] = np.nan
-    sampled = columns(np.arange(100.0), ys, (0.0, 100.0), 100)
-    filled = joined(sampled.mean, sampled.broken)
-    assert np.isnan(filled[40:60]).all()
-    assert np.isfinite(filled[:40]).all()
-    axis = text_of(line_chart(np.arange(100.0), ys, 80, 10, Look(UNICODE)))[-1]
-    assert "✗" in axis
+    drawn = figure(plain_curve(np.arange(100.0), ys), smoothing=smoothing)
+    sampled = sample(drawn, 100, True).curves[0]
+    line = sampled.spread.low if sampled.line is None else sampled.line
+    assert np.isnan(line[41:59]).all()
+    assert np.isfinite(line[:39]).all()
+    assert np.isfinite(line[61:]).all()
+    assert "✗" in text_of(draw(drawn, 80, 10, Look(UNICODE)))[-1]
 
 
-def test_empty_columns_between_points_are_joined() -> None:
-    filled = joined(np.array([0.0, np.nan, np.nan, 3.0]), np.zeros(4, dtype=bool))
-    assert filled.tolist() == [0.0, 1.0, 2.0, 3.0]
+def test_infinity_is_a_gap_too() -> None:
+    sampled = columns(plain_curve(np.arange(4.0), np.array([1.0, np.inf, -np.inf, 2.0])), (0.0, 4.0), 4)
+    assert sampled.broken.tolist() == [False, True, True, False]
+    assert sampled.extremes == (1.0, 2.0)
+
+
+def test_columns_between_two_points_are_joined_also_beyond_the_window() -> None:
+    line = columns(plain_curve(np.array([0.0, 10.0]), np.array([0.0, 10.0])), (4.0, 6.0), 4)
+    assert line.low == pytest.approx([4.25, 4.75, 5.25, 5.75])
 
 
 def test_smoothing_starts_at_the_first_value_and_anew_after_a_gap() -> None:
-    smooth = smoothed(np.array([4.0, 4.0, np.nan, 8.0]), 0.6)
+    smooth = moving_average(np.array([4.0, 4.0, np.nan, 8.0]), 0.6)
     assert smooth[[0, 1, 3]] == pytest.approx([4.0, 4.0, 8.0])
     assert np.isnan(smooth[2])
 
 
+def test_smoothing_is_tensorboards_where_points_are_few() -> None:
+    values = np.array([1.0, 5.0, 2.0, 8.0])
+    expected, average = [], 0.0
+    for at, value in enumerate(values.tolist(), 1):
+        average = 0.9 * average + 0.1 * value
+        expected.append(average / (1 - 0.9**at))
+    xs, smooth = smooth_line(plain_curve(np.arange(4.0) * 1000, values), (0.0, 4000.0), 0.9)
+    assert xs.tolist() == [0.0, 1000.0, 2000.0, 3000.0]
+    assert smooth == pytest.approx(expected)
+
+
+def test_smoothed_curve_does_not_depend_on_how_often_the_run_reports() -> None:
+    xs = np.arange(0, 1_000_000, 100.0)
+    ys = np.where(xs < 500_000, 0.0, 1.0)
+    often, seldom = plain_curve(xs, ys), plain_curve(xs[::10], ys[::10])
+    one, other = (np.interp(550_000, *smooth_line(curve, (0.0, 1e6), 0.99)) for curve in (often, seldom))
+    assert one == pytest.approx(other, abs=0.02)
+
+
+def test_smoothing_remembers_what_lies_before_the_window() -> None:
+    curve = plain_curve(np.arange(1000.0), np.where(np.arange(1000) < 500, 0.0, 1.0))
+    xs, smooth = smooth_line(curve, (500.0, 1000.0), 0.9)
+    assert np.interp(500, xs, smooth) == pytest.approx(0.1, abs=0.01)
+
+
+def test_huge_values_are_smoothed_without_overflow() -> None:
+    curve = plain_curve(np.arange(2000.0), np.full(2000, 1.5e308))
+    assert np.isfinite(smooth_line(curve, (0.0, 2000.0), 0.6)[1]).all()
+
+
 def test_steep_curve_has_no_holes() -> None:
     values = np.array([0.0, 1.0, 0.0])
-    assert raster(values, values, (0.0, 1.0), 8).any(axis=1).all()
+    assert filled(bars(values, values, (0.0, 1.0), 8), 8).any(axis=1).all()
 
 
 def test_braille_has_unicodes_order_of_dots() -> None:
-    dots = np.zeros((4, 2), dtype=bool)
-    dots[0, 0] = dots[3, 1] = True
-    assert braille_text(braille_codes(dots)[0]) == "⢁"
+    values = np.array([1.0, 0.0])
+    alone = bars(values, np.array([1.0, np.nan]), (0.0, 1.0), 4)
+    assert chr(BRAILLE + int(braille_codes(alone, 1)[0, 0])) == "⠁"
+    for row, bits in enumerate((0x08, 0x10, 0x20, 0x80)):
+        dot = bars(np.array([np.nan, 3.0 - row]), np.array([np.nan, 3.0 - row]), (0.0, 3.0), 4)
+        assert braille_codes(dot, 1)[0, 0] == bits
+
+
+@settings(max_examples=80)
+@given(st.integers(2, 40), st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.booleans(), st.booleans())
+def test_tick_stands_beside_the_row_of_its_value(
+    height: int, low: float, length: float, is_log: bool, has_braille: bool
+) -> None:
+    scale = scale_of(low, low + length, is_log)
+    look = Look(UNICODE if has_braille else ASCII)
+    xs = np.arange(20.0)
+    for tick in scale.ticks(max(2, (height - 1) // 3)):
+        level = np.full(20, tick.at)
+        level[0], level[-1] = low, low + length  # the same scale
+        rows = text_of(draw(figure(plain_curve(xs, level), is_log=is_log), 60, height, look))[:-1]
+        label = [row[:GUTTER].strip("│|┤+ ") for row in rows]
+        drawn = [any(is_dot(char) or char in ASCII_LINES for char in row[GUTTER + 15 : GUTTER + 35]) for row in rows]
+        if tick.label in label and label.count(tick.label) == 1:
+            assert drawn[label.index(tick.label)]
+
+
+def test_half_rows_of_dots_all_go_the_same_way() -> None:
+    assert dot_rows(np.array([0.5, 1.5, 2.5]), (0.0, 4.0), 5).tolist() == [4.0, 3.0, 2.0]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
@@ -103,6 +222,19 @@ def test_value_axis_encloses_the_values(one: float, other: float) -> None:
     assert bottom < top
 
 
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
+def test_logarithmic_axis_encloses_the_values_and_keeps_their_order(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    scale = scale_of(low, high, True)
+    assert scale.kind == ("log" if low > 0 else "symlog")
+    bottom, top = scale.y_range
+    places = scale.places(np.array([low, high]))
+    assert bottom < top
+    assert bottom - 1e-6 <= places[0] <= places[1] <= top + 1e-6
+    assert len(scale.ticks(6)) <= 16
+    assert all(len(tick.label) <= 8 for tick in scale.ticks(6))
+
+
 @given(st.floats(0, 1e15), st.floats(0, 1e15))
 def test_step_axis_encloses_the_steps_and_has_few_ticks(first: float, length: float) -> None:
     start, end = step_range(first, first + length)
@@ -111,29 +243,138 @@ def test_step_axis_encloses_the_steps_and_has_few_ticks(first: float, length: fl
     assert len(ticks(start, end, 8)) <= 10
 
 
-def test_growing_run_moves_its_axis_seldom() -> None:
-    ends = {step_range(0.0, float(step))[1] for step in range(100_000, 200_000, 1000)}
-    assert len(ends) <= 6
+def test_growing_run_moves_its_axes_seldom() -> None:
+    assert len({step_range(0.0, float(step))[1] for step in range(100_000, 200_000, 1000)}) <= 6
+    assert len({full_range([(0.0, float(s))], "relative") for s in range(3600, 7200, 10)}) <= 7
+    assert len({value_range(0.0, 100.0 + step) for step in range(100)}) <= 11
 
 
 def test_steps_are_one_two_or_five() -> None:
     assert [nice_step(v, 10) for v in (1.0, 11.0, 30.0, 99.0)] == pytest.approx([0.1, 2.0, 5.0, 10.0])
 
 
+@pytest.mark.parametrize(("step", "grain", "label"), [
+    (0, 1, "0"), (50_000, 10_000, "50k"), (1_234_000, 1_000, "1.234M"), (1_234_567, 1, "1.234567M"), (2.5, 0.1, "2.5"),
+])  # fmt: skip
+def test_steps_are_told_as_exactly_as_needed(step: float, grain: float, label: str) -> None:
+    assert step_label(step, grain) == label
+
+
+@pytest.fixture
+def in_kathmandu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")  # 5 h 45 min from UTC
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_clock_ticks_are_round_where_the_user_lives(in_kathmandu: None) -> None:
+    labels = [tick.label for tick in x_ticks((1_795_000_000.0, 1_795_000_000.0 + 7 * 3600), "wall", 8)]
+    assert labels == ["17:00", "18:00", "19:00", "20:00", "21:00", "22:00", "23:00"]
+
+
+def test_clock_tells_seconds_when_near_and_dates_when_far() -> None:
+    noon = 1_795_003_200.0
+    assert [tick.label for tick in x_ticks((noon, noon + 60), "wall", 4)][1] == "12:00:15"
+    assert "Nov 20" in [tick.label for tick in x_ticks((noon, noon + 5 * 86400), "wall", 6)]
+
+
+def test_time_since_the_start_is_told_in_hours_and_minutes() -> None:
+    labels = [tick.label for tick in x_ticks((0.0, 7200.0), "relative", 5)]
+    assert labels == ["0", "30m", "1h00", "1h30", "2h00"]
+
+
 def test_marks_give_way_to_labels() -> None:
-    axis = text_of(
-        line_chart(
-            np.arange(0.0, 101.0), np.arange(101.0), 68, 8, Look(UNICODE), [Mark(0, "▴", "dim"), Mark(50, "★", "dim")]
-        )
-    )[-1]
-    assert "★" in axis[GUTTER:]
-    assert "50" in axis
+    happened = (Mark(0, "▴", "dim"), Mark(41, "★", "dim"))
+    curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
+    axis = text_of(draw(figure(curve, marks=happened), 68, 8, Look(UNICODE)))[-1]
+    assert "★40" in axis
 
 
-def test_falling_rising_and_level_curves_are_told_apart() -> None:
-    assert [trend(np.array(v)) for v in (np.arange(50.0), -np.arange(50.0), np.ones(50), [])] == [1, -1, 0, 0]
+def test_mark_out_of_sight_is_not_drawn() -> None:
+    curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
+    axis = text_of(draw(figure(curve, shown=(50.0, 100.0), marks=(Mark(20, "★", "dim"),)), 68, 8, Look(UNICODE)))[-1]
+    assert "★" not in axis
+
+
+def test_metrics_of_like_values_share_a_scale_and_others_have_their_own() -> None:
+    xs = np.arange(50.0)
+    one, like = plain_curve(xs, xs, metric="one"), plain_curve(xs, xs * 2, metric="like")
+    tiny, other = plain_curve(xs, xs / 1000, metric="tiny"), plain_curve(xs, xs * 3, metric="one")
+    assert not sample(figure(one, like), 40, True).has_own_scales
+    apart = sample(figure(one, tiny, other), 40, True)
+    assert apart.has_own_scales
+    assert apart.scales["one"].top >= 3 * 49  # curves of one metric always share
+
+
+def test_curves_are_told_apart_without_color() -> None:
+    xs = np.arange(200.0)
+    flat = [plain_curve(xs, np.full(200, at * 10.0), label=str(at), metric="m") for at in range(1, 4)]
+    shapes = {
+        tuple((ord(char) - BRAILLE).bit_count() if is_dot(char) else 0 for char in row[GUTTER : GUTTER + 24])
+        for row in text_of(draw(figure(*flat), 60, 16, Look(UNICODE, False)))
+        if any(is_dot(char) for char in row)
+    }
+    assert len(shapes) == 3
+    signs = {char for row in text_of(draw(figure(*flat), 60, 16, Look(ASCII, False)))[:-1] for char in row[GUTTER:]}
+    assert set("*+o123") <= signs
+
+
+def test_each_of_several_curves_ends_in_its_label() -> None:
+    xs = np.arange(100.0)
+    curves = [
+        plain_curve(xs[: 60 + 10 * at], xs[: 60 + 10 * at] * 0 + 5, label=str(at), metric="m") for at in (1, 2, 3)
+    ]
+    row = next(row for row in text_of(draw(figure(*curves), 70, 10, Look(UNICODE))) if "1" in row[GUTTER:])
+    assert row.index("1") < row.index("2") < row.index("3")
+
+
+def test_labels_of_curves_that_end_at_one_place_stand_side_by_side() -> None:
+    xs = np.arange(100.0)
+    curves = [plain_curve(xs, xs, label=str(at), metric="m") for at in (1, 2, 3)]
+    text = "".join(text_of(draw(figure(*curves), 70, 10, Look(UNICODE)))[:-1])
+    assert all(text.count(sign) >= 1 for sign in "123")
+
+
+def test_front_curve_has_the_color_where_two_cross() -> None:
+    xs = np.arange(100.0)
+    up = plain_curve(xs, xs, tone="series-1", metric="m")
+    down = plain_curve(xs, 100 - xs, tone="series-2", metric="m")
+    for front, back in ((up, down), (down, up)):
+        tones = [span.tone for row in draw(figure(front, back), 70, 11, Look(UNICODE))[5:6] for span in row]
+        assert front.tone in tones
+
+
+def test_crosshair_reads_the_values_of_its_cell() -> None:
+    ys = np.zeros(1000)
+    ys[500], ys[503] = 9.0, -4.0
+    drawn = figure(plain_curve(np.arange(1000.0), ys))
+    (reading,) = read(drawn, 502.0, 100)
+    assert (reading.low, reading.high) == (-4.0, 9.0)
+    assert reading.mean == pytest.approx(0.5)
+    assert reading.x == 502.0
+
+
+def test_crosshair_reads_the_nearest_value_where_points_are_few() -> None:
+    (reading,) = read(figure(plain_curve(np.array([0.0, 100.0]), np.array([1.0, 2.0]))), 61.0, 1000)
+    assert (reading.x, reading.mean) == (100.0, 2.0)
+
+
+def test_crosshair_reads_nothing_off_a_curve_that_ended_before_or_is_not_finite() -> None:
+    short, broken = plain_curve(np.arange(10.0), np.ones(10)), plain_curve(np.arange(100.0), np.full(100, np.nan))
+    assert read(figure(short, broken), 80.0, 100) == []
+
+
+def test_crosshair_stands_where_it_is_pointed() -> None:
+    curve = plain_curve(np.arange(101.0), np.zeros(101))
+    for column in (0, 13, 51):
+        shown = (0.0, 52.0)
+        chart = text_of(draw(figure(curve, shown=shown, crosshair=column + 0.5), 52 + GUTTER, 6, Look(UNICODE)))
+        assert all(row[GUTTER + column] in "│" or is_dot(row[GUTTER + column]) for row in chart[:-1])
+        assert chart[-1][GUTTER + column] == "┤"
 
 
 def test_bar_shows_only_zero_to_one() -> None:
-    filled = [bar(share, 10, ASCII, "accent")[0].text.count("#") for share in (-1.0, 0.5, 2.0, float("nan"))]
-    assert filled == [0, 5, 10, 0]
+    filled_cells = [bar(share, 10, ASCII, "accent")[0].text.count("#") for share in (-1.0, 0.5, 2.0, float("nan"))]
+    assert filled_cells == [0, 5, 10, 0]

@@ -1,44 +1,200 @@
-"""One table of keys: whatever it holds is bound, explained and spelled one way."""
+"""One table of keys: what it holds is bound, explained, offered, and does something wherever it is said to."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
+from engine.session.messages import HyperparameterChanged, HyperparametersReported
 from engine.session.view import RunView
 from tests.fakes import FakeSession
+from tests.tui import scenes
+from tests.tui.driver import Driven
 from tui.app import TrainerApp
-from tui.keymap import KEYMAP, Key, bindings
-from tui.screens.help import HelpScreen, help_blocks
-from tui.screens.leave import LeaveScreen
-from tui.screens.overview import OverviewScreen
+from tui.demo.runs import DemoRuns
+from tui.keymap import KEYMAP, Key, Keymap, Place, bindings
+from tui.panes.list import ListPane
+from tui.screens.base import SCREENS
+from tui.screens.help import blocks, title
 
-OWNERS = {"anywhere": TrainerApp, "overview": OverviewScreen, "leaving": LeaveScreen, "help": HelpScreen}
+ON_A_REAL_TERMINAL = {"suspend"}  # tests/tui/test_suspend.py presses it
+PLACES = list(dict.fromkeys(place for key in KEYMAP for place in key.places))
+
+OPENED: dict[Place, tuple[str, tuple[str, ...]]] = {  # the screen to begin with, and the keys that lead to the place
+    "list": ("log", ()),
+    "comparison": ("runs", ("x", "down", "x", "enter")),
+    "leaving": ("", ("q",)),
+    "confirming": ("checkpoints", ("R",)),
+    "asking": ("", ("a",)),
+    "help": ("", ("question_mark",)),
+    "filtering": ("log", ("slash", "W")),
+    "picking": ("", ("M",)),
+}
+BEFORE: dict[str, tuple[str, ...]] = {  # what must have been done for the command to have something to do
+    "select": ("2",),
+    "previous": ("2",),
+    "row-up": ("pagedown",),
+    "page-up": ("pagedown", "pagedown"),
+    "first": ("pagedown",),
+    "last": ("home",),
+    "zoom-out": ("plus", "plus"),
+    "zoom-reset": ("plus",),
+    "pan-left": ("plus",),
+    "pan-right": ("plus", "left_square_bracket"),
+    "live": ("plus", "left_square_bracket"),
+    "left": ("x",),
+    "right": ("x", "left"),
+    "filter-up": ("down",),
+    "take": ("h", "i"),
+    "pick-up": ("down",),
+    "changed-only": ("v",),
+}
 
 
-@pytest.mark.parametrize("key", KEYMAP, ids=lambda key: f"{key.place}-{key.shown}")
-def test_every_key_is_on_the_help_page(key: Key) -> None:
-    rows = [row for _, rows in help_blocks() for row in rows]
-    assert any(row.split("  ")[1] == key.shown and row.endswith(key.explained) for row in rows)
+class Recorder:
+    """A player that knows how fast it is."""
+
+    def __init__(self) -> None:
+        self.speed = 3
+
+    def change_speed(self, by: int) -> str:
+        """One notch."""
+        self.speed += by
+        return f"speed {self.speed}"
 
 
-@pytest.mark.parametrize("key", KEYMAP, ids=lambda key: f"{key.place}-{key.shown}")
-def test_every_key_has_its_action(key: Key) -> None:
-    assert hasattr(OWNERS[key.place], f"action_{key.action.partition('(')[0]}")
+def busy() -> scenes.Story:
+    """Three behaviors, of which the first can be tuned and was, and a log of more than a screen."""
+    story = scenes.healthy(3)
+    for name in ("Walker", "Crawler", "Hopper"):
+        story.tell(HyperparametersReported(name, {"learning_rate": 3e-4, "beta": 0.005}))
+        story.tell(HyperparameterChanged(name, 120_000, "learning_rate", 1e-3, 3e-4))
+    for number in range(100):
+        story.save("Walker", 150_000 + number, 400.0 + number)
+    return story
 
 
-@pytest.mark.parametrize("place", OWNERS)
-def test_no_key_is_bound_twice_in_one_place(place: str) -> None:
+STORY = busy()
+
+
+def driven(place: Place) -> Driven:
+    """The screen on which the keys of that place are tried."""
+    view = STORY.view()
+    runs = DemoRuns(view.now, lambda: STORY.told, "torch_settings:\n  device: cuda\n", "walker-ppo")
+    opened = OPENED[place][0] if place in OPENED else place if place in SCREENS else ""
+    player = Recorder() if place == "replay" else None
+    return Driven(view, (120, 40), opened=opened, runs=runs, player=player)
+
+
+TRIED = [(place, key) for key in KEYMAP for place in key.places]
+
+
+def state_of(screen: Driven, text: str) -> object:
+    """All that a user or the run notices."""
+    app = screen.app
+    return (text, len(screen.session.commands), app.clipboard, app.return_value, app.screen, app.focused,
+            asdict(app.context.state), app.outcomes.said)  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "key"), TRIED, ids=lambda value: getattr(value, "id", value))
+async def test_every_key_does_something_or_says_why_not(
+    place: Place, key: Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if key.id in ON_A_REAL_TERMINAL:
+        pytest.skip("it hands a real terminal back to its shell: tests/tui/test_suspend.py")
+    monkeypatch.chdir(tmp_path)  # where a screenshot goes
+    async with driven(place) as screen:
+        if screen.app.screen.name == "runs":
+            await screen.until("steps")
+        await screen.pilot.press(*OPENED.get(place, ("", ()))[1])
+        await screen.text()
+        await screen.pilot.press(*BEFORE.get(key.id, ()))
+        before = state_of(screen, await screen.text())
+        await screen.pilot.press(key.keys[0])
+        for _ in range(40):  # some read a file first
+            if state_of(screen, await screen.text() if screen.app.is_running else "") != before:
+                return
+            await screen.pilot.pause(0.05)
+        raise AssertionError(f"{key.keys[0]} did nothing")
+
+
+@pytest.mark.parametrize("place", sorted({"overview", *SCREENS}))
+async def test_bottom_line_holds_only_keys_that_are_bound_there(place: Place) -> None:
+    async with driven(place) as screen:
+        pane = screen.screen.pane
+        places = {*(pane.places if pane is not None else ()), *screen.screen.places, "run", "anywhere"}
+        bound = set(screen.screen.active_bindings)
+        for key in KEYMAP:
+            if key.footer_rank is not None and not places.isdisjoint(key.places):
+                assert not bound.isdisjoint(key.keys), key.id
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_every_action_exists_where_its_key_is_bound(place: Place) -> None:
+    async with driven(place) as screen:
+        await screen.pilot.press(*OPENED.get(place, ("", ()))[1])
+        await screen.text()
+        owners = [screen.app.focused, screen.app.screen, screen.app]
+        for key in Keymap().of(place):
+            name = key.action.partition("(")[0].rpartition(".")[2]
+            assert any(hasattr(owner, f"action_{name}") for owner in owners), key.id
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_key_is_bound_twice_in_one_place(place: Place) -> None:
     names = [binding.key for binding in bindings(place)]
     assert len(names) == len(set(names))
 
 
-def test_help_page_fits_the_smallest_full_screen() -> None:
-    blocks = help_blocks()
-    assert sum(1 + len(rows) for _, rows in blocks) <= 22
-    assert max(len(row) for _, rows in blocks for row in rows) <= 72
+def test_ids_are_unique_and_every_command_has_a_key_and_words() -> None:
+    assert len({key.id for key in KEYMAP}) == len(KEYMAP)
+    for key in KEYMAP:
+        assert key.keys
+        assert key.label
+        assert key.explained
+        assert key.shown.isascii()
+
+
+@pytest.mark.parametrize("here", [("list", "overview", "run"), ("overview", "run"), ("list", "log", "run"), ("run",)])
+def test_help_has_every_command_once_and_says_where_the_others_work(here: tuple[Place, ...]) -> None:
+    told = blocks(Keymap(), here)
+    ids = [key.id for _, keys in told for key, _ in keys]
+    assert sorted(ids) == sorted(key.id for key in KEYMAP)
+    for heading, keys in told:
+        for key, where in keys:
+            works = not {*here, "anywhere"}.isdisjoint(key.places)
+            assert (where == "") == works or where == "when another pane has the keys"
+            assert heading != "Here" or works
+
+
+def test_help_does_not_promise_a_key_that_a_nearer_pane_takes() -> None:
+    told = {key.id: where for _, keys in blocks(Keymap(), ("list", "overview", "run")) for key, where in keys}
+    assert told["live"] == told["previous"] == "when another pane has the keys"
+    assert told["row-up"] == ""
+
+
+def test_help_shows_the_keys_as_they_were_remapped() -> None:
+    told = blocks(Keymap().remapped({"pause": ("f5",)}), ("run",))
+    assert [key.shown for _, keys in told for key, _ in keys if key.id == "pause"] == ["f5"]
+
+
+def test_titles_of_help_name_screen_and_pane() -> None:
+    assert title("overview", "behaviors") == "Keys for the overview: behaviors pane"
+    assert title("overview", "") == "Keys for the overview"
+    assert title("log", "log") == "Keys for the log screen"
+    assert title("hyperparameters", "changes") == "Keys for the hyperparameters screen: changes pane"
 
 
 def test_app_makes_no_binding_outside_the_table() -> None:
     app = TrainerApp(FakeSession(), RunView())
     table = {binding.key for binding in bindings("anywhere")}
     assert set(app._bindings.key_to_bindings) == table
+
+
+@pytest.mark.parametrize("place", sorted(SCREENS))
+async def test_list_of_every_screen_has_a_topic_and_is_filtered_by_it(place: Place) -> None:
+    async with driven(place) as screen:
+        for pane in screen.screen.query(ListPane):
+            assert pane.topic

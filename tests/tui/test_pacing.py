@@ -9,7 +9,7 @@ from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
-from tui.pacing import LONGEST_SECONDS, SHARE, Pace
+from tui.pacing import LONGEST_SECONDS, SHARE, SLOW_SECONDS, Pace
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_interval_follows_the_cost_of_a_drawing(cost: float, interval: float) ->
     pace = Pace(0.25)
     for drawing in range(40):
         pace.drew(float(drawing), drawing * cost)
-    assert pace.interval == pytest.approx(interval, rel=0.01)
+    assert pace.interval(39) == pytest.approx(interval, rel=0.01)
     assert not pace.is_due(39 + interval - 0.1)
     assert pace.is_due(39 + interval)
 
@@ -28,11 +28,46 @@ def test_one_slow_drawing_changes_little() -> None:
     pace = Pace(0.25)
     pace.drew(0.0, 0.0)
     pace.drew(1.0, 3.0)
-    assert pace.interval < 0.5
+    assert pace.interval(1.0) < 0.5
 
 
 def test_first_drawing_is_due_at_once() -> None:
     assert Pace(0.5).is_due(0.0)
+
+
+def test_a_line_that_is_behind_twice_running_is_slow_until_it_keeps_up() -> None:
+    pace = Pace(0.25)
+    pace.drew(100.0, 0.0)
+    pace.skipped(100.3)
+    pace.skipped(100.4)
+    assert pace.interval(100.4) == 0.25
+    assert pace.notes(100.4) == ()
+    pace.skipped(100.6)
+    assert pace.interval(100.7) == 1.0
+    assert pace.notes(100.7) == ("link slow, 1 Hz",)
+    assert not pace.is_due(100.8)
+    assert pace.is_due(101.0)
+    pace.drew(105.0, 0.0)
+    assert pace.is_slow(105.0)
+    assert pace.interval(100.6 + SLOW_SECONDS) == 0.25
+    assert pace.notes(100.6 + SLOW_SECONDS) == ()
+
+
+def test_being_behind_now_and_then_is_not_slow() -> None:
+    pace = Pace(0.25)
+    for second in range(0, 60, 3):
+        pace.skipped(float(second))
+        assert not pace.is_slow(second + 0.1)
+
+
+@pytest.mark.parametrize(("connection", "seconds"), [(None, 0.25), ("10.0.0.1 1 10.0.0.2 22", 0.5)])
+async def test_over_ssh_it_is_drawn_half_as_often(
+    connection: str | None, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection is not None:
+        monkeypatch.setenv("SSH_CONNECTION", connection)
+    app = TrainerApp(FakeSession(), scenes.healthy(1).view())
+    assert app._pace.interval(0.0) == seconds
 
 
 async def test_news_is_drawn_before_its_time_and_figures_are_not() -> None:

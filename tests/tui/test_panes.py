@@ -8,9 +8,11 @@ import re
 import pytest
 from rich.console import Console
 
-from engine.session.messages import EpisodesFinished, ProgressReported
+from engine.session.messages import Envelope, EpisodesFinished, Event, ProgressReported
+from engine.session.view import RunView
 from tests.fakes import FakeSession
 from tests.tui import scenes
+from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
 from tui.lines import Span, cells, clip, flush, line, pack, wrap
 from tui.painting import exact_console
@@ -63,18 +65,52 @@ async def test_nothing_is_painted_when_nothing_changed() -> None:
 
 
 async def test_new_progress_paints_few_cells() -> None:
-    view, session = scenes.healthy(3).view(), FakeSession()
-    app = TrainerApp(session, view, clock=lambda: view.now)
+    view = scenes.healthy(3).view()
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         app.tick()
         await pilot.pause()
-        session.bus.publish(ProgressReported("Walker", 161_000, 161_000, 667.0, 80))
-        session.bus.publish(EpisodesFinished("Walker", 161_000, 1, 410.0, 1.0, 2.0, 500.0))
-        app.fold()
+        happen(view, ProgressReported("Walker", 161_000, 161_000, 667.0, 80), after=1.0)
+        happen(view, EpisodesFinished("Walker", 161_000, 1, 410.0, 1.0, 2.0, 500.0))
         painted = sum(len(without_escapes(piece.text)) for piece in app.overview.draw(app._frame()))
-        assert 0 < painted < 400
+        assert 0 < painted < 700  # of 4800; the curve, whose newest step moves its axis, is most of it
         assert not any(pane._repaint_regions for pane in app.screen.walk_children())
+
+
+async def test_panes_of_the_same_pace_never_tell_different_steps() -> None:
+    view = scenes.healthy(2).view()
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        app.tick()
+        for after in (0.25, 0.25, 0.25, 0.25, 0.25):
+            happen(view, ProgressReported("Walker", view.behaviors["Walker"].step + 1000, 170_000, 667.0, 80), after)
+            await pilot.press("s")  # the chart changes at once, and with it all that tells the same steps
+            app.tick()
+            text = await settled_text(pilot)
+            steps = re.search(r"1 Walker +PPO +(\d+k)", text), re.search(r"step (\d+k) of", text)
+            assert steps[0] is not None
+            assert steps[1] is not None
+            assert steps[0][1] == steps[1][1]
+
+
+async def test_figures_stand_still_between_two_beats() -> None:
+    view = scenes.healthy(3).view()
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        app.tick()
+        await pilot.pause()
+        happen(view, ProgressReported("Walker", 161_000, 161_000, 667.0, 80), after=0.3)
+        assert app.overview.draw(app._frame()) == []
+        happen(view, ProgressReported("Walker", 162_000, 162_000, 667.0, 80), after=0.7)
+        assert app.overview.draw(app._frame())
+
+
+def happen(view: RunView, event: Event, after: float = 0.0) -> None:
+    """The view learns of it, `after` seconds after the newest before."""
+    view.apply(Envelope(view.last_number + 1, view.now + after, event))
 
 
 def without_escapes(text: str) -> str:
@@ -91,7 +127,7 @@ def test_colors_are_exact_among_the_256(tmp_path: object) -> None:
 async def test_no_color_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     view = scenes.healthy(1).view()
-    app = TrainerApp(FakeSession(), view)
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         app.tick()
@@ -105,8 +141,7 @@ async def test_no_color_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
             if color is not None
         }
         assert colors <= {"default"}
-        app.overview.selected, view.now = 1, view.now + 5
-        app.view.behaviors["Walker"].step += 1000
+        happen(view, ProgressReported("Walker", 171_000, 171_000, 667.0, 80), after=5.0)
         pieces = app.overview.draw(app._frame())
         assert pieces
         assert not any("38;" in piece.text or "48;" in piece.text for piece in pieces)

@@ -13,7 +13,7 @@ from tests.tui.snapshots import check, screen_text, settled_text
 from tui.app import TrainerApp
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
-WIDE_STATES = ("starting", "three-with-gpus", "twelve", "finished-twelve", "failed")
+WIDE_STATES = ("starting", "three-with-gpus", "twelve", "eventful", "finished-twelve", "failed")
 STATES: dict[str, Callable[[], RunView]] = {
     "empty": RunView,
     "starting": scenes.starting_view,
@@ -21,6 +21,7 @@ STATES: dict[str, Callable[[], RunView]] = {
     "one": lambda: scenes.healthy(1).view(),
     "three-with-gpus": lambda: scenes.healthy(3, gpus=2).view(),
     "twelve": lambda: scenes.healthy(12).view(),
+    "eventful": lambda: scenes.eventful().view(),
     "hot-gpu-and-full-disk": lambda: scenes.hot_gpu().view(),
     "paused": lambda: scenes.paused().view(),
     "nan": lambda: scenes.nan().view(),
@@ -32,10 +33,13 @@ STATES: dict[str, Callable[[], RunView]] = {
 }
 
 
-async def drawn(view: RunView, size: tuple[int, int], keys: tuple[str, ...] = (), **options: bool) -> str:
+async def drawn(
+    view: RunView, size: tuple[int, int], keys: tuple[str, ...] = (), *, ascii: bool = False, refuses: str = ""
+) -> str:
     """The screen after some keys, two seconds after the last event."""
     now = (view.now or scenes.START) + 2
-    app = TrainerApp(FakeSession(answers=False), view, "config/ppo/Walker.yaml", clock=lambda: now, **options)
+    session = FakeSession(answers=False)
+    app = TrainerApp(session, view, "config/ppo/Walker.yaml", clock=lambda: now, ascii=ascii, refuses=refuses)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         for key in keys:
@@ -56,7 +60,8 @@ async def test_wide_screen_uses_its_room(state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "size", [(59, 24), (50, 12), (80, 14), (40, 10), (38, 9), (20, 5), (3, 1), (60, 15), (100, 24), (80, 50)]
+    "size",
+    [(59, 24), (50, 12), (80, 14), (40, 10), (38, 9), (20, 5), (3, 1), (60, 15), (100, 24), (80, 50), (200, 40)],
 )
 async def test_small_and_odd_terminals_have_their_layout(size: tuple[int, int]) -> None:
     check(f"layout-{size[0]}x{size[1]}", await drawn(scenes.healthy(12).view(), size))
@@ -69,7 +74,7 @@ async def test_without_unicode_the_screen_is_plain_ascii() -> None:
 
 
 async def test_last_of_many_behaviors_is_scrolled_into_sight() -> None:
-    text = await drawn(scenes.healthy(12).view(), (80, 24), keys=("k", *["down"] * 14))
+    text = await drawn(scenes.healthy(12).view(), (80, 24), keys=("down",) * 14)
     assert "▸12" in text.replace(" ", "")
 
 
@@ -78,6 +83,18 @@ async def test_dialogs_look_as_they_were_designed() -> None:
     check("help-80x24", await drawn(view, (80, 24), keys=("question_mark",)))
     check("leave-80x24", await drawn(view, (80, 24), keys=("q",)))
     check("stopping-80x24", await drawn(view, (80, 24), keys=("q", "s")))
+    view = scenes.healthy(3).view()  # the one before was told of the stop at the present time of day
+    check("leave-readonly-80x24", await drawn(view, (80, 24), keys=("q",), refuses="--readonly was given"))
+
+
+@pytest.mark.parametrize("size", ["80x24", "120x40", "200x60", "60x15", "100x24"])
+async def test_one_behavior_by_itself_looks_as_it_was_designed(size: str) -> None:
+    columns, rows = (int(number) for number in size.split("x"))
+    check(f"detail-{size}", await drawn(scenes.eventful().view(), (columns, rows), keys=("enter",)))
+
+
+async def test_failed_behavior_by_itself_looks_as_it_was_designed() -> None:
+    check("detail-failed-80x24", await drawn(scenes.environment_failed().view(), (80, 24), keys=("enter",)))
 
 
 async def test_silent_engine_is_named_on_the_state_line() -> None:

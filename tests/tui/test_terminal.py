@@ -1,4 +1,4 @@
-"""The screen on a real pseudo-terminal: bytes, signals, a terminal that goes away, output from beside."""
+"""The screen on a real pseudo-terminal: bytes, signals, crashes, a terminal that goes away, output from beside."""
 
 from __future__ import annotations
 
@@ -7,28 +7,46 @@ import os
 import re
 import signal
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tui.pseudo_terminal import PseudoTerminal
+from tests.pseudo_terminal import PseudoTerminal
 
 LIVE = Path(__file__).parent / "live.py"
-RESTORED = (b"\x1b[?1049l", b"\x1b[?25h")
+TOLD = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped
+MODES = {"1049": "alternate screen", "1000": "mouse", "1003": "mouse moves", "1006": "mouse, SGR", "2004": "paste"}
+CURSOR = "25"
+PICTURE = b"\x1b[?2026h"  # what a picture begins with
 
 
 class LiveScreen:
     """live.py on a pseudo-terminal."""
 
-    def __init__(self, folder: Path, *arguments: str, size: tuple[int, int] = (100, 30)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        size: tuple[int, int] = (100, 30),
+        bytes_per_second: float | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.report_path = folder / "report.json"
         self.log_path = folder / "output.log"
         words = ["--report", str(self.report_path), "--log", str(self.log_path), *arguments]
-        self.terminal = PseudoTerminal([sys.executable, "-W", "error", str(LIVE), *words], size)
+        self.terminal = PseudoTerminal(
+            [sys.executable, "-W", "error", str(LIVE), *words],
+            size,
+            folder=folder,
+            bytes_per_second=bytes_per_second,
+            variables=variables,
+        )
 
     def __enter__(self) -> LiveScreen:
-        self.terminal.wait_for("TRAINING", 20)
+        self.terminal.wait_for("TRAINING")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -36,8 +54,31 @@ class LiveScreen:
 
     def report(self) -> dict[str, Any]:
         """What the program said when it had ended by itself."""
-        assert self.terminal.wait(20) == 0
-        return json.loads(self.report_path.read_text())
+        assert self.terminal.wait() == 0
+        report: dict[str, Any] = json.loads(self.report_path.read_text())
+        return report
+
+    def leave(self) -> dict[str, Any]:
+        """Stop now, and the report."""
+        self.terminal.press("q")
+        self.terminal.wait_for("Leave")
+        self.terminal.press("k")
+        return self.report()
+
+
+def left_behind(raw: bytes | bytearray) -> list[str]:
+    """What of the terminal is not as it was before: modes still on, a hidden cursor, a keyboard protocol."""
+    modes: dict[str, bool] = {CURSOR: True}
+    pushed = 0
+    for number, switch, keyboard, _ in re.findall(TOLD, raw):
+        if number:
+            modes[number.decode()] = switch == b"h"
+        else:
+            pushed += 1 if keyboard == b">" else -1
+    left = [name for number, name in MODES.items() if modes.get(number)]
+    missing = [name for number, name in MODES.items() if number not in modes]
+    assert missing == [], "never switched on, so this test sees nothing"
+    return left + ["hidden cursor"] * (not modes[CURSOR]) + ["keyboard"] * (pushed > 0)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +91,7 @@ def test_signal_saves_and_restores_the_terminal(tmp_path: Path, number: int, exi
         report = live.report()
         assert report["departure"] == departure
         assert report["commands"] == [f"Stop:checkpoint:{exit_code}"]
-        assert all(sequence in live.terminal.raw for sequence in RESTORED)
+        assert left_behind(live.terminal.raw) == []
 
 
 def test_second_signal_does_not_wait(tmp_path: Path) -> None:
@@ -61,13 +102,41 @@ def test_second_signal_does_not_wait(tmp_path: Path) -> None:
         report = live.report()
         assert report["departure"] == "now"
         assert report["commands"] == ["Stop:checkpoint:143", "Stop:now:143"]
+        assert left_behind(live.terminal.raw) == []
 
 
 def test_dropped_terminal_saves_and_ends(tmp_path: Path) -> None:
     with LiveScreen(tmp_path) as live:
         live.terminal.hang_up()
-        assert live.report()["departure"] == "hangup"
-        assert live.report()["commands"] == ["Stop:checkpoint:129"]
+        live.terminal.process.wait(60)
+        report = json.loads(live.report_path.read_text())
+        assert report["departure"] == "hangup"
+        assert report["commands"] == ["Stop:checkpoint:129"]
+
+
+def test_leaving_by_key_restores_the_terminal(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path) as live:
+        assert live.leave()["departure"] == "now"
+        assert left_behind(live.terminal.raw) == []
+
+
+def test_a_broken_pane_leaves_the_terminal_whole_and_a_traceback_in_the_log(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--broken-pane") as live:
+        assert live.report()["departure"] is None
+        assert left_behind(live.terminal.raw) == []
+        log = live.log_path.read_text()
+        assert "Traceback" in log
+        assert "ZeroDivisionError: a pane is broken" in log
+        assert "Traceback" not in live.terminal.text()
+
+
+def test_a_worker_that_fails_is_told_and_the_screen_stays(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--happening", "crash") as live:
+        live.terminal.wait_for("FAILED")
+        live.terminal.wait_for("Run failed")
+        live.terminal.press("q")
+        assert live.report()["departure"] == "finished"
+        assert left_behind(live.terminal.raw) == []
 
 
 def test_output_from_beside_the_screen_goes_to_the_log(tmp_path: Path) -> None:
@@ -75,11 +144,7 @@ def test_output_from_beside_the_screen_goes_to_the_log(tmp_path: Path) -> None:
         live.terminal.watch(1)
         assert "GARBAGE" not in live.terminal.text()
         assert live.log_path.read_text().count("GARBAGE") == 10
-        live.terminal.press("q")
-        live.terminal.wait_for("Leave")
-        live.terminal.press("k")
-        assert live.report()["departure"] == "now"
-        live.terminal.watch(0.2)
+        assert live.leave()["departure"] == "now"
         assert "departure" in live.terminal.text()  # print reaches the terminal again
 
 
@@ -89,28 +154,160 @@ def test_partial_painting_gives_the_same_picture_as_painting_everything(tmp_path
         live.terminal.press(" ")
         live.terminal.wait_for("VIEW FROZEN")
         live.terminal.watch(0.3)
-        piecewise = without_clock(live.terminal.text())
+        piecewise = live.terminal.text()
         live.terminal.press("?")
-        live.terminal.wait_for("select the behavior")
-        live.terminal.press("\x1b")
-        live.terminal.wait_for("select the behavior", absent=True)
+        live.terminal.wait_for("Keys for")
+        live.terminal.press("escape")
+        live.terminal.wait_for("Keys for", absent=True)
         live.terminal.watch(0.3)
-        assert without_clock(live.terminal.text()) == piecewise
-
-
-def without_clock(text: str) -> str:
-    """The text below the state line, which tells the time also while the view is frozen."""
-    return re.sub(r"\d+s ago", "", text.partition("\n")[2])
+        assert live.terminal.text() == piecewise
 
 
 def test_output_and_drawing_stay_within_their_budgets(tmp_path: Path) -> None:
     """At most 20 kB/s at 120x40; the tick's bound is wide, for the machine may be busy: 10 ms are meant."""
     with LiveScreen(tmp_path, "--behaviors", "3", size=(120, 40)) as live:
         live.terminal.watch(1)
+        assert live.terminal.watch(2.5) / 2.5 <= 20_000
+        assert live.leave()["tick_p50_ms"] <= 40
+
+
+def quiet(live: LiveScreen) -> int:
+    """Bytes in two seconds, once toasts are gone and nothing came for a second."""
+    end = time.monotonic() + 30
+    while live.terminal.watch(1.0) and time.monotonic() < end:
+        pass
+    return live.terminal.watch(2.0)
+
+
+def test_a_finished_run_sends_nothing(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--happening", "end") as live:
+        live.terminal.wait_for("FINISHED")
+        live.terminal.wait_for("Run finished")
+        assert quiet(live) == 0
+        live.terminal.wait_for("Run finished", absent=True)
+        assert quiet(live) == 0
+
+
+def test_a_frozen_view_sends_nothing(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path) as live:
+        live.terminal.watch(1)
+        live.terminal.press(" ")
+        live.terminal.wait_for("VIEW FROZEN")
+        assert quiet(live) == 0
+
+
+def test_a_paused_run_sends_next_to_nothing(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--happening", "pause") as live:
+        live.terminal.wait_for("PAUSED")
+        live.terminal.watch(2)
+        assert live.terminal.watch(10) <= 400
+
+
+def bells(raw: bytes | bytearray) -> int:
+    """Those that end no other sequence."""
+    return re.sub(rb"\x1b\].*?(?:\x07|\x1b\\)", b"", raw).count(b"\x07")
+
+
+def test_the_bell_rings_once_and_the_notice_steers_nothing(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--happening", "failure") as live:
+        live.terminal.wait_for("Walker0 failed")
+        live.terminal.watch(1.5)
+        notices = re.findall(rb"\x1b\]777;notify;rl-tui;([^\x1b\x07]*)\x1b\\", live.terminal.raw)
+        assert notices == [b"Walker0 failed: the policy loss is nan, really, it has no checkpoint"]
+        assert bells(live.terminal.raw) == 1
+        assert b"\x1b]0;gone" not in live.terminal.raw
+
+
+def test_without_a_bell_nothing_rings(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--happening", "failure", "--no-bell") as live:
+        live.terminal.wait_for("Walker0 failed")
+        live.terminal.watch(0.5)
+        assert bells(live.terminal.raw) == 0
+        assert b"\x1b]777" not in live.terminal.raw
+
+
+def test_nothing_paints_over_a_toast_and_it_leaves_no_trace(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--happening", "warning", size=(120, 40)) as live:
+        live.terminal.wait_for("▌ Walker0 ")
+        live.terminal.watch(0.5)
+        toast = [(y, line.index("▌")) for y, line in enumerate(live.terminal.screen.display) if "▌" in line]
+        assert len(toast) >= 2
+        before = [live.terminal.screen.display[y][x:] for y, x in toast]
+        live.terminal.watch(2)
+        assert [live.terminal.screen.display[y][x:] for y, x in toast] == before
+        live.terminal.wait_for("▌", absent=True)
+        live.terminal.press(" ")
+        live.terminal.wait_for("VIEW FROZEN")
+        live.terminal.watch(0.3)
+        piecewise = live.terminal.text()
+        live.terminal.press("?")
+        live.terminal.wait_for("Keys for")
+        live.terminal.press("escape")
+        live.terminal.wait_for("Keys for", absent=True)
+        live.terminal.watch(0.3)
+        assert live.terminal.text() == piecewise
+
+
+def test_on_a_slow_line_a_key_is_answered(tmp_path: Path) -> None:
+    """The bound is wide, for the machine may be busy: 0.5 s at 50 kB/s are meant."""
+    with LiveScreen(tmp_path, size=(120, 40), bytes_per_second=50_000) as live:
+        live.terminal.watch(3)
+        for _ in range(3):
+            live.terminal.press("?")
+            assert live.terminal.wait_for("Keys for") <= 2.0
+            live.terminal.press("escape")
+            live.terminal.wait_for("Keys for", absent=True)
+            live.terminal.watch(0.3)
+
+
+def test_a_burst_of_keys_does_not_pile_up_pictures(tmp_path: Path) -> None:
+    """Each key changes the picture, and a key pressed after them is not answered after as many pictures."""
+    with LiveScreen(tmp_path, bytes_per_second=10_000) as live:
+        live.terminal.wait_for("link slow, 1 Hz")
         before = len(live.terminal.raw)
-        live.terminal.watch(2.5)
-        assert (len(live.terminal.raw) - before) / 2.5 <= 20_000
-        live.terminal.press("\x03")
-        live.terminal.wait_for("Leave")
-        live.terminal.press("s")
-        assert live.report()["tick_p50_ms"] <= 20
+        for _ in range(20):
+            live.terminal.press("down", "up")
+        live.terminal.press("o")
+        live.terminal.wait_for("screenshot: ")
+        assert live.terminal.raw[before:].count(PICTURE) <= 8
+
+
+def test_a_storm_of_sizes_ends_in_the_right_picture(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, size=(200, 60)) as live:
+        for columns, rows in [(20, 5), (80, 24), (39, 9), (200, 60), (59, 14), (1, 1), (120, 40)] * 6:
+            live.terminal.resize(columns, rows)
+            live.terminal.watch(0.02)
+        live.terminal.wait_for("Devices")
+        live.terminal.press(" ")
+        live.terminal.wait_for("VIEW FROZEN")
+        live.terminal.watch(0.5)
+        assert all(len(line.rstrip()) <= 120 for line in live.terminal.screen.display)
+        assert live.leave()["departure"] == "now"
+        assert "Traceback" not in live.log_path.read_text()
+
+
+def test_the_screenshot_is_what_the_terminal_shows(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, size=(120, 40)) as live:
+        (tmp_path / "results" / "live").mkdir(parents=True)
+        live.terminal.watch(1)
+        live.terminal.press(" ")
+        live.terminal.wait_for("VIEW FROZEN")
+        live.terminal.watch(0.3)
+        shown = [line.rstrip() for line in live.terminal.screen.display]
+        live.terminal.press("o")
+        live.terminal.wait_for(r"screenshot: \.txt and results/live/screenshots/.*\.svg")
+        (text,) = (tmp_path / "results" / "live" / "screenshots").glob("*.txt")
+        assert text.read_text().splitlines()[:-2] == shown[:-2]
+        picture = text.with_suffix(".svg").read_text()
+        assert "⣀" in picture or "⡀" in picture
+        assert "Walker0" in picture
+
+
+def test_what_was_chosen_is_kept_when_a_signal_ends_the_run(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--memory", str(tmp_path / "state")) as live:
+        live.terminal.press("2")
+        live.terminal.wait_for("▸ 2 Walker1")
+        os.kill(live.terminal.process.pid, signal.SIGTERM)
+        live.report()
+    (kept,) = (tmp_path / "state" / "runs").glob("*.json")
+    assert json.loads(kept.read_text())["behavior"] == "Walker1"

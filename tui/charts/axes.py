@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tui.charts.sampling import LARGEST
+from tui.charts.curve import Range
+from tui.charts.reducing import LARGEST
 
 
 def nice_step(span: float, num_steps: int) -> float:
@@ -16,9 +17,9 @@ def nice_step(span: float, num_steps: int) -> float:
     return next((power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9)), power * 10)
 
 
-def value_range(low: float, high: float) -> tuple[float, float]:
+def value_range(low: float, high: float) -> Range:
     """(bottom, top) of the value axis: round numbers close around [low, high]; bottom < top also for a constant."""
-    low, high = max(low, -LARGEST), min(high, LARGEST)
+    low, high = (min(LARGEST, max(-LARGEST, value)) for value in (low, high))
     if not high - low > 1e-9 * max(abs(low), abs(high)):
         margin = abs(high) * 0.1 or 1.0
         low, high = low - margin, high + margin
@@ -27,11 +28,15 @@ def value_range(low: float, high: float) -> tuple[float, float]:
     return bottom, max(top, bottom + grain)
 
 
-def step_range(first: float, last: float) -> tuple[float, float]:
+def grown(start: float, last: float, grain: float) -> float:
+    """The end of an axis that reaches `last` in whole grains, at least one."""
+    return start + max(1, math.ceil((last - start) / grain - 1e-9)) * grain
+
+
+def step_range(first: float, last: float) -> Range:
     """(start, end) of the step axis: from 0 unless the run was resumed late; the end grows by a tenth at a time."""
     start = 0.0 if first < last / 2 else first
-    grain = nice_step(max(last - start, 1.0), 10)
-    return start, start + math.ceil((last - start) / grain + 1e-9) * grain
+    return start, grown(start, last, nice_step(max(last - start, 10.0), 10))
 
 
 def ticks(start: float, end: float, num_ticks: int) -> list[float]:

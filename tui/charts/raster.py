@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tui.charts.sampling import Bools, Floats
+from tui.charts.curve import Range
+from tui.charts.reducing import Bools, Floats
 
 Codes: TypeAlias = NDArray[np.uint8]
+Rows: TypeAlias = NDArray[np.int64]
 
 MIDDLE = 0.5 + 1e-6  # round values often lie between two rows; noise in the last digit must not part them
+BRAILLE = 0x2800
+ROWS_IN_CELL, COLUMNS_IN_CELL = 4, 2
 
-_BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], dtype=np.uint8)  # Unicode's order of dots
+_BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # Unicode's order of dots: left column, right column
+_FILLED = np.array(  # [column, first dot, one past the last dot]: the bits of a column filled between them
+    [[[sum(bits[first:past]) for past in range(5)] for first in range(5)] for bits in _BITS], dtype=np.uint8
+)
 
 
-def raster(low: Floats, high: Floats, y_range: tuple[float, float], num_rows: int) -> Bools:
-    """Dots bool[num_rows, D], top row first: each column filled from low to high and up to its neighbor's end.
+class Bars(NamedTuple):
+    """i64[D]: in each dot column the dots from row `first`, 0 at the top, up to but without row `past`."""
+
+    first: Rows
+    past: Rows
+
+
+def dot_rows(values: Floats, y_range: Range, num_rows: int) -> Floats:
+    """The row of dots on which each value lies, 0 at the top; beyond y_range on the edge, NaN for NaN."""
+    bottom, top = y_range
+    scale = (num_rows - 1) / max(top - bottom, 1e-300)
+    rows = np.floor((top - values) * scale + MIDDLE)
+    return np.asarray(np.minimum(np.maximum(rows, 0), num_rows - 1), dtype=np.float64)
+
+
+def bars(low: Floats, high: Floats, y_range: Range, num_rows: int) -> Bars:
+    """Each column filled from low to high and up to its neighbor's end, so that a steep curve has no holes.
 
     low, high: f64[D], NaN where nothing is drawn. Values beyond y_range sit on the edge.
     """
-    bottom, top = y_range
-    scale = (num_rows - 1) / max(top - bottom, 1e-300)
-    with np.errstate(invalid="ignore"):
-        first = np.clip(np.floor((top - high) * scale + MIDDLE), 0, num_rows - 1)
-        last = np.clip(np.floor((top - low) * scale + MIDDLE), 0, num_rows - 1)
+    first = dot_rows(high, y_range, num_rows)
+    last = first if high is low else dot_rows(low, y_range, num_rows)
     before_first, before_last = _shifted(first), _shifted(last)
-    first_drawn = np.fmin(first, np.where(before_last < first, before_last + 1, first))
-    last_drawn = np.fmax(last, np.where(before_first > last, before_first - 1, last))
-    rows = np.arange(num_rows)[:, None]
-    dots: Bools = (rows >= first_drawn) & (rows <= last_drawn)  # NaN compares false: a gap stays empty
-    return dots
+    first_drawn = np.where(before_last < first, before_last + 1, first)
+    last_drawn = np.where(before_first > last, before_first - 1, last)
+    gap = np.isnan(first)
+    return Bars(np.where(gap, 0, first_drawn).astype(np.int64), np.where(gap, 0, last_drawn + 1).astype(np.int64))
 
 
 def _shifted(values: Floats) -> Floats:
@@ -39,15 +57,17 @@ def _shifted(values: Floats) -> Floats:
     return np.concatenate(([np.nan], values[:-1]))
 
 
-def braille_codes(dots: Bools) -> Codes:
-    """u8[R, C] of dots bool[4 R, 2 C]: add to U+2800 for the character."""
-    num_rows, num_columns = dots.shape[0] // 4, dots.shape[1] // 2
-    blocks = dots[: num_rows * 4, : num_columns * 2].reshape(num_rows, 4, num_columns, 2)
-    bits = blocks * _BITS[None, :, None, :]
-    return np.asarray(bits.sum(axis=(1, 3)), dtype=np.uint8)
+def braille_codes(drawn: Bars, num_rows: int) -> Codes:
+    """u8[R, C] of bars over 4 R rows: add to U+2800 for the character. R: num_rows."""
+    tops = np.arange(num_rows)[:, None] * ROWS_IN_CELL
+    first = np.minimum(np.maximum(drawn.first - tops, 0), ROWS_IN_CELL)
+    past = np.minimum(np.maximum(drawn.past - tops, 0), ROWS_IN_CELL)
+    left, right = (_FILLED[side, first[:, side::2], past[:, side::2]] for side in range(COLUMNS_IN_CELL))
+    return np.asarray(left | right, dtype=np.uint8)
 
 
-def braille_text(codes: Codes) -> str:
-    """Characters of one row of codes u8[C]; a cell without dots is a space."""
-    points = np.where(codes == 0, 0x20, codes.astype(np.uint32) + 0x2800).astype("<u4")
-    return points.tobytes().decode("utf-32-le")
+def filled(drawn: Bars, num_rows: int) -> Bools:
+    """bool[R, D]: which cells of one dot each the bars fill."""
+    rows = np.arange(num_rows)[:, None]
+    cells: Bools = (rows >= drawn.first) & (rows < drawn.past)
+    return cells

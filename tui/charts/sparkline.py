@@ -1,61 +1,59 @@
-"""A curve in one line of text, and the direction in which it goes."""
+"""A curve in one line of text."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from tui.charts.sampling import LARGEST, Floats
+from tui.charts.reducing import LARGEST, Floats
 
-TREND_POINTS = 40  # points on either side that are compared
+CELL_SECONDS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 
 
-def sparkline(values: Floats, width: int, levels: str) -> str:
-    """Exactly `width` characters, newest at the right end; blank before the first value and where none is finite.
+def sparkline(values: Floats, width: int, levels: str, limits: tuple[float, float] | None = None) -> str:
+    """Exactly `width` characters, one for each of the newest values, the newest at the right; blank where not finite.
 
-    values: f64[N]; only as many of the newest are drawn as give each cell at least one and at most 8 of them.
+    limits: what the lowest and the highest level stand for; None takes those of the values.
     """
-    if len(values) == 0 or width < 1:
+    newest = values[max(0, len(values) - width) :].tolist()  # few numbers: numpy would take twice as long
+    heights = [min(max(value, -LARGEST), LARGEST) for value in newest if math.isfinite(value)]
+    if width < 1 or not heights:
         return " " * max(width, 0)
-    per_cell = min(8, max(1, len(values) // width))
-    num_cells = -(-len(values) // per_cell)
-    first = max(0, num_cells - width) * per_cell  # cells keep their points, so only the newest one changes
-    heights = _means(values[first:], per_cell)
-    finite = heights[np.isfinite(heights)]
-    if len(finite) == 0:
-        return " " * width
-    low, span = float(finite.min()), float(np.ptp(finite))
-    if span <= 1e-12 * float(np.abs(finite).max()):  # level but for the last digits
-        ranks = np.full(len(heights), (len(levels) - 1) // 2)
-    else:
-        ranks = np.rint(np.nan_to_num((heights - low) / span) * (len(levels) - 1)).astype(np.int64)
-    known = np.isfinite(heights)
-    return "".join(levels[rank] if is_known else " " for rank, is_known in zip(ranks, known, strict=True)).rjust(width)
+    low, high = limits or (min(heights), max(heights))
+    top, is_level = len(levels) - 1, high - low <= 1e-12 * max(abs(low), abs(high))  # but for the last digits
+
+    def sign(value: float) -> str:
+        if not math.isfinite(value):
+            return " "
+        return levels[top // 2 if is_level else round((min(max(value, low), high) - low) / (high - low) * top)]
+
+    return "".join(sign(value) for value in newest).rjust(width)
 
 
-def _finite(values: Floats) -> Floats:
-    """The finite ones, small enough to be added up."""
-    return np.clip(values[np.isfinite(values)], -LARGEST, LARGEST)
+def by_time(times: Floats, values: Floats, num_cells: int, seconds: float) -> Floats:
+    """f64[num_cells]: the mean value in each span of time, the newest last, together at least `seconds` long.
 
-
-def _means(values: Floats, per_cell: int) -> Floats:
-    """The mean of the finite ones of every `per_cell` values, the last of which may be fewer; NaN where none is."""
-    padded = np.full(-(-len(values) // per_cell) * per_cell, np.nan)
-    padded[: len(values)] = values
-    cells = np.clip(padded, -LARGEST, LARGEST).reshape(-1, per_cell)
-    known = np.isfinite(padded).reshape(-1, per_cell)
-    number = known.sum(1)
-    total = np.where(known, cells / np.maximum(number, 1)[:, None], 0.0).sum(1)  # divided first: large ones overflow
-    return np.where(number > 0, total, np.nan)
-
-
-def trend(values: Floats) -> int:
-    """1 rising, -1 falling, 0 level or unknown: the newest points against as many before them.
-
-    A change counts from a fiftieth of the range that these points span.
+    While the curve is younger than that, a cell stands for fewer seconds, so that half of the cells have a value soon.
+    Cells begin at whole multiples of their length: only the newest one changes until the next begins. One without a
+    value repeats the one before; NaN before the first value, and where there are values but none is finite.
     """
-    newest = _finite(values)[-2 * TREND_POINTS :]
-    half = len(newest) // 2
-    if half < 3:
-        return 0
-    change = float(newest[-half:].mean()) - float(newest[-2 * half : -half].mean())
-    return int(np.sign(change)) if abs(change) > 0.02 * float(np.ptp(newest)) else 0
+    cells = np.full(max(num_cells, 0), np.nan)
+    if len(times) == 0 or num_cells < 1:
+        return cells
+    end = float(times[-1])
+    length = _cell_seconds(min(seconds, end - float(times[0])) / num_cells)
+    first = int(np.searchsorted(times, (end // length - num_cells + 1) * length))
+    at = np.floor(times[first:] / length).astype(np.int64) - int(end // length) + num_cells - 1
+    at, values = np.maximum(at, 0), values[first:]  # rounding may put a point on a border into the cell before
+    has_value = np.bincount(at, minlength=num_cells) > 0
+    finite = np.isfinite(values)
+    number = np.bincount(at[finite], minlength=num_cells)
+    shares = np.clip(values[finite], -LARGEST, LARGEST) / number[at[finite]]  # divided first: their sum may overflow
+    total = np.bincount(at[finite], shares, num_cells)
+    cells[number > 0] = total[number > 0]
+    return cells[np.maximum.accumulate(np.where(has_value, np.arange(num_cells), 0))]
+
+
+def _cell_seconds(at_least: float) -> float:
+    return next((seconds for seconds in CELL_SECONDS if seconds >= at_least), at_least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain, repeat, zip_longest
+from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -15,32 +16,62 @@ from textual.widget import Widget
 
 from engine.session.view import BehaviorView, RunView
 from tui.glyphs import Glyphs
+from tui.keymap import Keymap, Place
 from tui.lines import SERIES, Line, Tone, cells, clip
-from tui.painting import Piece, Place, styled
+from tui.outcomes import Outcomes
+from tui.painting import Piece, Spot, styled
+from tui.state import ScreenState
+
+Turn: TypeAlias = Literal["own", "now", "later"]  # when lines are made anew: as the pane itself says, or else
+
+BEAT = 0.9  # seconds from one picture of the figures to the next: those that change faster cannot be read
+
+PAUSED_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a pane draws. now: wall time; is_frozen: view is a copy of the past; has_color: tones can be told apart."""
+    """What a pane draws. now: wall time; is_frozen: view is a copy of the past; has_color: tones can be told apart.
+
+    places: whose keys work now; focus: topic of the focused pane, "" without one; refuses: why nothing may be changed,
+    "" when it may; notes: short words for the state line, e.g. the speed of a replay.
+    """
 
     view: RunView
-    selected: int
+    state: ScreenState
+    outcomes: Outcomes
+    keymap: Keymap
     now: float
     glyphs: Glyphs
     config_name: str = ""
     is_frozen: bool = False
     has_color: bool = True
+    places: tuple[Place, ...] = ()
+    focus: str = ""
+    refuses: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def selected(self) -> int:
+        """Index of the selected behavior."""
+        return min(self.state.selected, max(0, len(self.view.behaviors) - 1))
 
     @property
     def behavior(self) -> BehaviorView | None:
         """The selected behavior; None while the run has none."""
         behaviors = list(self.view.behaviors.values())
-        return behaviors[min(self.selected, len(behaviors) - 1)] if behaviors else None
+        return behaviors[self.selected] if behaviors else None
 
     @property
     def time(self) -> float:
-        """The wall time until which the run has lived: the present, or its last event once it is over."""
-        return self.view.now if self.is_frozen or is_over(self.view) else max(self.now, self.view.now)
+        """The wall time until which the run has lived: the present, or its last event once it is over.
+
+        While the run is paused it goes in steps of PAUSED_SECONDS, so that ages do not keep an idle line busy.
+        """
+        if self.is_frozen or is_over(self.view):
+            return self.view.now
+        present = max(self.now, self.view.now)
+        return present - present % PAUSED_SECONDS if self.view.state == "paused" else present
 
     @property
     def tone(self) -> Tone:
@@ -61,11 +92,14 @@ def series_tone(index: int) -> Tone:
 class Pane(Widget):
     """Lives in the app's thread. Owns the lines on screen; a subclass says what they are.
 
-    seconds: the lines are made anew at most that often, unless the state or the `inputs` change.
+    seconds: the lines are made anew at most that often, unless the state or the `inputs` change. topic: what the pane
+    is about, in a word; names its filter, its cursor and its keys' help. places: of the keys that only it has.
     """
 
     can_focus = False
     seconds = 0.0
+    topic = ""
+    places: tuple[Place, ...] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +111,7 @@ class Pane(Widget):
         self._tones: dict[Tone, Style] = {}
         self._made_of: object = None
         self._made_at = 0.0
-        self._place: Place | None = None
+        self._spot: Spot | None = None
         self._content = Region()
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
@@ -92,23 +126,34 @@ class Pane(Widget):
         """The words in the pane's frame; they should change seldom, for the whole pane is then painted."""
         return ""
 
+    def titled(self, frame: Frame) -> str:
+        """The heading with what every pane of its kind adds to it."""
+        return self.heading(frame)
+
     def wanted_height(self, frame: Frame, width: int) -> int:
         """Lines that the pane would like; counts only where app.tcss says `height: auto`."""
         return 1
 
-    def draw(self, frame: Frame, place: Place | None) -> list[Piece]:
-        """Bring the lines up to `frame` and return what is to be painted of them. place: None when out of sight."""
+    def draw(self, frame: Frame, spot: Spot | None, turn: Turn = "own") -> list[Piece]:
+        """Bring the lines up to `frame` and return what is to be painted of them. spot: None when out of sight."""
         self._frame = frame
-        heading = self.heading(frame)
+        if spot is None:
+            return []
+        heading = self.titled(frame)
+        if self.can_focus and frame.focus == self.topic:
+            heading = f"{frame.glyphs.marker} {heading}"
         if heading != self._heading:
             self._heading = heading
             self.border_title = Content(heading)
-        if place is None or self._is_fresh(frame, place):
+        if not self.is_due(frame, spot, turn) and turn != "now":
             return []
-        wanted = self.wanted_height(frame, self._content.width)
-        if wanted != self._wanted_height:
+        self._made_of, self._made_at = self._ingredients(frame), frame.now
+        height = self.styles.height
+        wanted = self.wanted_height(frame, self._content.width) if height is not None and height.is_auto else 0
+        if wanted and wanted != self._wanted_height:
             self._wanted_height = wanted
             self.refresh(layout=True)
+            self._layout_updates += 1  # Textual 8.2.8 would keep the old height if a layout was due already
         before = self._lines if self._lines_size == self._content.size else []
         self._make_lines(frame, self._content.size)
         changed = [
@@ -116,7 +161,7 @@ class Pane(Widget):
             for y, (old, new) in enumerate(zip_longest(before, self._lines, fillvalue=()))
             if old != new
         ]
-        if not place[1].contains_region(self._content):
+        if not spot[1].contains_region(self._content):
             self.refresh(*(Region(first, y, last - first, 1) for y, first, last in changed if last > first))
             return []
         return [self._piece(y, first, last) for y, first, last in changed if last > first]
@@ -144,16 +189,26 @@ class Pane(Widget):
             segments.append(Segment(" " * missing, self._style("text")))
         return Strip(segments, width)
 
-    def _is_fresh(self, frame: Frame, place: Place) -> bool:
-        """Whether the lines there are still do; takes note of what they will be made of otherwise."""
-        if place != self._place:
-            self._place, self._content = place, place[0].shrink(self.styles.gutter)
+    def is_due(self, frame: Frame, spot: Spot | None, turn: Turn = "own") -> bool:
+        """Whether the lines there must be made anew: for what they are made of, or unless `turn` is "later" by now."""
+        if spot is None:
+            return False
+        self._spot, self._content = spot, spot[0].shrink(self.styles.gutter)  # a border may go while the spot stays
+        is_old = turn != "later" and not 0 <= frame.now - self._made_at < self.seconds
+        return is_old or self._ingredients(frame) != self._made_of
+
+    def _ingredients(self, frame: Frame) -> object:
         state = frame.behavior.state if frame.behavior else None
-        made_of = place, frame.selected, frame.is_frozen, frame.view.state, state, self.inputs(frame)
-        if made_of == self._made_of and 0 <= frame.now - self._made_at < self.seconds:
-            return True
-        self._made_of, self._made_at = made_of, frame.now
-        return False
+        return (
+            self._spot,
+            self._content,
+            frame.selected,
+            frame.is_frozen,
+            frame.view.state,
+            state,
+            frame.focus,
+            self.inputs(frame),
+        )
 
     def _make_lines(self, frame: Frame, size: Size) -> None:
         width, height = self._lines_size = size
@@ -162,8 +217,8 @@ class Pane(Widget):
     def _piece(self, y: int, first: int, last: int) -> Piece:
         """Cells [first, last) of line y, which Textual will render anew when next it paints the line itself."""
         row = self._content.y + y
-        assert self._place is not None
-        self._styles_cache.set_dirty(Region(0, row - self._place[0].y, 1, 1))
+        assert self._spot is not None
+        self._styles_cache.set_dirty(Region(0, row - self._spot[0].y, 1, 1))
         parts: list[tuple[str, Tone]] = []
         at = 0
         for text, tone in self._lines[y] if y < len(self._lines) else ():

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from rich.cells import cell_len
+from textual import events
 
 from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.charts.sparkline import sparkline, trend
+from engine.session.view import BehaviorView, RunView
+from tui.charts.sparkline import by_time, sparkline
+from tui.charts.trend import TREND_SECONDS, trend
 from tui.glyphs import Glyphs
+from tui.keymap import Place
 from tui.lines import Line, Span, Tone, line, state_tone
-from tui.panes.base import Frame, Pane, series_tone
+from tui.panes.base import BEAT, Frame, series_tone
+from tui.panes.list import Entry, ListPane, filtered
 from tui.text import count, left, number, percent, right
 
+ELO = "Self-play/ELO"
 NAME_WIDTH = 24
 MARKER_WIDTH = 5
 STATE_WIDTH = 10
+LONGEST_SPARKLINE = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of fixed width, flush right. cell: its text for a behavior."""
+    """A column of fixed width, flush right. cell: its text for a behavior; exists: whether a behavior has it at all."""
 
     title: str
     width: int
     cell: Callable[[BehaviorView], str]
+    exists: Callable[[BehaviorView], bool] = lambda _: True
 
 
 # By importance: the later ones come only on wider screens. Shown in the order of COLUMN_ORDER.
 COLUMNS = (
     Column("steps", 6, lambda b: count(b.step)),
-    Column("reward", 8, lambda b: number(b.mean_return)),
+    Column("return", 8, lambda b: number(b.mean_return)),
+    Column("elo", 5, lambda b: f"{b.metrics[ELO]:.0f}" if ELO in b.metrics else "-", lambda b: ELO in b.metrics),
+    Column("lesson", 6, lambda b: lesson_of(b) or "-", lambda b: bool(b.lessons)),
     Column("algo", 4, lambda b: safe_text(b.algorithm).upper()),
     Column("done", 4, lambda b: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
     Column("of", 5, lambda b: count(b.max_steps) if b.max_steps else ""),
@@ -42,32 +52,94 @@ COLUMNS = (
     Column("length", 6, lambda b: number(b.mean_length) if b.mean_length is not None else "-"),
     Column("episodes", 8, lambda b: count(b.num_episodes)),
     Column("updates", 7, lambda b: count(b.num_updates)),
+    Column("entropy", 8, lambda b: number(b.metrics.get("Policy/Entropy"))),
+    Column("v loss", 8, lambda b: number(b.metrics.get("Losses/Value Loss"))),
 )
-COLUMN_ORDER = ("algo", "steps", "of", "done", "st/s", "episodes", "updates", "length", "best", "reward")
+COLUMN_ORDER = (
+    "algo", "steps", "of", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss", "elo",
+    "best", "return",
+)  # fmt: skip
 
 
-class BehaviorsPane(Pane):
-    """A header and a row per behavior; scrolls to keep the selected one in sight."""
+class BehaviorsPane(ListPane, inherit_bindings=False):
+    """A header and a row per behavior. Its cursor is the selected behavior, which the screen's own keys move."""
+
+    topic = "behaviors"
+    places: tuple[Place, ...] = ()
+    seconds = BEAT
+    cursor_width = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table = NO_COLUMNS
+
+    def inputs(self, frame: Frame) -> object:
+        """The states, the warnings and the filter."""
+        states = [(b.state, b.name, b.max_steps) for b in frame.view.behaviors.values()]
+        return states, frame.state.filters.get(self.topic), tuple(frame.view.warnings)
 
     def heading(self, frame: Frame) -> str:
-        """How many there are, and which one is selected."""
+        """Which one is selected, of how many."""
         number_of = len(frame.view.behaviors)
-        return f"Behaviors {frame.selected + 1}/{number_of}" if number_of > 1 else "Behavior"
+        if number_of < 2:
+            return "Behavior"
+        if frame.behavior is not None and not self._is_in_sight(frame):
+            return f"Behaviors {frame.glyphs.dot} {safe_text(frame.behavior.name)} is selected, but filtered out"
+        return f"Behaviors {frame.selected + 1}/{number_of}"
 
-    def wanted_height(self, frame: Frame, width: int) -> int:
-        """The header and every behavior."""
-        return 1 + max(1, len(frame.view.behaviors))
+    def header(self, frame: Frame, width: int) -> Line | None:
+        """The titles of the columns."""
+        return header(self._table) if frame.view.behaviors else line()
+
+    def empty(self, frame: Frame) -> str:
+        """The run has not named any yet."""
+        return f"{frame.glyphs.waiting} waiting for the first behavior"
+
+    def entries(self, frame: Frame) -> Sequence[Entry]:
+        """Every behavior in the order in which it appeared; found by its name, algorithm and state."""
+        return [
+            Entry(
+                key=behavior.name,
+                text=f"{behavior.name} {behavior.algorithm} {behavior.state}",
+                draw=partial(self._draw_row, frame, index, behavior),
+            )
+            for index, behavior in enumerate(frame.view.behaviors.values())
+        ]
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """The table."""
-        behaviors = list(frame.view.behaviors.values())
-        if not behaviors:
-            return [line(), line(Span(f"  {frame.glyphs.waiting} waiting for the first behavior", "wait"))]
-        layout = fit_columns(width, max(cell_len(safe_text(b.name)) for b in behaviors))
-        first = first_visible(frame.selected, len(behaviors), height - 1)
-        shown = behaviors[first : first + height - 1]
-        rows = [row(b, i, i == frame.selected, layout, frame.glyphs) for i, b in enumerate(shown, first)]
-        return [header(layout), *rows]
+        self._table = layout_of(frame.view, width) if frame.view.behaviors else NO_COLUMNS
+        return super().lines(frame, width, height)
+
+    def _draw_row(self, frame: Frame, index: int, behavior: BehaviorView, width: int) -> Line:
+        return row(behavior, index, frame, self._table)
+
+    def _row(self, spans: Line, is_current: bool, frame: Frame) -> Line:
+        return spans  # which one is selected is told whether or not the table has the focus
+
+    def _index(self, frame: Frame, shown: Sequence[Entry]) -> int:
+        selected = frame.behavior.name if frame.behavior else None
+        return next((at for at, entry in enumerate(shown) if entry.key == selected), 0)
+
+    def _go(self, index: int) -> None:
+        assert self._frame is not None
+        self._frame.state.selected = list(self._frame.view.behaviors).index(self._shown[index].key)
+        self.call_later(self.run_action, "screen.redraw")
+
+    def _is_in_sight(self, frame: Frame) -> bool:
+        pattern = frame.state.filters.get(self.topic, "")
+        shown = filtered(self.entries(frame), pattern) if pattern else []
+        return not pattern or any(frame.behavior and entry.key == frame.behavior.name for entry in shown)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The behavior above."""
+        self.action_cursor(-1)
+        event.stop()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The behavior below."""
+        self.action_cursor(1)
+        event.stop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,51 +151,89 @@ class TableLayout:
     sparkline_width: int
 
 
-def fit_columns(width: int, longest_name: int) -> TableLayout:
-    """The most important columns that leave room for a name and a sparkline."""
+NO_COLUMNS = TableLayout(0, (), 0)
+
+
+def layout_of(view: RunView, width: int) -> TableLayout:
+    """The columns for these behaviors in `width`."""
+    behaviors = view.behaviors.values()
+    possible = [column for column in COLUMNS if any(column.exists(b) for b in behaviors)]
+    return fit_columns(width, max(cell_len(safe_text(b.name)) for b in behaviors), possible)
+
+
+def fit_columns(width: int, longest_name: int, possible: Sequence[Column]) -> TableLayout:
+    """The most important of the columns that leave room for a name and a sparkline."""
     name_width = min(max(longest_name, 9), NAME_WIDTH if width >= 110 else 14)
-    room = width - MARKER_WIDTH - name_width - STATE_WIDTH - 3  # 3: the trend and its blanks
+    room = width - MARKER_WIDTH - name_width - STATE_WIDTH - 4  # 4: the trend's sign and the blanks around it
     chosen: list[str] = []
-    for column in COLUMNS:
+    for column in possible:
         if room - (column.width + 1) < (2 if len(chosen) < 3 else 10 if len(chosen) < 5 else 18):
             break
         chosen.append(column.title)
         room -= column.width + 1
-    columns = tuple(c for title in COLUMN_ORDER for c in COLUMNS if c.title == title and title in chosen)
-    spare = max(0, room - 40)  # beyond 40 cells a longer name says more than a longer sparkline
-    grown = min(max(longest_name - name_width, 0), spare)
-    return TableLayout(name_width + grown, columns, max(0, room - grown - 2))
+    columns = tuple(c for title in COLUMN_ORDER for c in possible if c.title == title and title in chosen)
+    grown = min(max(longest_name - name_width, 0), max(0, room - LONGEST_SPARKLINE))
+    return TableLayout(name_width + grown, columns, max(0, min(room - grown - 2, LONGEST_SPARKLINE)))
 
 
 def header(layout: TableLayout) -> Line:
     """The titles of the columns."""
     titles = "".join(" " + right(column.title, column.width) for column in layout.columns)
-    trend_title = left("trend", layout.sparkline_width) if layout.sparkline_width >= 5 else " " * layout.sparkline_width
+    width = layout.sparkline_width
+    trend_title = right("trend, 10 min" if width >= 13 else "trend" if width >= 5 else "", width)
     return line(Span(f"   # {left('behavior', layout.name_width)}{titles}   {trend_title}  state", "dim"))
 
 
-def row(behavior: BehaviorView, index: int, is_selected: bool, layout: TableLayout, glyphs: Glyphs) -> Line:
-    """One behavior. Its sign and word of state stand at the end."""
+def row(behavior: BehaviorView, index: int, frame: Frame, layout: TableLayout) -> Line:
+    """One behavior."""
+    glyphs, is_selected = frame.glyphs, index == frame.selected
+    history = behavior.returns
+    # Copies: an array that numpy views cannot grow, and the view goes on folding.
+    times, values = np.array(history.times), np.array(history.mean)
+    curve = by_time(times, values, layout.sparkline_width, TREND_SECONDS)
     name = left(safe_text(behavior.name), layout.name_width, glyphs.ellipsis)
-    values = np.array(behavior.returns.ys)
-    figures = "".join(" " + right(column.cell(behavior), column.width, glyphs.ellipsis) for column in layout.columns)
     return line(
         Span(f" {glyphs.marker if is_selected else ' '}", "accent"),
-        Span(f"{index + 1:2} ", "dim"),
+        Span(f"{index + 1:>2} ", series_tone(index)),
         Span(name, "strong" if is_selected else "text"),
-        Span(figures, "strong" if is_selected else "text"),
+        *(Span(" " + right(column.cell(behavior), column.width), _tone(column)) for column in layout.columns),
         Span(" "),
-        _trend(trend(values), glyphs),
+        direction_sign(trend(times, values).direction, glyphs),
         Span(" "),
-        Span(sparkline(values, layout.sparkline_width, glyphs.levels), series_tone(index)),
+        Span(sparkline(curve, layout.sparkline_width, glyphs.levels), series_tone(index) if is_selected else "dim"),
         Span("  "),
-        Span(f"{glyphs.of(behavior.state)} {behavior.state}", state_tone(behavior.state)),
+        state_sign(behavior, frame),
     )
 
 
-def _trend(direction: int, glyphs: Glyphs) -> Span:
+def _tone(column: Column) -> Tone:
+    return "dim" if column.title in ("algo", "of", "updates", "episodes") else "text"
+
+
+def direction_sign(direction: int, glyphs: Glyphs) -> Span:
+    """An arrow; blank for a level or unknown course."""
     tone: Tone = "good" if direction > 0 else "warning" if direction < 0 else "dim"
     return Span(glyphs.rising if direction > 0 else glyphs.falling if direction < 0 else " ", tone)
+
+
+def state_sign(behavior: BehaviorView, frame: Frame) -> Span:
+    """The state in a sign and a word; a behavior with a warning has the warning's sign."""
+    if is_warned(behavior, frame.view) and behavior.state in ("training", "paused"):
+        return Span(f"{frame.glyphs.warning} {behavior.state}", "warning")
+    return Span(f"{frame.glyphs.of(behavior.state)} {behavior.state}", state_tone(behavior.state))
+
+
+def is_warned(behavior: BehaviorView, view: RunView) -> bool:
+    """Whether something looks wrong with it now."""
+    return any(name == behavior.name for _, name in view.warnings)
+
+
+def lesson_of(behavior: BehaviorView) -> str:
+    """The lesson that it went on to last, as 3/5; "" without a curriculum."""
+    if not behavior.lessons:
+        return ""
+    lesson = behavior.lessons[-1][1]
+    return f"{lesson.lesson}/{lesson.num_lessons}"
 
 
 def first_visible(selected: int, number_of: int, room: int) -> int:

@@ -1,109 +1,205 @@
-"""Charts of the selected behavior: its reward, and any metric of its summaries."""
+"""Charts of a run, drawn as the user chose: a large one, and small ones of single metrics."""
 
 from __future__ import annotations
 
-import numpy as np
+from textual import events
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView, History
-from tui.charts.line import Look, Mark, line_chart
-from tui.lines import Line, Span, flush, line, pack, wrap
-from tui.panes.base import Frame, Pane, is_over
-from tui.text import count, duration, fit, number
+from engine.session.view import BehaviorView
+from tui.charts.drawing import GUTTER, Look, draw, sample_for
+from tui.charts.figure import Figure
+from tui.charts.metrics import metric_title, nth_metric
+from tui.charts.run_figure import run_figure
+from tui.charts.state import ChartState
+from tui.charts.window import Sight, panned
+from tui.lines import Line
+from tui.panes.base import BEAT, Frame, Pane
+from tui.panes.chart_words import centered, chart_heading, chart_words, empty_words, no_value_words
+
+WHEEL_ZOOM = 1.25  # by one notch
+WORDS_HEIGHT = 6  # lines from which one of them is for words
 
 
-class RewardChart(Pane):
-    """The mean reward over steps, with the checkpoints on the step axis."""
+class ChartPane(Pane):
+    """Owns a drag of the mouse. A subclass says what the figure is; what is in sight and how stands in the state.
 
-    seconds = 0.9
+    The wheel zooms around the pointer, a drag pans, a click sets the crosshair, a double click shows everything.
+    """
+
+    seconds = BEAT
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._drag: tuple[int, Sight] | None = None  # cell where it began, and what was in sight then
+        self._has_moved = False
+
+    def figure(self, frame: Frame) -> Figure | None:
+        """What is drawn; None while there is no point."""
+        raise NotImplementedError
+
+    def chart_state(self, frame: Frame) -> ChartState:
+        """What the user chose for this chart."""
+        return frame.state.chart
 
     def inputs(self, frame: Frame) -> object:
-        """How far the run has come up."""
-        return frame.view.run is None, frame.behavior is not None and len(frame.behavior.returns) > 0
+        """What the user chose, and how far the run has come up."""
+        return self.chart_state(frame).choices, frame.view.run is None, len(frame.view.behaviors)
+
+    @property
+    def first_cell(self) -> int:
+        """The leftmost column of cells that the curves have."""
+        return GUTTER
+
+    @property
+    def num_cells(self) -> int:
+        """Columns of cells that the curves have."""
+        return max(1, self.size.width - GUTTER)
+
+    def drawn(self) -> Figure | None:
+        """The figure of the frame drawn last: keys act on what was seen."""
+        return self.figure(self._frame) if self._frame is not None else None
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """More detail around the pointer."""
+        self._zoom(event, WHEEL_ZOOM)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Less detail around the pointer."""
+        self._zoom(event, 1 / WHEEL_ZOOM)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A drag may begin."""
+        at, figure = self._cell(event), self.drawn()
+        if at is not None and figure is not None and event.button == 1:
+            self._drag, self._has_moved = (at, figure.sight), False
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """The chart moves with the pointer; the whole axis stays where it is."""
+        at = self._cell(event, must_be_inside=False)
+        if self._drag is None or self._frame is None or at is None:
+            return
+        begun, sight = self._drag
+        state = self.chart_state(self._frame)
+        start, end = sight.shown
+        self._has_moved = self._has_moved or at != begun
+        if self._has_moved and state.window is not None:
+            state.window = panned(sight, (begun - at) * (end - start) / self.num_cells)
+            state.is_live = at <= begun and state.window[1] >= sight.full[1]
+            self._redraw()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """The drag has ended."""
+        self._drag = None
+        self.release_mouse()
+
+    def on_click(self, event: events.Click) -> None:
+        """A place on the chart gets the crosshair; a second click takes it off and shows the whole run."""
+        at, figure = self._cell(event), self.drawn()
+        if at is None or figure is None or self._frame is None or self._has_moved:
+            return
+        state = self.chart_state(self._frame)
+        if event.chain == 2:
+            state.crosshair = None
+            state.show_all()
+        else:
+            state.crosshair = self._x(at, figure.sight)
+        self._redraw()
+
+    def _zoom(self, event: events.MouseEvent, factor: float) -> None:
+        at, figure = self._cell(event), self.drawn()
+        if at is not None and figure is not None and self._frame is not None:
+            self.chart_state(self._frame).zoom(factor, figure.sight, self._x(at, figure.sight))
+            self._redraw()
+        event.stop()
+
+    def _x(self, cell: int, sight: Sight) -> float:
+        start, end = sight.shown
+        return start + (cell + 0.5) * (end - start) / self.num_cells
+
+    def _cell(self, event: events.MouseEvent, *, must_be_inside: bool = True) -> int | None:
+        """The column of the plot below the pointer."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return None if must_be_inside else event.x - self.gutter.left - self.first_cell
+        at = offset.x - self.first_cell
+        return at if at >= 0 or not must_be_inside else None
+
+    def _redraw(self) -> None:
+        self.call_later(self.run_action, "screen.redraw")
+
+
+class CurvesPane(ChartPane):
+    """The metrics that the user chose, with what happened on the x axis."""
+
+    can_focus = True
+    topic = "chart"
+
+    def figure(self, frame: Frame) -> Figure | None:
+        """Of the selected behavior, or of all."""
+        return run_figure(frame.view, frame.selected, self.chart_state(frame), frame.glyphs)
 
     def heading(self, frame: Frame) -> str:
-        """Whose reward it is."""
-        return f"Mean reward {frame.glyphs.dot} {safe_text(frame.behavior.name)}" if frame.behavior else "Mean reward"
+        """What is drawn and how."""
+        return chart_heading(frame, self.chart_state(frame))
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """Figures above, the curve below; words as long as there is no curve."""
-        behavior = frame.behavior
-        if behavior is None or not len(behavior.returns):
-            return _centered(_waiting(frame), height, width)
-        figures = height >= 6
-        chart = _chart(behavior.returns, frame, width, height - figures, _marks(behavior, frame))
+        """Words above, the curves below; words alone as long as there is no curve."""
+        figure = self.figure(frame)
+        if figure is None:
+            return centered(empty_words(frame, self.chart_state(frame).metrics), height, width)
+        has_words = height >= WORDS_HEIGHT
+        look = Look(frame.glyphs, frame.has_color)
+        samples = sample_for(figure, width, look)
+        chart = draw(figure, width, height - has_words, look, samples)
         if not chart:
-            return _centered([Span("every reward so far is NaN or infinite", "bad")], height, width)
-        return [_figures(behavior, frame, width), *chart] if figures else chart
+            return centered(no_value_words(figure), height, width)
+        return [chart_words(frame, figure, samples, width), *chart] if has_words else chart
 
 
-class MetricChart(Pane):
-    """One metric of the summaries over steps. tag: ML-Agents' name of it."""
+class MetricChart(ChartPane):
+    """One metric in a grid, in the window and with the crosshair of the large chart.
 
-    seconds = 1.9
+    metric: its tag, or a number from 0: that one of the interesting metrics which the behavior has.
+    """
 
-    def __init__(self, title: str, tag: str) -> None:
+    seconds = 2 * BEAT
+
+    def __init__(self, metric: str | int) -> None:
         super().__init__()
-        self._title = title
-        self._tag = tag
+        self._metric = metric
+        if isinstance(metric, int):  # those of a grid take turns, so that no picture costs too much
+            self.seconds = type(self).seconds + 0.25 * metric
+
+    def figure(self, frame: Frame) -> Figure | None:
+        """The one metric."""
+        return run_figure(frame.view, frame.selected, self.chart_state(frame), frame.glyphs, [self._tag(frame)])
 
     def heading(self, frame: Frame) -> str:
         """What is drawn."""
-        return self._title
+        return metric_title(self._tag(frame))
 
     def inputs(self, frame: Frame) -> object:
-        """Whether there is a curve."""
-        return frame.behavior is not None and self._tag in frame.behavior.metric_histories
+        """What the user chose, and whether there is a curve."""
+        return super().inputs(frame), self._tag(frame), _has_points(frame.behavior, self._tag(frame))
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """The curve."""
-        history = frame.behavior.metric_histories.get(self._tag) if frame.behavior else None
-        chart = _chart(history, frame, width, height, []) if history is not None and len(history) else []
-        return chart or _centered([Span("comes with the first summary", "dim")], height, width)
+        """The curve; its newest value, or that below the crosshair, stands at the upper right."""
+        figure = self.figure(frame)
+        if figure is None:
+            return centered(empty_words(frame, [self._tag(frame)]), height, width)
+        look = Look(frame.glyphs, frame.has_color)
+        samples = sample_for(figure, width, look)
+        has_words = height >= WORDS_HEIGHT
+        chart = draw(figure, width, height - has_words, look, samples)
+        if not chart:
+            return centered(no_value_words(figure), height, width)
+        return [chart_words(frame, figure, samples, width), *chart] if has_words else chart
+
+    def _tag(self, frame: Frame) -> str:
+        if isinstance(self._metric, str):
+            return self._metric
+        return nth_metric(frame.behavior.histories if frame.behavior else (), self._metric)
 
 
-def _chart(history: History, frame: Frame, width: int, height: int, marks: list[Mark]) -> list[Line]:
-    # Copies: an array that numpy views cannot grow, and the view goes on folding.
-    xs, ys = np.array(history.xs), np.array(history.ys)
-    look = Look(frame.glyphs, frame.tone, spread=frame.has_color or not frame.glyphs.braille)
-    return line_chart(xs, ys, width, height, look, marks)
-
-
-def _marks(behavior: BehaviorView, frame: Frame) -> list[Mark]:
-    saved = [Mark(event.step, frame.glyphs.saved, "dim") for _, event in behavior.checkpoints]
-    best = [Mark(event.step, frame.glyphs.best, "warning") for _, event in behavior.checkpoints if event.is_best]
-    return saved + best[-1:]
-
-
-def _figures(behavior: BehaviorView, frame: Frame, width: int) -> Line:
-    if behavior.state == "failed":
-        reason = fit(f" {frame.glyphs.failed} failed: {safe_text(behavior.reason)}", width, frame.glyphs.ellipsis)
-        return line(Span(reason, "bad"))
-    last = line(Span(" last ", "dim"), Span(number(behavior.mean_return), "strong"))
-    best = line(Span("best ", "dim"), number(behavior.best_return))
-    steps = line(Span("step ", "dim"), count(behavior.step), Span(f" of {count(behavior.max_steps)}", "dim"))
-    saved = line(Span(f"{frame.glyphs.saved} checkpoint  {frame.glyphs.best} best", "dim"), " ")
-    return flush(pack([last, best, steps], width), saved if behavior.checkpoints else (), width)
-
-
-def _waiting(frame: Frame) -> list[Span]:
-    """Why there is no curve yet, in the order in which a run comes up."""
-    view, behavior = frame.view, frame.behavior
-    if behavior is not None and behavior.state == "failed":
-        return [Span(f"{frame.glyphs.failed} failed: {safe_text(behavior.reason)}", "bad")]
-    if is_over(view):
-        return [Span("the run ended before the first episode did", "dim")]
-    if view.run is None:
-        return [Span("starting engine", "wait"), Span("the libraries are being loaded", "dim")]
-    if behavior is None or behavior.state == "starting":
-        return [Span("starting the environments", "wait")]
-    steps = max(behavior.sampled, behavior.step)
-    rate = f" at {count(behavior.steps_per_second)} steps/s" if behavior.steps_per_second else ""
-    since = f", {duration(frame.time - view.started_at)} after the start" if view.started_at else ""
-    return [Span("waiting for the first episode", "wait"), Span(f"{count(steps)} steps collected{rate}{since}", "dim")]
-
-
-def _centered(spans: list[Span], height: int, width: int) -> list[Line]:
-    rows = [Span(row, span.tone) for span in spans for row in wrap(span.text, width - 2, 3)]
-    top = max(0, (height - len(rows)) // 2)
-    return [line()] * top + [line(" " * max(0, (width - len(r.text)) // 2), r) for r in rows]
+def _has_points(behavior: BehaviorView | None, tag: str) -> bool:
+    return behavior is not None and tag in behavior.histories and len(behavior.histories[tag]) > 0

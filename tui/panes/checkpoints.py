@@ -1,59 +1,74 @@
-"""The checkpoints of the selected behavior, newest first."""
+"""The checkpoints of the selected behavior: the best, then the newest first."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from engine.session.messages import CheckpointSaved
 from engine.session.text import safe_text
-from tui.lines import Line, Span, line, pack
-from tui.panes.base import Frame, Pane
+from tui.lines import Line, Span, cells, line, pack
+from tui.panes.base import BEAT, Frame
+from tui.panes.list import Entry, ListPane
 from tui.text import count, duration, fit_path, number, right, size
 
 
-class CheckpointsPane(Pane):
+class CheckpointsPane(ListPane):
     """A line per checkpoint that is still on disk; a star marks the best."""
 
-    seconds = 0.9  # their ages tell seconds
+    topic = "checkpoints"
+    seconds = BEAT  # their ages tell seconds
+    cursor_width = 1
 
     def inputs(self, frame: Frame) -> object:
         """The checkpoints."""
-        return [saved.path for _, saved in frame.behavior.checkpoints] if frame.behavior else None
+        behavior = frame.behavior
+        return super().inputs(frame), [saved.path for _, saved in behavior.checkpoints] if behavior else None
 
     def heading(self, frame: Frame) -> str:
-        """How many there are."""
-        behavior = frame.behavior
-        return f"Checkpoints {len(behavior.checkpoints)}" if behavior and behavior.checkpoints else "Checkpoints"
-
-    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """The newest, and always the best."""
+        """Whose they are, and how many."""
         behavior = frame.behavior
         if behavior is None or not behavior.checkpoints:
-            return [line(Span(" none yet; c saves one now", "dim"))]
-        newest_first = behavior.checkpoints[::-1]
-        best = next((at for at, (_, saved) in enumerate(newest_first) if saved.is_best), None)
-        shown = newest_first[:height]
-        if best is not None and best >= height:
-            shown = [*newest_first[: height - 1], newest_first[best]]
+            return "Checkpoints"
+        whose = f" {frame.glyphs.dot} {safe_text(behavior.name)}" if len(frame.view.behaviors) > 1 else ""
+        return f"Checkpoints {len(behavior.checkpoints)}{whose}"
+
+    def empty(self, frame: Frame) -> str:
+        """How to come by one."""
+        can_save = frame.view.run is not None and frame.view.state in ("training", "paused") and not frame.refuses
+        return "none yet; c saves one now" if can_save else "none"
+
+    def entries(self, frame: Frame) -> Sequence[Entry]:
+        """The best, then the newest first."""
+        behavior = frame.behavior
+        newest_first = behavior.checkpoints[::-1] if behavior else []
+        best = next((saved.path for _, saved in newest_first if saved.is_best), None)
+        ordered = sorted(newest_first, key=lambda entry: entry[1].path != best)
         return [
-            checkpoint_line(saved, frame.time - at, at_index == best, frame, width)
-            for at_index, (at, saved) in ((newest_first.index(entry), entry) for entry in shown)
+            Entry(
+                saved.path,
+                safe_text(f"{count(saved.step)} {number(saved.mean_return)} {saved.reason} {saved.path}"),
+                partial(checkpoint_line, saved, frame.time - at, saved.path == best, frame),
+            )
+            for at, saved in ordered
         ]
 
 
 def checkpoint_line(saved: CheckpointSaved, age: float, is_best: bool, frame: Frame, width: int) -> Line:
-    """Step, reward, age, size, why it was saved, and as much of the path's end as fits."""
+    """Step, return, age, size, why it was saved, and as much of the path's end as fits."""
     glyphs = frame.glyphs
     parts = [
         line(
-            Span(f" {glyphs.best if is_best else ' '} ", "warning"),
+            Span(f"{glyphs.best if is_best else ' '} ", "warning"),
             Span(right(count(saved.step), 5)),
             Span(right(number(saved.mean_return), 9)),
         ),
         line(Span(right(f"{duration(age)} ago", 10), "dim")),
         line(Span(right(size(saved.size_bytes), 5), "dim")),
-        line(Span("best" if is_best else saved.reason, "dim")),
+        line(Span("best    " if is_best else saved.reason.ljust(8), "dim")),
     ]
     row = pack(parts, width, gap=2)
-    room = width - sum(len(span.text) for span in row) - 3
+    room = width - cells(row) - 2
     return (
         line(*row, Span("  " + fit_path(safe_text(saved.path), room, glyphs.ellipsis), "faint")) if room > 24 else row
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
 from tui.glyphs import Glyphs
-from tui.lines import Line, Span, line, pack, state_tone
+from tui.lines import Line, Span, line, pack, state_tone, wrap
 from tui.panes.base import Frame, Pane
 from tui.panes.behaviors import first_visible
 from tui.text import count, left, number, percent, right
@@ -37,7 +37,7 @@ def compact_line(behavior: BehaviorView, is_selected: bool, glyphs: Glyphs, widt
 
 
 class TooSmallPane(Pane):
-    """The one line that fits anywhere."""
+    """Words that fit anywhere."""
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """What is wrong, and that training is not."""
@@ -47,4 +47,6 @@ class TooSmallPane(Pane):
             f"need 40x10, is {columns}x{rows}",
             "too small",
         ]
-        return [line(Span(next((text for text in texts if len(text) <= width), texts[-1]), "warning"))]
+        wrapped = (wrap(text, width, len(text)) for text in texts)
+        chosen = next((rows for rows in wrapped if len(rows) <= height), [texts[-1]])
+        return [line(Span(row, "warning")) for row in chosen]

@@ -1,52 +1,58 @@
-"""Everything known about the selected behavior, in figures."""
+"""The selected behavior in figures."""
 
 from __future__ import annotations
 
 from itertools import islice
 
-from engine.session.messages import TimeSplit
+import numpy as np
+from rich.cells import cell_len
+
+from engine.session.messages import LessonChanged, TimeSplit
 from engine.session.text import safe_text
-from engine.session.view import BehaviorView
+from engine.session.view import BehaviorView, RunView
 from tui.charts.bar import bar
-from tui.lines import Line, Span, line, state_tone, wrap
-from tui.panes.base import Frame, Pane
-from tui.text import count, fit, fit_path, left, number, percent, right
+from tui.charts.trend import trend
+from tui.glyphs import Glyphs
+from tui.lines import Line, Span, Tone, line, state_tone, wrap
+from tui.panes.base import BEAT, Frame, Pane
+from tui.panes.behaviors import ELO, direction_sign
+from tui.text import count, duration, fit, fit_path, left, number, percent, right
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
-    "Environment/Cumulative Reward": "avg reward",
+    ELO: "elo",
     "Policy/Entropy": "entropy",
+    "Policy/KL Divergence": "KL",
     "Losses/Policy Loss": "policy loss",
     "Losses/Value Loss": "value loss",
-    "Policy/Learning Rate": "learn rate",
-    "Policy/KL Divergence": "KL",
     "Policy/Clip Fraction": "clipped",
     "Policy/Explained Variance": "expl. var",
+    "Policy/Learning Rate": "learn rate",
     "Policy/Epsilon": "epsilon",
     "Policy/Beta": "beta",
     "Policy/Extrinsic Value Estimate": "value",
     "Policy/Extrinsic Reward": "extrinsic",
 }
-SHOWN_ELSEWHERE = frozenset(("Environment/Episode Length", "Is Training"))
+SHOWN_ELSEWHERE = frozenset(("Environment/Cumulative Reward", "Environment/Episode Length", "Is Training"))
 NAME_WIDTH, VALUE_WIDTH = 11, 8  # "environment"; the longest of `number`
+PAIR_WIDTH = NAME_WIDTH + VALUE_WIDTH + 2
+Pair = tuple[str, str]  # a name and a value
 
 
 class DetailPane(Pane):
-    """Figures in two columns, then where the time goes."""
+    """What the table has no room for, then where the time goes."""
 
-    seconds = 0.9  # figures that change faster cannot be read
+    seconds = BEAT
 
     def inputs(self, frame: Frame) -> object:
         """How much there is to tell."""
         one = frame.behavior
-        return one and (one.reason, one.num_parameters, len(one.metrics), one.time_split is None)
+        if one is None:
+            return None
+        return one.name, one.reason, one.num_parameters, len(one.metrics), len(one.lessons), tuple(frame.view.warnings)
 
     def heading(self, frame: Frame) -> str:
         """Which behavior."""
-        behavior = frame.behavior
-        if behavior is None:
-            return "Detail"
-        algorithm = f" {frame.glyphs.dot} {safe_text(behavior.algorithm).upper()}" if behavior.algorithm else ""
-        return fit(safe_text(behavior.name), 30, frame.glyphs.ellipsis) + algorithm
+        return heading_of(frame)
 
     def wanted_height(self, frame: Frame, width: int) -> int:
         """All of it."""
@@ -57,33 +63,93 @@ class DetailPane(Pane):
         behavior = frame.behavior
         if behavior is None:
             return []
+        top = [*reason_lines(behavior, frame, width), *warning_lines(behavior, frame, width)]
+        figures = [*course_lines(behavior, frame, width), *pair_lines(metric_pairs(behavior), width)]
         split = time_lines(behavior.time_split, frame, width)
-        top = [*_reason(behavior, width), *_pairs(_core(behavior), width)]
-        setup = [*_pairs(_setup(behavior), width), *_environment(behavior, frame, width)]
-        parts = [*top, *_pairs(_metrics(behavior), width)], split, setup
-        rows = [row for part in parts if part for row in (*part, line())]
+        setup = [*pair_lines(setup_pairs(behavior), width), *environment_line(behavior, frame, width)]
+        rows = [row for part in (top, figures, split, setup) if part for row in (*part, line())]
         return rows[:-1]
 
 
-def _reason(behavior: BehaviorView, width: int) -> list[Line]:
+def heading_of(frame: Frame) -> str:
+    """The selected behavior's name and algorithm."""
+    behavior = frame.behavior
+    if behavior is None:
+        return "Detail"
+    algorithm = f" {frame.glyphs.dot} {safe_text(behavior.algorithm).upper()}" if behavior.algorithm else ""
+    return fit(safe_text(behavior.name), 30, frame.glyphs.ellipsis) + algorithm
+
+
+def reason_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    """Why it is in its state, where that is not plain; at most four lines."""
     if not behavior.reason:
         return []
-    tone = state_tone(behavior.state)
-    return [line(Span(f" {row}", tone)) for row in wrap(safe_text(behavior.reason), width - 2, 4)] + [line()]
+    return _signed(frame.glyphs.of(behavior.state), safe_text(behavior.reason), state_tone(behavior.state), width, 4)
 
 
-def _core(behavior: BehaviorView) -> list[tuple[str, str]]:
+def _signed(sign: str, text: str, tone: Tone, width: int, max_lines: int) -> list[Line]:
+    """A sign, and the text beside it."""
+    first, *rest = wrap(text, width - 4, max_lines)
+    return [line(Span(f" {sign} {first}", tone)), *(line(Span(f"   {row}", tone)) for row in rest)]
+
+
+def warnings_of(behavior: BehaviorView, view: RunView) -> list[tuple[float, str, str]]:
+    """(since when, what was seen, what to try) of what looks wrong with it now, oldest first."""
     return [
-        ("reward", number(behavior.mean_return)),
-        ("best", number(behavior.best_return)),
-        ("length", number(behavior.mean_length)),
-        ("episodes", count(behavior.num_episodes)),
-        ("steps/s", count(behavior.steps_per_second)),
-        ("updates", count(behavior.num_updates)),
+        (since, safe_text(warning.message), safe_text(warning.advice))
+        for (_, name), (since, warning) in view.warnings.items()
+        if name == behavior.name
     ]
 
 
-def _metrics(behavior: BehaviorView) -> list[tuple[str, str]]:
+def warning_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    """What looks wrong with it, at most two lines each."""
+    rows: list[Line] = []
+    for _, message, _ in warnings_of(behavior, frame.view):
+        rows += _signed(frame.glyphs.warning, message, "warning", width, 2)
+    return rows
+
+
+def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    """The return with its trend, then how it came there."""
+    first = line(Span(" " + left("return", NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
+    rows = [line(*first, "  ", *trend_spans(behavior, frame.glyphs))]
+    pairs = [
+        ("best", number(behavior.best_return)),
+        ("length", number(behavior.mean_length)),
+        ("episodes", count(behavior.num_episodes)),
+        ("updates", count(behavior.num_updates)),
+        ("steps/s", count(behavior.steps_per_second)),
+    ]
+    return [*rows, *pair_lines(pairs, width), *lesson_lines(behavior, frame, width)]
+
+
+def trend_spans(behavior: BehaviorView, glyphs: Glyphs) -> Line:
+    """Direction and percent, and over which time: "▲ +1.8% in 10m00"; empty for a level or unknown course."""
+    history = behavior.returns
+    found = trend(np.array(history.times), np.array(history.mean))
+    sign = direction_sign(found.direction, glyphs)
+    if found.direction == 0:
+        return line(Span("steady", "dim")) if found.seconds else ()
+    change = "" if found.percent is None else f" {found.percent:+.{1 if abs(found.percent) < 100 else 0}f}%"
+    return line(sign, Span(change, sign.tone), Span(f" in {duration(found.seconds)}", "dim"))
+
+
+def lesson_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    """Where each parameter's curriculum stands."""
+    newest: dict[str, LessonChanged] = {event.parameter: event for _, event in behavior.lessons}
+    rows = []
+    for event in newest.values():
+        name = f' "{safe_text(event.name)}"' if event.name else ""
+        words = f"{event.lesson}/{event.num_lessons}{name}"
+        room = width - NAME_WIDTH - 4 - cell_len(words)
+        parameter = fit(safe_text(event.parameter), room, frame.glyphs.ellipsis) if room > 3 else ""
+        rows.append(line(Span(" " + left("lesson", NAME_WIDTH + 1), "dim"), words, Span(f"  {parameter}", "dim")))
+    return rows
+
+
+def metric_pairs(behavior: BehaviorView) -> list[Pair]:
+    """The newest summary."""
     known = [(name, behavior.metrics[tag]) for tag, name in METRICS.items() if tag in behavior.metrics]
     others = [
         (safe_text(tag.rpartition("/")[2]).lower(), value)
@@ -93,7 +159,8 @@ def _metrics(behavior: BehaviorView) -> list[tuple[str, str]]:
     return [(name, number(value)) for name, value in known + others]
 
 
-def _setup(behavior: BehaviorView) -> list[tuple[str, str]]:
+def setup_pairs(behavior: BehaviorView) -> list[Pair]:
+    """What does not change while it trains."""
     if not behavior.num_parameters:
         return []
     return [
@@ -104,16 +171,17 @@ def _setup(behavior: BehaviorView) -> list[tuple[str, str]]:
     ]
 
 
-def _environment(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+def environment_line(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    """Where it lives."""
     if not behavior.environment:
         return []
-    name = fit_path(safe_text(behavior.environment), width - NAME_WIDTH - 2, frame.glyphs.ellipsis)
+    name = fit_path(safe_text(behavior.environment), width - NAME_WIDTH - 3, frame.glyphs.ellipsis)
     return [line(Span(" " + left("environment", NAME_WIDTH + 1), "dim"), name)]
 
 
-def _pairs(pairs: list[tuple[str, str]], width: int) -> list[Line]:
+def pair_lines(pairs: list[Pair], width: int) -> list[Line]:
     """Names and values, as many pairs to a line as fit, at least one."""
-    per_line = max(1, width // (NAME_WIDTH + VALUE_WIDTH + 2))
+    per_line = max(1, width // PAIR_WIDTH)
     rest = iter(pairs)
     rows = []
     while row := list(islice(rest, per_line)):
@@ -140,7 +208,7 @@ def time_lines(split: TimeSplit | None, frame: Frame, width: int) -> list[Line]:
     whole = sum(parts.values())
     if whole <= 0:
         return []
-    bar_width = max(4, width - NAME_WIDTH - 9)
+    bar_width = max(4, min(width - NAME_WIDTH - 9, 40))
     return [
         line(
             Span(" " + left(name, NAME_WIDTH + 1), "dim"),
@@ -148,5 +216,5 @@ def time_lines(split: TimeSplit | None, frame: Frame, width: int) -> list[Line]:
             right(f"{percent(seconds, whole)}%", 5),
         )
         for name, seconds in parts.items()
-        if seconds > 0 or name != "waiting"
+        if percent(seconds, whole) > 0 or name != "waiting"
     ]

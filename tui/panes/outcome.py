@@ -3,69 +3,27 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 
 from engine.session.text import safe_text
-from engine.session.view import RunView
-from tui.lines import Line, Span, Tone, line
+from tui.lines import Line, Span, line
+from tui.outcomes import SAID_SECONDS, Asked
 from tui.panes.base import Frame, Pane
 from tui.text import duration, fit_message, fit_path
 
 
-@dataclass(slots=True)
-class Asked:
-    """A command of this screen. Times are of the monotonic clock; settled_at: when its outcome was seen."""
-
-    command_id: str
-    label: str
-    asked_at: float
-    settled_at: float | None = None
-
-
 class OutcomeLine(Pane):
-    """One line above the keys. Owns what this screen has asked for; shows whatever changed last."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._asked: dict[str, Asked] = {}
-        self._latest: Asked | None = None
-        self._notice: Line = ()
-
-    def ask(self, command_id: str, label: str) -> None:
-        """A command was sent: its line appears at once."""
-        asked = Asked(command_id, label, time.monotonic())
-        self._asked[command_id], self._latest, self._notice = asked, asked, ()
-
-    def notice(self, text: str, tone: Tone = "warning") -> None:
-        """Say something that is no command's outcome, until the next one is."""
-        self._notice = line(Span(f" {text}", tone))
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a command has no outcome yet."""
-        return bool(self._asked)
-
-    def settle(self, view: RunView) -> bool:
-        """Take note of the outcomes that `view` knows by now; returns whether there is one more."""
-        has_settled = False
-        for asked in list(self._asked.values()):
-            command = view.commands.get(asked.command_id)
-            if command is not None and command.state != "asked":
-                asked.settled_at = time.monotonic()
-                self._latest, self._notice = asked, ()
-                del self._asked[asked.command_id]
-                has_settled = True
-        return has_settled
+    """One line above the keys: whatever changed last."""
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """One line."""
-        if self._notice:
-            return [self._notice]
-        if self._latest is None:
+        outcomes = frame.outcomes
+        if outcomes.said is not None and time.monotonic() - outcomes.said.at < SAID_SECONDS:
+            return [line(Span(f" {fit_message(safe_text(outcomes.said.text), width - 2)}", outcomes.said.tone))]
+        if outcomes.latest is None:
             return [_where(frame, width)]
-        return [outcome_line(self._latest, len(self._asked), frame, width)]
+        return [outcome_line(outcomes.latest, outcomes.num_open, frame, width)]
 
 
 def outcome_line(asked: Asked, num_open: int, frame: Frame, width: int) -> Line:

@@ -8,14 +8,23 @@ from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
 from tui.charts.bar import bar
 from tui.lines import Line, Span, flush, line, pack, state_tone
-from tui.panes.base import Frame, Pane, is_over
-from tui.text import count, duration, fit, percent, time_of_day
+from tui.panes.base import BEAT, Frame, Pane, is_over
+from tui.panes.devices import DISK_LOW_BYTES
+from tui.text import count, duration, fit, left, percent, right, size, time_of_day
 
 STALE_SECONDS = 5.0  # the engine samples devices every second, so this much silence means it is stuck
 
 
 class StateLine(Pane):
     """One line; what does not fit goes in order of importance."""
+
+    seconds = BEAT
+
+    def inputs(self, frame: Frame) -> object:
+        """What is more than a figure."""
+        view = frame.view
+        states = [behavior.state for behavior in view.behaviors.values()]
+        return states, frame.notes, len(view.warnings), _silent_seconds(frame) > 0, view.last_checkpoint_at
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """One line."""
@@ -24,18 +33,35 @@ class StateLine(Pane):
 
 def state_line(frame: Frame, width: int) -> Line:
     """The run's line, as much of it as fits `width`."""
-    view = frame.view
+    view, glyphs = frame.view, frame.glyphs
     name = safe_text(view.run.run_id if view.run else frame.config_name)
-    title = line(Span("rl-tui ", "dim"), Span(fit(name, max(8, width // 3), frame.glyphs.ellipsis), "strong"))
-    state = line(Span(f"{frame.glyphs.of(view.state)} {_state_word(view)}", state_tone(view.state)))
-    parts = [line(" ", *title), state]
+    brand = Span("rl-tui " if width >= 100 else "", "dim")
+    title = line(brand, Span(fit(name, max(8, width // 3), glyphs.ellipsis), "strong"))
+    state = line(Span(f"{glyphs.of(view.state)} {_state_word(view)}", state_tone(view.state)))
+    parts = [line(" ", *title), state] if name else [line(" ", *state)]
     if frame.is_frozen:
         parts.append(line(Span(" VIEW FROZEN ", "flag")))
-    silent = frame.now - view.now
-    if view.state == "training" and not frame.is_frozen and silent > STALE_SECONDS:
-        parts.append(line(Span(f"{frame.glyphs.warning} no data for {duration(silent)}", "warning")))
+    parts += [line(Span(note, "accent")) for note in frame.notes]
+    parts += [line(Span(f"{glyphs.warning} {words}", "warning")) for words in _alarms(frame)]
     parts += _figures(frame, width)
-    return pack(parts, width) if width < 100 else _with_progress(frame, pack(parts, width), width)
+    return pack(parts, width, gap=2) if width < 100 else _with_progress(frame, pack(parts, width), width)
+
+
+def _alarms(frame: Frame) -> list[str]:
+    """What is wrong with the run as a whole, and how many warnings there are."""
+    view, silent = frame.view, _silent_seconds(frame)
+    alarms = [f"no data for {duration(silent)}"] if silent else []
+    if view.devices is not None and view.devices.disk_free_bytes < DISK_LOW_BYTES and not is_over(view):
+        alarms.append(f"disk {size(view.devices.disk_free_bytes)} free")
+    if view.warnings:
+        alarms.append(f"{len(view.warnings)} warning{'s' if len(view.warnings) > 1 else ''}")
+    return alarms
+
+
+def _silent_seconds(frame: Frame) -> float:
+    """For how long a training run has told nothing; 0 while that is no cause for alarm."""
+    silent = frame.now - frame.view.now
+    return silent if frame.view.state == "training" and not frame.is_frozen and silent > STALE_SECONDS else 0.0
 
 
 def _state_word(view: RunView) -> str:
@@ -49,20 +75,24 @@ def _state_word(view: RunView) -> str:
 
 
 def _figures(frame: Frame, width: int) -> list[Line]:
+    """Each of a fixed width, so that none moves while another changes."""
     view, is_wide = frame.view, width >= 100
     if view.started_at is None:
         return []
-    figures = [line(Span("up " if is_wide else "", "dim"), duration(frame.time - view.started_at))]
-    left = eta_seconds(view)
-    if left is not None and not is_over(view):
-        end = f" ({time_of_day(frame.time + left, seconds=False)})" if is_wide else ""
-        figures.append(line(Span("ETA ", "dim"), duration(left) + end))
+    figures = [line(Span("up " if is_wide else "", "dim"), left(duration(frame.time - view.started_at), 5))]
+    if is_over(view):
+        return figures
+    remaining = eta_seconds(view)
+    if remaining is not None:
+        end = f" ({time_of_day(frame.time + remaining, seconds=False)})" if is_wide else ""
+        figures.append(line(Span("ETA ", "dim"), left(duration(remaining) + end, 5 + len(end))))
     if view.steps_per_second > 0:
-        figures.append(line(count(view.steps_per_second), Span(" steps/s" if is_wide else " st/s", "dim")))
+        rate = right(count(view.steps_per_second), 5)
+        figures.append(line(rate, Span(" steps/s" if is_wide else " st/s", "dim")))
     saved_at = view.last_checkpoint_at
-    if saved_at is not None and not is_over(view):
-        age = duration(frame.time - saved_at)
-        figures.append(line(Span("checkpoint " if is_wide else "ckpt ", "dim"), age, Span(" ago" * is_wide, "dim")))
+    if saved_at is not None:
+        age = left(duration(frame.time - saved_at) + " ago" * is_wide, 9 if is_wide else 5)
+        figures.append(line(Span("checkpoint " if is_wide else "ckpt ", "dim"), age))
     return figures
 
 
@@ -78,10 +108,13 @@ def _with_progress(frame: Frame, spans: Line, width: int) -> Line:
 
 def eta_seconds(view: RunView) -> float | None:
     """Seconds until the last of the training behaviors reaches max_steps; None when nothing tells."""
-    times = [_remaining(b) for b in view.behaviors.values() if b.state == "training" and b.steps_per_second > 0]
-    known = [seconds for seconds in times if math.isfinite(seconds)]
-    return max(known) if known else None
+    times = [remaining_seconds(behavior) for behavior in view.behaviors.values()]
+    return max((seconds for seconds in times if seconds is not None), default=None)
 
 
-def _remaining(behavior: BehaviorView) -> float:
-    return max(0, behavior.max_steps - behavior.step) / behavior.steps_per_second
+def remaining_seconds(behavior: BehaviorView) -> float | None:
+    """Seconds until a training behavior reaches max_steps at its speed of now; None when nothing tells."""
+    if behavior.state != "training" or behavior.steps_per_second <= 0 or not behavior.max_steps:
+        return None
+    seconds = max(0, behavior.max_steps - behavior.step) / behavior.steps_per_second
+    return seconds if math.isfinite(seconds) else None

@@ -1,38 +1,152 @@
-"""Every key, made from the keymap."""
+"""The keys, made from the keymap: those of the focused pane and its screen first, then all others."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
 
-from tui.keymap import bindings, by_group
+from tui.context import Context
+from tui.keymap import Key, Keymap, Place, bindings
+from tui.lines import Line, Span, line
+from tui.painting import Piece
+from tui.panes.base import Frame, Pane
+from tui.panes.blocks import Block, BlocksPane
+from tui.panes.filter_line import FilterLine, filtering
+from tui.panes.list import Entry, same
+from tui.screens.base import PaneDialog
+from tui.text import left, wrapped
 
-SHOWN_WIDTH = 10
+KEY_WIDTH = 15
+ELSEWHERE = "when another pane has the keys"
+FOREIGN: dict[Place, str] = {  # where a key works that does not work here
+    "leaving": "when asked how to leave", "confirming": "when asked yes or no", "asking": "in a prompt",
+    "filtering": "while a filter is typed", "picking": "while metrics are picked",
+    "help": "on this page", "list": "in a list", "replay": "in a replay",
+}  # fmt: skip
 
 
-class HelpScreen(ModalScreen[None]):
-    """Closes on esc, enter or ?."""
+class HelpScreen(PaneDialog):
+    """Scrolls like every list, and is filtered like every list."""
 
-    BINDINGS = list(bindings("help"))
+    BINDINGS = bindings("help")
+
+    def __init__(self, context: Context, screen_name: str, pane: Pane | None, here: Sequence[Place]) -> None:
+        """screen_name, pane: what had the keys before; here: whose keys worked there, nearest first."""
+        self._keys = HelpPane(blocks(context.keymap, here))
+        super().__init__(self._keys)
+        self._title = title(screen_name, pane.topic if pane is not None else "")
+        self._shared = context
 
     def compose(self) -> ComposeResult:
-        """The page; it scrolls on a low terminal."""
-        with VerticalScroll(id="help", classes="dialog"):
-            for heading, rows in help_blocks():
-                yield Static(heading, classes="heading")
-                yield Static(Content("\n".join(rows)))
+        """The page, and its title in the frame."""
+        with Vertical(id="help", classes="dialog") as page:
+            page.border_title = Content(self._title)
+            page.border_subtitle = "/ filter   esc close"
+            yield self._keys
+
+    def on_mount(self) -> None:
+        """The page begins at its top, with all keys."""
+        self._forget()
+
+    def on_unmount(self) -> None:
+        """What was looked for here is no concern of the run."""
+        self._forget()
+
+    def draw(self, frame: Frame) -> list[Piece]:
+        """Bring the page up to `frame` and return what is to be painted."""
+        return super().draw(replace(frame, focus=self._keys.topic))
+
+    def on_descendant_focus(self) -> None:
+        """The filter has gone."""
+        self._shared.redraw()
+
+    def action_redraw(self) -> None:
+        """Draw, now."""
+        self._shared.redraw()
+
+    def action_filter(self) -> None:
+        """Let the user type what to look for."""
+        if filtering(self) is None:
+            line = FilterLine(self._keys, self._shared.state, self._shared.redraw)
+            self.query_one("#help").mount(line)
 
     def action_close(self) -> None:
-        """Back to the overview."""
+        """Back to the screen before."""
         self.dismiss()
 
+    def _forget(self) -> None:
+        self._shared.state.filters.pop(self._keys.topic, None)
+        self._shared.state.cursors.pop(self._keys.topic, None)
 
-def help_blocks() -> list[tuple[str, list[str]]]:
-    """The keymap as headings, each with its lines."""
-    return [
-        (heading, [f"  {key.shown:<{SHOWN_WIDTH}}{key.explained}" for key in keys])
-        for heading, keys in by_group().items()
-    ]
+
+class HelpPane(BlocksPane):
+    """One block per command below the headings."""
+
+    topic = "keys"
+
+    def __init__(self, blocks: Sequence[tuple[str, Sequence[tuple[Key, str]]]]) -> None:
+        super().__init__()
+        self._entries = [entry for heading, keys in blocks for entry in _entries(heading, keys)][1:]
+
+    def entries(self, frame: Frame) -> Sequence[Entry]:
+        """Every command."""
+        return self._entries
+
+
+def title(screen_name: str, topic: str) -> str:
+    """Whose keys they are: "Keys for the overview: behaviors pane"."""
+    where = "the overview" if screen_name == "overview" else f"the {screen_name} screen"
+    return f"Keys for {where}: {topic} pane" if topic and topic != screen_name else f"Keys for {where}"
+
+
+def blocks(keymap: Keymap, here: Sequence[Place]) -> list[tuple[str, list[tuple[Key, str]]]]:
+    """Headings, each with its commands and where these work: first what works here, nearest first, then the others."""
+    shadowed = shadows(keymap, here)
+    near = [key for place in here if place != "run" for key in keymap.of(place) if key not in shadowed]
+    rest = [key for key in keymap.keys if key not in near]
+    told = [("Here", [(key, "") for key in dict.fromkeys(near)])] if near else []
+    for group in dict.fromkeys(key.group for key in rest):
+        keys = [key for key in rest if key.group == group]
+        told.append((group, [(key, ELSEWHERE if key in shadowed else where(key, here)) for key in keys]))
+    return told
+
+
+def shadows(keymap: Keymap, here: Sequence[Place]) -> list[Key]:
+    """The commands of these places, nearest first, that have lost every key of theirs to a nearer one."""
+    taken: set[str] = set()
+    shadowed: list[Key] = []
+    for place in here:
+        of_place = keymap.of(place)
+        shadowed += [key for key in of_place if taken.issuperset(key.keys)]
+        taken.update(name for key in of_place for name in key.keys)
+    return shadowed
+
+
+def where(key: Key, here: Iterable[Place]) -> str:
+    """Where the command works, "" when that is here or everywhere."""
+    if any(place in here or place == "anywhere" for place in key.places):
+        return ""
+    return " or ".join(FOREIGN.get(place, f"in {place}") for place in key.places)
+
+
+def _entries(heading: str, keys: Iterable[tuple[Key, str]]) -> Iterable[Entry]:
+    yield Entry(f"before {heading}", "", same(()))
+    yield Entry(f"# {heading}", heading, same(line(Span(heading, "strong"))))
+    for key, place in keys:
+        told = f"{key.explained} ({place})" if place else key.explained
+        text = f"{heading} {key.shown} {key.label} {told} {key.id}"
+        yield Block(f"{heading} {key.id}", text, partial(_first_line, key, told), partial(_other_lines, told))
+
+
+def _first_line(key: Key, told: str, width: int) -> Line:
+    rows = wrapped(told, max(2, width - KEY_WIDTH))
+    return line(Span(left(key.shown, KEY_WIDTH - 1), "accent"), " ", rows[0])
+
+
+def _other_lines(told: str, width: int) -> list[Line]:
+    return [line(" " * KEY_WIDTH, row) for row in wrapped(told, max(2, width - KEY_WIDTH))[1:]]

@@ -2,61 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.screen import ModalScreen
+from typing import NamedTuple, Protocol
 
 from engine.session.messages import StopMode
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
+from tui.context import Context
 from tui.keymap import bindings
-from tui.lines import Line, Span, line, state_tone
-from tui.painting import Piece, places
+from tui.lines import Line, Span, Tone, line, state_tone, wrap
 from tui.panes.base import Frame, Pane
+from tui.screens.base import PaneDialog
 from tui.text import count, duration, fit, left
+
+ANSWER_WIDTH = 22  # cells of "checkpoint and stop" and the blanks after it
+KEY_WIDTH = 7
 
 
 class Leaving(Protocol):
     """Whatever can end the run."""
 
     stop_asked_at: float | None
+    context: Context
 
     def stop(self, mode: StopMode) -> None:
         """Ask the run to stop and leave when it has."""
 
 
-class LeaveScreen(ModalScreen[None]):
-    """Asks; once the stop is asked for, shows each behavior's way to it. Staying is the harmless default."""
+class LeaveScreen(PaneDialog):
+    """Asks; once the stop is asked for, shows each behavior's way to it. Staying is the harmless default.
 
-    BINDINGS = list(bindings("leaving"))
+    Where nothing may be changed, no key of the dialog stops the run; it says what does.
+    """
+
+    BINDINGS = bindings("leaving")
 
     def __init__(self, leaving: Leaving) -> None:
-        super().__init__()
+        super().__init__(LeavePane(leaving))
         self._leaving = leaving
-        self._pane = LeavePane(leaving)
-
-    def compose(self) -> ComposeResult:
-        """One box."""
-        with Vertical(classes="dialog"):
-            yield self._pane
-
-    def draw(self, frame: Frame) -> list[Piece]:
-        """Bring the box up to `frame` and return what is to be painted."""
-        return self._pane.draw(frame, places(self).get(self._pane))
 
     def action_stop_with_checkpoint(self) -> None:
         """Save and stop; a second time changes nothing."""
-        if self._leaving.stop_asked_at is None:
+        if self._leaving.stop_asked_at is None and not self._leaving.context.controls.refuses:
             self._leaving.stop("checkpoint")
 
     def action_stop_now(self) -> None:
         """Stop without saving."""
-        self._leaving.stop("now")
+        if not self._leaving.context.controls.refuses:
+            self._leaving.stop("now")
 
     def action_stay(self) -> None:
-        """Back to the overview."""
+        """Back to the screen before."""
         self.dismiss()
 
 
@@ -74,56 +69,105 @@ class LeavePane(Pane):
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """The choices first; once one is made, where each behavior stands."""
         asked_at = self._leaving.stop_asked_at
-        return choices(frame) if asked_at is None else progress(frame, asked_at)
+        return choices(frame, width) if asked_at is None else progress(frame, asked_at)
 
 
-def choices(frame: Frame) -> list[Line]:
+def choices(frame: Frame, width: int) -> list[Line]:
     """What can be done and what each costs."""
-    number_of = sum(behavior.state in ("training", "paused") for behavior in frame.view.behaviors.values())
-    training = f"{number_of} behaviors are" if number_of != 1 else "1 behavior is"
-    has_begun = any(behavior.state != "starting" for behavior in frame.view.behaviors.values())
-    idle = "Nothing trains any more" if has_begun else "The run has just begun"
-    title = f"Leave? {training} training" if number_of else f"Leave? {idle}"
+    stay = answer(f"{frame.glyphs.marker} esc", "stay", "nothing changes", width, is_default=True)
+    title = [line(Span(f"Leave? {state_of_affairs(frame.view)}", "strong")), line()]
+    if frame.refuses:
+        told = f"{safe_text(frame.refuses)}: no key on this screen stops the run. ctrl+c twice still does, and saves."
+        return [*title, *(line(row) for row in wrap(told, width, 4)), line(), *stay]
     return [
-        line(Span(title, "strong")),
-        line(),
-        line(Span("  s    ", "accent"), "checkpoint and stop"),
-        line(Span("  k    ", "accent"), "stop now", Span(f"  {cost_of_stopping(frame)}", "warning")),
-        line(Span(f"{frame.glyphs.marker} esc  ", "accent"), Span("stay", "strong"), Span("  training goes on", "dim")),
+        *title,
+        *answer("  s", "checkpoint and stop", "nothing is lost", width),
+        *answer("  k", "stop now", cost_of_stopping(frame.view), width),
+        *stay,
     ]
 
 
-def cost_of_stopping(frame: Frame) -> str:
+def answer(key: str, words: str, consequence: str, width: int, is_default: bool = False) -> list[Line]:
+    """A key, what it does and what that means."""
+    first, *rest = wrap(consequence, width - KEY_WIDTH - ANSWER_WIDTH, 3)
+    tone: Tone = "warning" if consequence.startswith("loses") else "dim"
+    head = line(
+        Span(left(key, KEY_WIDTH), "accent"),
+        Span(left(words, ANSWER_WIDTH), "strong" if is_default else "text"),
+        Span(first, tone),
+    )
+    return [head, *(line(" " * (KEY_WIDTH + ANSWER_WIDTH), Span(row, tone)) for row in rest)]
+
+
+def state_of_affairs(view: RunView) -> str:
+    """How many behaviors do what."""
+    states = [behavior.state for behavior in view.behaviors.values()]
+    counted = [(states.count(state), state) for state in ("training", "paused") if state in states]
+    if counted:
+        (number, state), *others = counted
+        first = f"{number} behavior{'s are' if number > 1 else ' is'} {state}"
+        return ", ".join([first, *(f"{number} {'are' if number > 1 else 'is'} {state}" for number, state in others)])
+    has_begun = any(state != "starting" for state in states)
+    return "Nothing trains any more" if has_begun else "The run has just begun"
+
+
+class Loss(NamedTuple):
+    """What would be gone. seconds: of training, of the behavior that would lose most; None where that is unknown."""
+
+    steps: int
+    seconds: float | None
+    is_saved: bool  # whether all that would lose something have a checkpoint
+
+
+def cost_of_stopping(view: RunView) -> str:
     """How much work would be gone."""
-    lost = lost_seconds(frame.view, frame.now)
-    if lost is None:
+    loss = loss_of(view)
+    if loss is None:
         return "nothing is lost"
-    return f"loses {duration(lost[0])}" + (" since the last checkpoint" if lost[1] else ": no checkpoint yet")
+    seconds = f" ({duration(loss.seconds)} of training)" if loss.seconds is not None else ""
+    since = "since the last checkpoint" if loss.is_saved else "that no checkpoint holds"
+    return f"loses {count(loss.steps)} steps{seconds} {since}"
 
 
-def lost_seconds(view: RunView, now: float) -> tuple[float, bool] | None:
-    """(seconds of the behavior that would lose most, whether it has a checkpoint); None when none would lose any."""
-    worst: tuple[float, bool] | None = None
-    for behavior in view.behaviors.values():
-        if behavior.state not in ("training", "paused") or view.started_at is None:
-            continue
-        saved_at = behavior.checkpoints[-1][0] if behavior.checkpoints else view.started_at
-        lost = max(0.0, now - saved_at), bool(behavior.checkpoints)
-        worst = lost if worst is None or lost[0] > worst[0] else worst
-    return worst
+def loss_of(view: RunView) -> Loss | None:
+    """What stopping now would cost; None when nothing."""
+    lost = [
+        (steps, _seconds_for(steps, behavior), bool(behavior.checkpoints))
+        for behavior in view.behaviors.values()
+        if behavior.state in ("training", "paused") and (steps := _unsaved_steps(behavior)) > 0
+    ]
+    if not lost:
+        return None
+    seconds = [each for _, each, _ in lost if each is not None]
+    return Loss(sum(steps for steps, _, _ in lost), max(seconds, default=None), all(saved for _, _, saved in lost))
+
+
+def _unsaved_steps(behavior: BehaviorView) -> int:
+    saved = behavior.checkpoints[-1][1].step if behavior.checkpoints else 0
+    return behavior.step - max(saved, behavior.first_step)
+
+
+def _seconds_for(steps: int, behavior: BehaviorView) -> float | None:
+    """How long it trained for so many steps, at the speed of now, or while paused at the usual one."""
+    rate, split = behavior.steps_per_second, behavior.time_split
+    if behavior.state == "paused" and split is not None:
+        busy = split.environment_seconds + split.inference_seconds + split.update_seconds + split.other_seconds
+        rate = (behavior.step - behavior.first_step) / busy if busy > 0 else rate
+    return steps / rate if rate > 0 else None
 
 
 def progress(frame: Frame, asked_at: float) -> list[Line]:
     """Each behavior's way to its last checkpoint."""
     rows = [_behavior_progress(behavior, frame, asked_at) for behavior in frame.view.behaviors.values()]
     waited = duration(frame.now - asked_at)
+    now_key, words = ("ctrl+c", "three times: stop now") if frame.refuses else ("k", "stop now")
     return [
         line(Span(f"{frame.glyphs.waiting} Saving and stopping, {waited}", "strong")),
         line(),
         *rows[:8],
         *([line(Span(f"  and {len(rows) - 8} more", "dim"))] if len(rows) > 8 else []),
         line(),
-        line(Span("  k    ", "accent"), "stop now", Span("  gives up what is not saved yet", "warning")),
+        line(Span(f"  {now_key:<5}", "accent"), words, Span("  gives up what is not saved yet", "warning")),
         line(Span("  esc  ", "accent"), "look on", Span("  the screen closes when all is saved", "dim")),
     ]
 

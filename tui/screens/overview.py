@@ -2,147 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from textual.app import ComposeResult
 from textual.containers import Grid, Horizontal, Vertical
-from textual.screen import Screen
 
-from engine.session.messages import Command, ExportPolicy, Pause, Resume, SaveCheckpoint
 from engine.session.text import safe_text
-from engine.session.view import COMMAND_WORDS, RunView
+from tui.context import Context
 from tui.keymap import bindings
-from tui.painting import Piece, places
-from tui.panes.base import Frame, Pane, is_over
+from tui.painting import Piece
+from tui.panes.base import Frame, is_over
 from tui.panes.behaviors import BehaviorsPane
-from tui.panes.chart import MetricChart, RewardChart
+from tui.panes.chart import CurvesPane, MetricChart
 from tui.panes.checkpoints import CheckpointsPane
-from tui.panes.compact import CompactPane, TooSmallPane
+from tui.panes.compact import CompactPane
 from tui.panes.detail import DetailPane
 from tui.panes.devices import DevicesPane
-from tui.panes.keys_line import KeysLine
-from tui.panes.log import LogPane
-from tui.panes.outcome import OutcomeLine
-from tui.panes.state_line import StateLine
+from tui.panes.histogram import HistogramPane
+from tui.panes.log_list import LogList
 from tui.panes.summary import SummaryPane
-from tui.screens.help import HelpScreen
+from tui.screens.chart_actions import ChartActions
 
-METRIC_CHARTS = {
-    "Episode length": "Environment/Episode Length",
-    "Entropy": "Policy/Entropy",
-    "Policy loss": "Losses/Policy Loss",
-    "Value loss": "Losses/Value Loss",
-}
+NUM_METRIC_CHARTS = 6
+SCREEN_OF = {"behaviors": "detail"}  # by the focused pane's topic; the other topics are called as their screens
 
 
-class Commands(Protocol):
-    """Whatever takes this screen's commands and its wish for a new picture."""
+class LogPane(LogList):
+    """The newest lines of the log."""
 
-    view: RunView
+    cursor_width = 1
 
-    def send(self, command: Command) -> None:
-        """Hand the command to the run."""
-
-    def redraw(self) -> None:
-        """Draw what is on top, now."""
-
-    def freeze(self) -> None:
-        """Hold the picture still, or let it follow again."""
+    def heading(self, frame: Frame) -> str:
+        """Which lines are shown."""
+        whose = f" of {safe_text(frame.behavior.name)}" if frame.state.log_is_of_selected and frame.behavior else ""
+        return f"Log{whose} {frame.glyphs.floor} {frame.state.log_level.upper()}+"
 
 
-class OverviewScreen(Screen[None]):
-    """Owns the panes and which behavior is selected."""
+class OverviewScreen(ChartActions):
+    """Everything about the run at one glance."""
 
-    BINDINGS = list(bindings("overview"))
+    BINDINGS = bindings("overview")
+    places = ("overview",)
 
-    def __init__(self, commands: Commands) -> None:
-        super().__init__()
-        self.selected = 0
-        self.outcome = OutcomeLine()
-        self._commands = commands
-        self._panes: list[Pane] = []
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._behaviors = BehaviorsPane()
 
-    def compose(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """Every pane of every layout; app.tcss shows those that fit the size."""
-        yield StateLine()
-        with Horizontal(id="middle"):
-            with Vertical(id="left"):
-                yield BehaviorsPane()
-                yield RewardChart()
-            with Vertical(id="right"):
+        with Horizontal(id="upper"):
+            with Vertical(id="main"):
+                yield self._behaviors
+                with Horizontal(id="charts"):
+                    yield CurvesPane()
+                    with Grid(id="metrics"):
+                        for number in range(NUM_METRIC_CHARTS):
+                            yield MetricChart(number).set_class(number >= 4, "extra")
+            with Vertical(id="side"):
                 yield DetailPane()
-                yield CheckpointsPane()
-                with Grid(id="metrics"):
-                    for title, tag in METRIC_CHARTS.items():
-                        yield MetricChart(title, tag)
+                yield HistogramPane()
         yield SummaryPane()
-        with Vertical(id="lower"):
+        with Horizontal(id="strip"):
+            yield CheckpointsPane()
             yield DevicesPane()
-            yield LogPane()
+        yield LogPane()
         yield CompactPane()
-        yield TooSmallPane()
-        yield self.outcome
-        yield KeysLine()
-
-    def on_mount(self) -> None:
-        """The panes stay the same from now on."""
-        self._panes = list(self.query(Pane))
 
     def draw(self, frame: Frame) -> list[Piece]:
         """Bring every pane up to `frame` and return what is to be painted."""
         if is_over(frame.view) != self.has_class("-over"):
             self.toggle_class("-over")
-        where = places(self)
-        return [piece for pane in self._panes for piece in pane.draw(frame, where.get(pane))]
-
-    def action_select(self, number: int) -> None:
-        """Select the behavior with that number, if there is one."""
-        if number <= len(self._commands.view.behaviors):
-            self.selected = number - 1
-            self._commands.redraw()
+        if self.focused is None:  # the pane that had the keys went out of sight
+            self._behaviors.focus()
+        return super().draw(frame)
 
     def action_move(self, by: int) -> None:
-        """Select a neighbor; the ends are ends."""
-        last = max(0, len(self._commands.view.behaviors) - 1)
-        self.selected = max(0, min(last, self.selected + by))
-        self._commands.redraw()
-
-    def action_pause(self, everything: bool) -> None:
-        """Pause what trains, or let go on what is paused."""
-        behaviors = list(self._commands.view.behaviors.values())
-        concerned = behaviors if everything else behaviors[self.selected : self.selected + 1]
-        alive = [behavior for behavior in concerned if behavior.state in ("starting", "training", "paused")]
-        is_paused = bool(alive) and all(behavior.state == "paused" for behavior in alive)
-        self._ask(Resume(self._target(everything)) if is_paused else Pause(self._target(everything)))
-
-    def action_checkpoint(self, everything: bool) -> None:
-        """Save a checkpoint."""
-        self._ask(SaveCheckpoint(self._target(everything)))
-
-    def action_export(self, everything: bool) -> None:
-        """Export the policy."""
-        self._ask(ExportPolicy(self._target(everything)))
-
-    def action_freeze(self) -> None:
-        """Hold the picture still, or let it follow."""
-        self._commands.freeze()
-
-    def action_help(self) -> None:
-        """Show every key."""
-        self.app.push_screen(HelpScreen(), callback=lambda _: self._commands.redraw())
-
-    def _target(self, everything: bool) -> str | None:
-        names = list(self._commands.view.behaviors)
-        return None if everything or not names else names[min(self.selected, len(names) - 1)]
-
-    def _ask(self, command: Pause | Resume | SaveCheckpoint | ExportPolicy) -> None:
-        view = self._commands.view
-        label = f"{COMMAND_WORDS[type(command).__name__]} {safe_text(command.behavior) if command.behavior else 'all'}"
-        if is_over(view):
-            self.outcome.notice(f"{label}: not possible, the run is over")
-        elif view.run is None:
-            self.outcome.notice(f"{label}: not yet, the engine is starting")
+        """Select a neighbor, of those that the filter shows."""
+        if self.context.state.filters.get(BehaviorsPane.topic):
+            self._behaviors.action_cursor(by)
         else:
-            self.outcome.ask(command.id, label)
-            self._commands.send(command)
-        self._commands.redraw()
+            super().action_move(by)
+
+    def action_open(self) -> None:
+        """The screen of the pane that has the keys."""
+        topic = self.pane.topic if self.pane is not None else BehaviorsPane.topic
+        self.action_open_screen(SCREEN_OF.get(topic, topic))

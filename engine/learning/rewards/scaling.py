@@ -83,7 +83,8 @@ class RewardScaler:
         return State({}, {"count": self._count, "mean": self._mean, "variance": self._variance})
 
     def load(self, state: State) -> None:
-        """Go on from `state`."""
+        """Go on from `state`, whatever unfinished episodes were followed before."""
+        self._agents, self._carried = np.empty(0, np.int64), np.empty(0)
         self._count, self._mean, self._variance = (
             float(state.values[key])  # type: ignore[arg-type]  # written by state() as floats
             for key in ("count", "mean", "variance")

@@ -24,6 +24,18 @@ class Trainer(Protocol):
     def num_updates(self) -> int:
         """Updates since the beginning of training, over all resumes."""
 
+    def hyperparameters(self) -> Mapping[str, float]:
+        """What `set_hyperparameter` may change, by its name in the configuration.
+
+        Where a schedule moves a value, this is the one the schedule starts from.
+        """
+
+    def set_hyperparameter(self, name: str, value: float) -> None:
+        """Use that value from the next update on. No part of `state()`: whoever sets it also keeps it.
+
+        Raises ConfigError when there is no such name, or when a configuration could not hold the value.
+        """
+
     def add(self, block: Trajectories) -> Metrics:
         """Take experience in; numbers about it. Raises NonFiniteError naming what is not finite."""
 
@@ -46,4 +58,4 @@ class Trainer(Protocol):
         """A copy of everything `load` needs to go on as if nothing had happened."""
 
     def load(self, state: State) -> None:
-        """Go on from `state`, which the caller has checked against `state()`."""
+        """Go on from `state`, which the caller has checked against `state()`; what waits for an update is dropped."""

@@ -15,6 +15,7 @@ from engine import registry
 from engine.errors import NonFiniteError
 from engine.learning.buffers import Rollout, RolloutBuffer, flat_observations, minibatches
 from engine.learning.generators import generator_state, load_generator
+from engine.learning.hyperparameters import changeable, with_value
 from engine.learning.networks.actor_critic import Layout, make_actor_critic
 from engine.learning.networks.normalizer import Normalizer
 from engine.learning.optimization import GradientStep
@@ -28,6 +29,15 @@ from engine.settings import BehaviorConfig, PPOSettings
 from engine.specs import BehaviorSpec, Bool, Ending, Float32, Int64, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
+CHANGEABLE = (  # while it trains: nothing that shapes the network or the rollout
+    "learning_rate",
+    "beta",
+    "epsilon",
+    "lambd",
+    "num_epoch",
+    "value_coefficient",
+    "target_kl",
+)
 TERMS = ("total", "policy", "value", "entropy", "divergence", "clipped")  # of a loss, that are told
 NORMALIZED_ADVANTAGE_EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite
 
@@ -73,6 +83,14 @@ class PPOTrainer:
     def num_updates(self) -> int:
         """Updates since the beginning of training, over all resumes."""
         return self._num_updates
+
+    def hyperparameters(self) -> dict[str, float]:
+        """Those of CHANGEABLE that are in use, as the schedules start from them."""
+        return changeable(self._hyper, CHANGEABLE)
+
+    def set_hyperparameter(self, name: str, value: float) -> None:
+        """Use that value from the next update on. Raises ConfigError."""
+        self._hyper = with_value(self._hyper, CHANGEABLE, name, value)
 
     def add(self, block: Trajectories) -> Metrics:
         """Keep a block for the next update; the mean reward of each stream over the episodes that ended in it."""
@@ -232,7 +250,8 @@ class PPOTrainer:
         return State.merge(parts)
 
     def load(self, state: State) -> None:
-        """Go on from `state`."""
+        """Go on from `state`, without the rows that wait for an update."""
+        self._rollout = RolloutBuffer()
         self._step.load(state.part("network"))
         load_generator(self._random, state.part("shuffling"))
         if self._normalizer is not None:

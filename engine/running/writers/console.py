@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, TextIO, TypeAlias
 
 from engine.session.messages import (
+    BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
     CheckpointFailed,
@@ -17,16 +19,22 @@ from engine.session.messages import (
     EnvironmentFailed,
     Event,
     ExportFailed,
+    HyperparameterChanged,
+    LessonChanged,
     LogEmitted,
     LogLevel,
     MetricsReported,
+    NoteAdded,
     PolicyExported,
     RunStarted,
     RunStateChanged,
+    WarningCleared,
+    WarningRaised,
     WorkerFailed,
     encode,
 )
 from engine.session.text import safe_text
+from engine.session.view import COMMAND_WORDS
 
 LogFormat: TypeAlias = Literal["text", "json"]
 Line: TypeAlias = tuple[LogLevel, str, str]  # level, one line of text, further lines (a traceback) or ""
@@ -37,7 +45,7 @@ class ConsoleWriter:
 
     "text": summaries in ML-Agents' form and a line per thing that happened; what only moves a screen (progress, time
     split, devices, single episodes) has no line. "json": every event as `encode` writes it. Lines of level debug and
-    the details of a failed environment need `debug`.
+    the details of a failed environment need `debug`. Why a run could not start is left to whoever started it.
     failed: why writing ended when the reader went away; the run goes on without it. None while all is well.
     """
 
@@ -46,6 +54,9 @@ class ConsoleWriter:
         self._stream = stream
         self._format = log_format
         self._debug = debug
+        self._has_trained = False
+        self._asked: dict[str, str] = {}  # commands without an outcome, in words, by id
+        self._warnings: dict[tuple[str, str], str] = {}  # that still hold: their messages by kind and behavior
 
     def write(self, envelope: Envelope) -> None:
         """Print the event, where it has a line."""
@@ -58,16 +69,38 @@ class ConsoleWriter:
         """Nothing is left to do: every line was flushed."""
 
     def _print_line(self, event: Event) -> None:
-        describe = _LINES.get(type(event))
-        if describe is None:
+        described = self._describe(event)
+        if described is None:
             return
-        level, line, details = describe(event)
+        level, line, details = described
         if level == "debug" and not self._debug:
             return
         text = f"[{level.upper()}] {safe_text(line)}"
         if details and (self._debug or isinstance(event, WorkerFailed)):
             text += "\n" + safe_text(details, multiline=True).rstrip("\n")
         self._print(text)
+
+    def _describe(self, event: Event) -> Line | None:
+        match event:
+            case CommandAsked():
+                self._asked[event.id] = _words(event)
+                return "info", f"Asked: {self._asked[event.id]}", ""
+            case CommandFinished():
+                asked = self._asked.pop(event.id, f"command {event.id}")
+                line = f"{'Done' if event.ok else 'Failed'}: {asked}{_because(event.message)}"
+                return "info" if event.ok else "error", line, ""
+            case WarningRaised():
+                self._warnings[event.kind, event.behavior] = event.message
+                return _warned(event)
+            case WarningCleared():
+                message = self._warnings.pop((event.kind, event.behavior), event.kind)
+                return "info", f"{_about(event.behavior)}no longer: {message}", ""
+            case RunStateChanged():
+                self._has_trained |= event.state == "training"
+                return _run_state(event if self._has_trained else replace(event, reason=""))
+            case _:
+                describe = _LINES.get(type(event))
+                return None if describe is None else describe(event)
 
     def _print(self, text: str) -> None:
         if self.failed is not None:
@@ -162,13 +195,43 @@ def _worker_failed(event: WorkerFailed) -> Line:
     return "error", f"{event.worker} failed: {event.error}", event.traceback
 
 
-def _asked(event: CommandAsked) -> Line:
-    return "info", f"{event.name} asked for {event.behavior or 'all behaviors'} [{event.id}]", ""
+def _changed(event: HyperparameterChanged) -> Line:
+    return "info", f"{event.behavior}: {event.name} {event.old:.6g} -> {event.new:.6g} from step {event.step}", ""
 
 
-def _finished(event: CommandFinished) -> Line:
-    outcome = "done" if event.ok else "failed"
-    return "info" if event.ok else "error", f"Command {event.id} {outcome}{_because(event.message)}", ""
+def _rolled_back(event: BehaviorRolledBack) -> Line:
+    steps = f"from step {event.from_step} to step {event.step}"
+    return "warning", f"{event.behavior}: rolled back {steps}, {event.path}", ""
+
+
+def _lesson(event: LessonChanged) -> Line:
+    name = f" ({event.name})" if event.name else ""
+    lesson = f"lesson {event.lesson} of {event.num_lessons}{name}"
+    return "info", f"{event.behavior}: {event.parameter} goes on to {lesson} at step {event.step}", ""
+
+
+def _note(event: NoteAdded) -> Line:
+    return "info", f"Note{_on(event.behavior)}: {event.text}", ""
+
+
+def _warned(event: WarningRaised) -> Line:
+    return "warning", f"{_about(event.behavior)}{event.message}{'; ' if event.advice else ''}{event.advice}", ""
+
+
+def _about(behavior: str) -> str:
+    return f"{behavior}: " if behavior else ""
+
+
+def _on(behavior: str | None) -> str:
+    return f" on {behavior}" if behavior else ""
+
+
+def _words(event: CommandAsked) -> str:
+    """What a user calls the command: "checkpoint of Walker", "pause of all behaviors", "stop"."""
+    words = COMMAND_WORDS.get(event.name, event.name)
+    if event.behavior is None and event.name in ("Stop", "AddNote"):
+        return words
+    return f"{words} of {event.behavior or 'all behaviors'}"
 
 
 def _because(reason: str) -> str:
@@ -181,7 +244,6 @@ def _state_level(state: str) -> LogLevel:
 
 _LINES: Mapping[type, Callable[[Any], Line]] = {
     RunStarted: _run_started,
-    RunStateChanged: _run_state,
     BehaviorStarted: _behavior_started,
     BehaviorStateChanged: _behavior_state,
     MetricsReported: _summary,
@@ -190,9 +252,11 @@ _LINES: Mapping[type, Callable[[Any], Line]] = {
     CheckpointRemoved: _removed,
     PolicyExported: _exported,
     ExportFailed: _export_failed,
+    HyperparameterChanged: _changed,
+    BehaviorRolledBack: _rolled_back,
+    LessonChanged: _lesson,
+    NoteAdded: _note,
     LogEmitted: _log,
     EnvironmentFailed: _environment_failed,
     WorkerFailed: _worker_failed,
-    CommandAsked: _asked,
-    CommandFinished: _finished,
 }

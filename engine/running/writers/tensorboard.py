@@ -12,10 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from engine.running.writers.appending import BlockFile
-from engine.session.messages import Envelope, Histogram, MetricsReported
+from engine.session.messages import (
+    BehaviorStarted,
+    Envelope,
+    Histogram,
+    HyperparameterChanged,
+    MetricsReported,
+    NoteAdded,
+    ProgressReported,
+)
 
 RETURNS_TAG = "Environment/Cumulative Reward_hist"
 HYPERPARAMETERS_TAG = "Hyperparameters/text_summary"
+CHANGES_TAG, NOTES_TAG = "Hyperparameters/changes", "Notes"
 HIDDEN_TAGS = frozenset({"Step", "Is Training"})  # ML-Agents has them among its statistics and keeps them out of here
 
 
@@ -30,6 +39,7 @@ class TensorBoardWriter:
     def __init__(self, folder_of: Callable[[str], Path]):
         self._folder_of = folder_of
         self._files: dict[str, _EventFile] = {}
+        self._steps: dict[str, int] = {}  # where each behavior stands, for notes on the run
 
     @property
     def failed(self) -> str | None:
@@ -37,15 +47,24 @@ class TensorBoardWriter:
         return next((file.failed for file in self._files.values() if file.failed), None)
 
     def write(self, envelope: Envelope) -> None:
-        """Write a summary; every other event has no place in TensorBoard."""
-        event = envelope.event
-        if isinstance(event, MetricsReported):
-            metrics = {tag: value for tag, value in event.metrics.items() if tag not in HIDDEN_TAGS}
-            self._file(event.behavior).write_summary(envelope.time, event.step, metrics, event.returns)
+        """Write a summary, a changed hyperparameter or a note; every other event has no place in TensorBoard."""
+        match envelope.event:
+            case MetricsReported() as event:
+                metrics = {tag: value for tag, value in event.metrics.items() if tag not in HIDDEN_TAGS}
+                self._file(event.behavior).write_summary(envelope.time, event.step, metrics, event.returns)
+            case HyperparameterChanged() as event:
+                text = f"{event.name} {event.old:.6g} -> {event.new:.6g}"
+                self._file(event.behavior).write_text(envelope.time, event.step, CHANGES_TAG, text)
+            case NoteAdded() as event:
+                for behavior in self._steps if event.behavior is None else (event.behavior,):
+                    step = self._steps.get(behavior, 0)
+                    self._file(behavior).write_text(envelope.time, step, NOTES_TAG, event.text)
+            case BehaviorStarted() | ProgressReported() as event:
+                self._steps[event.behavior] = event.step
 
     def write_hyperparameters(self, behavior: str, settings: Mapping[str, object]) -> None:
         """Write the behavior's settings as text, one `key: value` a line, nested ones indented by a tab."""
-        self._file(behavior).write_text(time.time(), HYPERPARAMETERS_TAG, _as_text(settings, 0))
+        self._file(behavior).write_text(time.time(), 0, HYPERPARAMETERS_TAG, _as_text(settings, 0))
 
     def close(self) -> None:
         """Close every file."""
@@ -83,14 +102,14 @@ class _EventFile:
             values.append(self._summary.Summary.Value(tag=RETURNS_TAG, histo=self._histogram(returns)))
         self._append(self._event(wall_time=now, step=step, summary=self._summary.Summary(value=values)))
 
-    def write_text(self, now: float, tag: str, text: str) -> None:
-        """Append one text of the text plug-in at step 0."""
+    def write_text(self, now: float, step: int, tag: str, text: str) -> None:
+        """Append one text of the text plug-in."""
         plugin = self._summary.SummaryMetadata.PluginData(plugin_name="text")
         tensor = self._tensor(dtype="DT_STRING", string_val=[text.encode("utf-8", "replace")])
         tensor.tensor_shape.CopyFrom(self._shape(dim=[self._shape.Dim(size=1)]))
         metadata = self._summary.SummaryMetadata(plugin_data=plugin)
         value = self._summary.Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
-        self._append(self._event(wall_time=now, step=0, summary=self._summary.Summary(value=[value])))
+        self._append(self._event(wall_time=now, step=step, summary=self._summary.Summary(value=[value])))
 
     def close(self) -> None:
         self._file.close()

@@ -96,6 +96,15 @@ def test_loaded_statistics_go_on_as_the_saved_ones(ablated: str | None) -> None:
     assert np.array_equal(first(block), second(block)) == (ablated is None)
 
 
+def test_loading_forgets_episodes_that_were_followed_before() -> None:
+    block = rewarded([(0, [1.0, 2.0], Ending.TERMINATED)])
+    first, second = RewardScaler(0.9), RewardScaler(0.9)
+    begun = second.state()
+    second(rewarded([(0, [50.0], Ending.CUT)]))
+    second.load(begun)
+    np.testing.assert_array_equal(first(block), second(block))
+
+
 def test_without_normalization_rewards_are_the_environments() -> None:
     block = rewarded([(0, [1e6, -3.0], Ending.TERMINATED)])
     signal = ExtrinsicReward(0.9, 1.0, normalize=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import NonFiniteError
+from engine.errors import ConfigError, NonFiniteError
 from engine.learning.networks.actor_critic import TorchActorCritic
 from engine.learning.trainers import ppo as ppo_module
 from engine.learning.trainers.ppo import PPOTrainer
@@ -245,6 +245,61 @@ def test_a_loss_that_is_not_finite_leaves_everything_as_it_was(
     assert ppo.state().part("network").values == steps
     assert ppo.num_updates == 1
     assert all(np.array_equal(array, weights.arrays[name]) for name, array in ppo.weights().arrays.items())
+
+
+def test_hyperparameters_are_those_of_the_configuration() -> None:
+    ppo = trainer(config(beta=0.01, target_kl=0.5))
+    expected = {"learning_rate": 1e-2, "beta": 0.01, "epsilon": 0.2, "lambd": 0.95, "num_epoch": 2}
+    assert ppo.hyperparameters() == expected | {"value_coefficient": 0.5, "target_kl": 0.5}
+    assert "target_kl" not in trainer(config()).hyperparameters()
+
+
+@pytest.mark.parametrize("name", sorted(trainer(config(target_kl=1e-9)).hyperparameters()))
+def test_hyperparameter_that_is_set_trains_as_if_the_configuration_had_said_so(name: str) -> None:
+    """From the next update on; and each of them makes a difference."""
+    value = {"num_epoch": 5, "lambd": 0.5, "target_kl": 1e-9}.get(name, 0.05)
+    start = {"value_clip": None, "target_kl": 1e9}
+    changed, told, same = (trainer(config(**start | more)) for more in ({}, {name: value}, {}))
+    changed.set_hyperparameter(name, value)
+    assert changed.hyperparameters() == told.hyperparameters()
+    for ppo in (changed, told, same):
+        fed(ppo, 2, start=1)
+    assert is_same(parameters(changed), parameters(told))
+    assert not is_same(parameters(changed), parameters(same))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("learning_rate", 0.0, "learning_rate: found 0.0. A number greater than 0 is right"),
+        ("beta", -1e-9, "beta: found -1e-09. A number of at least 0 is right"),
+        ("epsilon", np.inf, "epsilon: found inf. A finite number is right"),
+        ("lambd", 1.01, "lambd: found 1.01. A number of at most 1 is right"),
+        ("num_epoch", 0.5, "num_epoch: found 0.5. A whole number is right"),
+        ("batch_size", 64, "batch_size: cannot be changed while it trains."),
+        ("joint_ratio", 1, "joint_ratio: cannot be changed while it trains."),
+        ("target_kl", 0.1, "target_kl: cannot be changed while it trains."),
+    ],
+)
+def test_hyperparameter_that_a_configuration_could_not_hold_is_refused(name: str, value: float, reason: str) -> None:
+    ppo = trainer(config())
+    before = ppo.hyperparameters()
+    with pytest.raises(ConfigError) as caught:
+        ppo.set_hyperparameter(name, value)
+    assert str(caught.value).startswith(reason)
+    assert ppo.hyperparameters() == before
+
+
+def test_loading_drops_what_waits_for_an_update_and_keeps_what_was_set() -> None:
+    ppo = trainer(config(normalize_reward=True))
+    state = ppo.state()
+    ppo.set_hyperparameter("beta", 0.25)
+    ppo.add(blocks(ppo, 1)[0])
+    assert ppo.is_ready()
+    ppo.load(state)
+    assert not ppo.is_ready()
+    assert ppo.hyperparameters()["beta"] == 0.25
+    assert ppo.state().values == state.values
 
 
 def test_weights_and_state_are_copies() -> None:

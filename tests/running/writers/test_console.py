@@ -9,6 +9,7 @@ import pytest
 
 from engine.running.writers.console import ConsoleWriter, summary_line
 from engine.session.messages import (
+    BehaviorRolledBack,
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointSaved,
@@ -19,13 +20,19 @@ from engine.session.messages import (
     EnvironmentFailed,
     EpisodesFinished,
     ExportFailed,
+    HyperparameterChanged,
+    HyperparametersReported,
+    LessonChanged,
     LogEmitted,
     MetricsReported,
+    NoteAdded,
     PolicyExported,
     ProgressReported,
     RunStarted,
     RunStateChanged,
     TimeSplit,
+    WarningCleared,
+    WarningRaised,
     WorkerFailed,
     decode,
 )
@@ -36,6 +43,7 @@ QUIET = (
     TimeSplit("B", 1, 1, 1, 1, 1),
     DevicesSampled((), "no NVIDIA driver", 0, 1, 1, 1, 1, 1, 1),
     EpisodesFinished("B", 1, 1, 1, 1, 1, 1),
+    HyperparametersReported("B", {"beta": 0.1}),
 )
 
 
@@ -69,7 +77,6 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
             "[INFO] Run a resumed in results/a (seed 1, cpu; torch 2.13)",
         ),
         (RunStateChanged("training"), "[INFO] Run training"),
-        (RunStateChanged("failed", "no", 3), "[ERROR] Run failed: no (exit code 3)"),
         (BehaviorStateChanged("B", "failed", "its environment hung"), "[ERROR] B: failed: its environment hung"),
         (
             CheckpointSaved("B", 500, "results/a/B/B-500", "interval", 12.5, True, 1, 0.1),
@@ -87,14 +94,53 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
             EnvironmentFailed("gym:X", ("A", "B"), "hung", "trace"),
             "[ERROR] Environment gym:X failed, ending A, B: hung",
         ),
-        (CommandAsked("1f", "Pause", None), "[INFO] Pause asked for all behaviors [1f]"),
-        (CommandFinished("1f", True, "paused"), "[INFO] Command 1f done: paused"),
-        (CommandFinished("1f", False, "it ended"), "[ERROR] Command 1f failed: it ended"),
+        (CommandAsked("1f", "Pause", None), "[INFO] Asked: pause of all behaviors"),
+        (CommandAsked("1f", "SaveCheckpoint", "B"), "[INFO] Asked: checkpoint of B"),
+        (CommandAsked("1f", "Stop", None), "[INFO] Asked: stop"),
+        (CommandFinished("1f", False, "the run is over"), "[ERROR] Failed: command 1f: the run is over"),
+        (HyperparameterChanged("B", 5, "beta", 0.005, 0.25), "[INFO] B: beta 0.005 -> 0.25 from step 5"),
+        (
+            BehaviorRolledBack("B", 500, 900, "results/a/B/B-500"),
+            "[WARNING] B: rolled back from step 900 to step 500, results/a/B/B-500",
+        ),
+        (
+            LessonChanged("B", 5, "wall_height", 2, 3, "higher"),
+            "[INFO] B: wall_height goes on to lesson 2 of 3 (higher) at step 5",
+        ),
+        (LessonChanged("B", 5, "wall", 2, 3), "[INFO] B: wall goes on to lesson 2 of 3 at step 5"),
+        (NoteAdded("warmer\nnow"), "[INFO] Note: warmer now"),
+        (NoteAdded("limps", "B"), "[INFO] Note on B: limps"),
+        (
+            WarningRaised("entropy", "B", "entropy 0.01 since step 5", "raise beta"),
+            "[WARNING] B: entropy 0.01 since step 5; raise beta",
+        ),
+        (WarningRaised("disk", "", "the disk is nearly full", ""), "[WARNING] the disk is nearly full"),
+        (WarningCleared("entropy", "B"), "[INFO] B: no longer: entropy"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
 def test_each_thing_that_happens_is_one_line(event, line):
     assert printed(event) == [line]
+
+
+def test_outcome_of_a_command_says_which_one():
+    assert printed(
+        CommandAsked("1f", "Pause", None),
+        CommandAsked("2e", "RollBack", "B"),
+        CommandFinished("2e", False, "B has ended"),
+        CommandFinished("1f", True, "A, B paused"),
+    )[2:] == ["[ERROR] Failed: roll back of B: B has ended", "[INFO] Done: pause of all behaviors: A, B paused"]
+
+
+def test_warning_that_has_passed_is_named_in_its_own_words():
+    raised = WarningRaised("entropy", "B", "entropy 0.01 since step 5", "raise beta")
+    assert printed(raised, WarningCleared("entropy", "B"))[1] == "[INFO] B: no longer: entropy 0.01 since step 5"
+
+
+def test_why_a_run_failed_is_told_here_once_it_had_begun_and_else_by_whoever_started_it():
+    failed = RunStateChanged("failed", "no", 3)
+    assert printed(failed) == ["[ERROR] Run failed (exit code 3)"]
+    assert printed(RunStateChanged("training"), failed)[1] == "[ERROR] Run failed: no (exit code 3)"
 
 
 def test_what_only_moves_a_screen_has_no_line_of_text():

@@ -10,7 +10,16 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from engine.running.writers.tensorboard import TensorBoardWriter
-from engine.session.messages import Envelope, Histogram, LogEmitted, MetricsReported
+from engine.session.messages import (
+    BehaviorStarted,
+    Envelope,
+    Histogram,
+    HyperparameterChanged,
+    LogEmitted,
+    MetricsReported,
+    NoteAdded,
+    ProgressReported,
+)
 
 REWARD = "Environment/Cumulative Reward"
 RETURNS = Histogram(1.0, 3.0, 3, 6.0, 14.0, (1.0, 2.0, 3.0), (1.0, 1.0, 1.0))
@@ -59,6 +68,28 @@ def test_hyperparameters_come_back_as_text(tmp_path):
     assert text.splitlines() == ["trainer_type:\tppo", "hyperparameters:\t", "\tbatch_size:\t64", "\tbeta:\t0.01"]
     metadata = read(tmp_path / "B").SummaryMetadata("Hyperparameters/text_summary")
     assert metadata.plugin_data.plugin_name == "text"
+
+
+def test_changes_and_notes_come_back_as_text_where_they_were_made(tmp_path):
+    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+    events = (
+        BehaviorStarted("A", "ppo", "toy:line", 700, 1000, 1, 1, False),
+        BehaviorStarted("B", "ppo", "toy:line", 0, 1000, 1, 1, False),
+        ProgressReported("B", 50, 60, 1.0, 1),
+        NoteAdded("warmer"),
+        NoteAdded("limps", "B"),
+        HyperparameterChanged("B", 40, "beta", 0.005, 0.25),
+    )
+    for number, event in enumerate(events, start=1):
+        writer.write(Envelope(number, 500.0 + number, event))
+    writer.close()
+
+    def texts(behavior, tag):
+        return [(e.step, e.tensor_proto.string_val[0].decode()) for e in read(tmp_path / behavior).Tensors(tag)]
+
+    assert texts("A", "Notes") == [(700, "warmer")]
+    assert texts("B", "Notes") == [(50, "warmer"), (50, "limps")]
+    assert texts("B", "Hyperparameters/changes") == [(40, "beta 0.005 -> 0.25")]
 
 
 def test_what_mlagents_hides_from_tensorboard_stays_hidden(tmp_path):

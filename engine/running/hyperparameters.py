@@ -1,0 +1,58 @@
+"""Hyperparameters that were set while training, over those of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.errors import ConfigError
+from engine.learning.trainers.base import Trainer
+from engine.specs import Json, State
+
+
+class LiveHyperparameters:
+    """Lives with its learner. Remembers what the file says of its trainer's hyperparameters, and what was set since.
+
+    Made before anything is set.
+    """
+
+    def __init__(self, trainer: Trainer):
+        self._trainer = trainer
+        self._configured = dict(trainer.hyperparameters())
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """What the trainer uses from its next update on."""
+        return self._trainer.hyperparameters()
+
+    def set(self, name: str, value: float) -> None:
+        """Use that value from the next update on. Raises ConfigError."""
+        self._trainer.set_hyperparameter(name, value)
+
+    def state(self) -> State:
+        """Every value that is not the file's, and the file's that it stands for."""
+        used = self.values
+        changed = [name for name, configured in self._configured.items() if used[name] != configured]
+        return State({}, {name: {"file": self._configured[name], "set": used[name]} for name in changed})
+
+    def restore(self, state: State) -> list[str]:
+        """Use the file's values and those set in `state`, and tell about each of these.
+
+        Where the file says something else than it said then, the file is right: it was changed later.
+        """
+        for name, configured in self._configured.items():
+            self._trainer.set_hyperparameter(name, configured)
+        return [self._restore(name, entry) for name, entry in state.values.items()]
+
+    def _restore(self, name: str, entry: Json) -> str:
+        configured = self._configured.get(name)
+        match entry:
+            case {"file": int() | float() as then, "set": int() | float() as value} if configured is not None:
+                if configured != then:
+                    return f"{name} {configured:g} as the file says; {value:g} was set when it said {then:g}"
+                try:
+                    self._trainer.set_hyperparameter(name, value)
+                except ConfigError as error:
+                    return f"what was set while training is not taken over: {error}"
+                return f"{name} {value:g} as set while training; the file says {configured:g}"
+            case _:
+                return f"what was set for {name} while training is not taken over: it cannot be set here"

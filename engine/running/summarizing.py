@@ -1,0 +1,154 @@
+"""The summary of one run, from the beginning and the end of its events.
+
+Reads a bounded part of each file, whatever its size, and forgives torn lines, foreign files and a folder that vanishes
+meanwhile. Lines are read as plain JSON: the classes of the events take longer to import than fifty runs to list.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from engine.running.digest import Digest, number, whole
+from engine.running.run_folder import CONFIGURATION, EVENTS, LOCK, RUN_LOGS, TRAINING_STATUS, writing_process
+from engine.session.summaries import BehaviorSummary, RunSummary
+
+if TYPE_CHECKING:
+    from engine.session.summaries import SummaryState
+
+HEAD_BYTES = 1 << 14  # holds the start of every behavior
+TAIL_BYTES = 1 << 14  # a second of a busy run with many behaviors, a quarter of an hour of a paused one
+STATUS_BYTES = 1 << 20
+RUN_FILES = frozenset({CONFIGURATION, EVENTS, LOCK})
+_IDLE = ('"event": "TimeSplit"', '"event": "DevicesSampled"')  # most of a quiet run, and nothing of its course
+
+
+def summarize(folder: Path) -> RunSummary | None:
+    """What is known of the run in that folder; None when it holds no run, or is gone."""
+    try:
+        if not RUN_FILES & set(os.listdir(folder)):
+            return None
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+            return None
+        return _summary(folder, Digest(), False, f"cannot be read ({error.strerror})")
+    is_alive = writing_process(folder) is not None  # asked first: a run that ends meanwhile is not an interrupted one
+    digest = Digest()
+    notes = filter(
+        None, (_read_events(folder / EVENTS, digest), _read_status(folder / RUN_LOGS / TRAINING_STATUS, digest))
+    )
+    return _summary(folder, digest, is_alive, "; ".join(notes))
+
+
+def _read_events(path: Path, digest: Digest) -> str:
+    """Take in what the file tells, and return what is wrong with it."""
+    try:
+        head, tail = _head_and_tail(path)
+    except FileNotFoundError:
+        return f"no {EVENTS}"
+    except OSError as error:
+        return f"{EVENTS}: {error.strerror}"
+    if tail:
+        _take_lines([line for line in head if "Started" in line], digest)
+        digest.skip()
+    *lines, torn, last = ["", "", *(tail or head)]
+    _take_lines([line for line in lines if not any(kind in line for kind in _IDLE)], digest)
+    _take_lines([torn, last], digest)  # of any kind: they tell when the run was heard from
+    return "" if digest.last_at is not None else f"{EVENTS} holds no events"
+
+
+def _take_lines(lines: Iterable[str], digest: Digest) -> None:
+    for line in lines:
+        with suppress(ValueError, RecursionError):  # torn, or of somebody else
+            digest.take(json.loads(line))
+
+
+def _head_and_tail(path: Path) -> tuple[list[str], list[str]]:
+    """The whole lines at both ends of a file; of a short one all are its head."""
+    descriptor, size = _open(path)
+    try:
+        if size <= HEAD_BYTES + TAIL_BYTES:
+            return _lines(os.pread(descriptor, size, 0)), []
+        head = _lines(os.pread(descriptor, HEAD_BYTES, 0))
+        return head[:-1], _lines(os.pread(descriptor, TAIL_BYTES, size - TAIL_BYTES))[1:]
+    finally:
+        os.close(descriptor)
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").split("\n")
+
+
+def _read_status(path: Path, digest: Digest) -> str:
+    """Take in the checkpoints that training_status.json lists, and return what is wrong with it."""
+    try:
+        descriptor, _ = _open(path)
+    except OSError as error:  # a young run has none yet
+        return "" if error.errno in {errno.ENOENT, errno.ENOTDIR} else f"{TRAINING_STATUS}: {error.strerror}"
+    try:
+        body = json.loads(os.pread(descriptor, STATUS_BYTES, 0))
+        for name, status in body.items():
+            for checkpoint in status.get("checkpoints", ()):
+                digest.behavior(name).add_checkpoint(whole(checkpoint["steps"]) or 0, number(checkpoint["reward"]))
+    except OSError as error:
+        return f"{TRAINING_STATUS}: {error.strerror}"
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return f"{TRAINING_STATUS} is no training status"
+    finally:
+        os.close(descriptor)
+    return ""
+
+
+def _open(path: Path) -> tuple[int, int]:
+    """A descriptor of a regular file and its size; a pipe of that name would hold up its reader. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a file")
+    return descriptor, status.st_size
+
+
+def _summary(folder: Path, digest: Digest, is_alive: bool, note: str) -> RunSummary:
+    elapsed = None
+    if digest.last_at is not None and digest.process_began_at is not None:
+        elapsed = max(0.0, digest.last_at - digest.process_began_at)
+    state = _state(digest, is_alive)
+    return RunSummary(
+        run_id=folder.name,
+        path=str(folder),
+        state=state,
+        is_alive=is_alive,
+        started_at=digest.first_at,
+        last_event_at=digest.last_at,
+        elapsed_seconds=elapsed,
+        behaviors=tuple(
+            BehaviorSummary(
+                name=name,
+                algorithm=behavior.algorithm,
+                step=behavior.saved_step if behavior.step is None else behavior.step,
+                max_steps=behavior.max_steps,
+                best_return=behavior.best_return,
+                last_return=behavior.last_return(),
+            )
+            for name, behavior in digest.behaviors.items()
+        ),
+        exit_code=digest.exit_code if state in {"finished", "failed"} else None,
+        note=note,
+    )
+
+
+def _state(digest: Digest, is_alive: bool) -> SummaryState:
+    if digest.last_at is None:
+        return "starting" if is_alive else "unknown"
+    if is_alive and digest.state is None:  # it was told further back than was read
+        return "training" if digest.has_progress else "paused"
+    if is_alive or digest.state in {"finished", "failed"}:
+        return cast("SummaryState", digest.state)
+    return "interrupted"

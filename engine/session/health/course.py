@@ -1,0 +1,123 @@
+"""How one behavior has been going: what the rules of health judge it by, folded from its events."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import deque
+from dataclasses import dataclass, field
+
+from engine.session.messages import (
+    BehaviorRolledBack,
+    BehaviorStarted,
+    BehaviorStateChanged,
+    EpisodesFinished,
+    Event,
+    LessonChanged,
+    MetricsReported,
+    ProgressReported,
+)
+from engine.session.view import RecentEpisodes
+
+FIRST_EPISODES = 20  # what a policy returned before it had learned much
+DEVIATIONS_KEPT = 10  # summaries
+STEPPING_SECONDS = 30.0  # a longer time between two reports is no time in which steps went on
+
+
+@dataclass(slots=True)
+class Returns:
+    """Mean returns: of the first FIRST_EPISODES, of the newest hundred, and the best that those hundred ever were.
+
+    None before there are so many episodes. deviations: of the last summaries.
+    """
+
+    first: float | None = None
+    recent: float | None = None
+    best: float | None = None
+    episodes: RecentEpisodes = field(default_factory=RecentEpisodes)
+    deviations: deque[float] = field(default_factory=lambda: deque(maxlen=DEVIATIONS_KEPT))
+
+    def add(self, event: EpisodesFinished) -> None:
+        """Count episodes; a mean that is no number says nothing about a policy."""
+        if event.count < 1 or not math.isfinite(event.mean_return):
+            return
+        mean = self.episodes.add(event.count, event.mean_return)
+        if self.first is None and self.episodes.count >= FIRST_EPISODES:
+            self.first = mean
+        if self.episodes.is_full:
+            self.recent = mean
+            self.best = mean if self.best is None else max(self.best, mean)
+
+    @property
+    def deviation(self) -> float:
+        """How far single episodes usually lie from their mean."""
+        return statistics.median_high(self.deviations) if self.deviations else 0.0
+
+    @property
+    def gain(self) -> float:
+        """How much better than the first ones the best were; 0 when they were not, or by chance alone."""
+        if self.first is None or self.best is None or self.best - self.first <= self.deviation:
+            return 0.0
+        return self.best - self.first
+
+    @property
+    def loss(self) -> float:
+        """How much worse than the best the newest are."""
+        return 0.0 if self.recent is None or self.best is None else self.best - self.recent
+
+    @property
+    def are_good(self) -> bool:
+        """Whether the behavior has learned, and the newest episodes are about as good as the best ever were."""
+        return self.gain > 0 and self.loss <= self.gain / 5
+
+
+@dataclass(slots=True)
+class Course:
+    """One behavior so far. Seconds count only while it trains.
+
+    advanced_at: of `seconds`, when it last got further; stepping_seconds: those in which steps went on.
+    """
+
+    algorithm: str = ""
+    is_training: bool = False
+    step: int = 0
+    sampled: int = 0
+    num_updates: int = 0
+    num_summaries: int = 0
+    summary_step: int = 0
+    seconds: float = 0.0
+    advanced_at: float = 0.0
+    stepping_seconds: float = 0.0
+    returns: Returns = field(default_factory=Returns)
+    _reported_at: float = 0.0
+
+    def follow(self, event: Event) -> None:
+        """Take in one event of this behavior."""
+        match event:
+            case BehaviorStarted():
+                self.algorithm = event.algorithm
+                self.step = self.sampled = event.step
+            case BehaviorRolledBack():
+                self.step = self.sampled = event.step
+            case BehaviorStateChanged():
+                self.is_training = event.state == "training"
+                self.advanced_at = self._reported_at = self.seconds  # it was parked, or begins
+            case ProgressReported():
+                self._progress(event)
+            case EpisodesFinished():
+                self.returns.add(event)
+            case LessonChanged():
+                self.returns = Returns()  # of another task
+            case MetricsReported():
+                self.num_summaries, self.summary_step = self.num_summaries + 1, event.step
+                if event.std_return is not None and math.isfinite(event.std_return):
+                    self.returns.deviations.append(event.std_return)
+
+    def _progress(self, event: ProgressReported) -> None:
+        has_advanced = (event.step, event.sampled, event.num_updates) != (self.step, self.sampled, self.num_updates)
+        if has_advanced:
+            self.advanced_at = self.seconds
+        if event.sampled > self.sampled:
+            self.stepping_seconds += min(self.seconds - self._reported_at, STEPPING_SECONDS)
+        self.step, self.sampled, self.num_updates = event.step, event.sampled, event.num_updates
+        self._reported_at = self.seconds

@@ -1,0 +1,108 @@
+"""What can be wrong with the machine under a run, judged at each sample of its devices."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import ClassVar, Protocol
+
+from engine.session.health.rules import Finding, Streak, Verdict
+from engine.session.messages import DevicesSampled
+
+GIB = 1 << 30
+SAMPLES = 3  # in a row, before something that comes and goes is told
+
+
+class MachineRule(Protocol):
+    """One thing that can be wrong with the machine, with what must be remembered to tell."""
+
+    kind: ClassVar[str]
+
+    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
+        """What this sample tells. now: seconds, never going back."""
+
+
+class DiskFilling:
+    """At the rate of the last minutes the disk is soon full."""
+
+    kind: ClassVar[str] = "disk_filling"
+
+    def __init__(self) -> None:
+        self._window: deque[tuple[float, int]] = deque(maxlen=60)  # ten minutes of (now, free bytes)
+
+    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
+        """Judge over at least five minutes, so that one large checkpoint is no trend."""
+        free = sample.disk_free_bytes
+        if sample.disk_total_bytes <= 0:
+            return None
+        if not self._window or now - self._window[-1][0] >= 10.0:
+            self._window.append((now, free))
+        since, before = self._window[0]
+        if now - since < 300.0:
+            return None
+        if before <= free:
+            return "fine"
+        minutes = free / (before - free) * (now - since) / 60
+        if minutes < 60 and free < 10 * GIB:
+            return Finding(
+                f"disk full in {minutes:.0f} minutes at this rate, {free / GIB:.2g} GiB free",
+                "free space, lower keep_checkpoints or raise checkpoint_interval",
+            )
+        return "fine" if minutes > 120 or free > 12 * GIB else None
+
+
+class DiskNearlyFull:
+    """The disk has no room for many more checkpoints."""
+
+    kind: ClassVar[str] = "disk_full"
+
+    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
+        """Judge by 1 GiB, on a small disk by a twentieth of it."""
+        free, low = sample.disk_free_bytes, min(GIB, sample.disk_total_bytes // 20)
+        if low <= 0:
+            return None
+        if free < low:
+            return Finding(
+                f"disk nearly full, {free >> 20} MiB free", "free space: checkpoints and logs will fail without it"
+            )
+        return "fine" if free > 1.5 * low else None
+
+
+class MemoryNearlyFull:
+    """The memory of the machine, or of this program's share of it, is used up."""
+
+    kind: ClassVar[str] = "memory_full"
+
+    def __init__(self) -> None:
+        self._is_high = Streak(SAMPLES)
+
+    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
+        """Judge by 92 %."""
+        used, total = sample.memory_used_bytes, sample.memory_total_bytes
+        if total <= 0:
+            return None
+        if self._is_high.add(used > 0.92 * total):
+            own = sample.process_memory_bytes / GIB
+            return Finding(
+                f"memory {100 * used / total:.0f}% used, {own:.2g} GiB of {total / GIB:.2g} GiB by this run",
+                "end other programs, or lower num_envs or buffer_size, before the system ends this one",
+            )
+        return "fine" if used < 0.88 * total else None
+
+
+class GpuHot:
+    """A GPU is as hot as where drivers begin to slow it down."""
+
+    kind: ClassVar[str] = "gpu_hot"
+
+    def __init__(self) -> None:
+        self._is_high = Streak(SAMPLES)
+
+    def judge(self, sample: DevicesSampled, now: float) -> Verdict:
+        """Judge the hottest one by 85 degrees."""
+        heats = [(gpu.temperature_celsius, gpu) for gpu in sample.gpus if gpu.temperature_celsius is not None]
+        heat, hottest = max(heats, key=lambda pair: pair[0], default=(0.0, None))
+        if self._is_high.add(heat >= 85) and hottest is not None:
+            return Finding(
+                f"GPU {hottest.index} at {heat:.0f} C", "look after its cooling; hot GPUs slow themselves down"
+            )
+        return "fine" if heat < 80 else None

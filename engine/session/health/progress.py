@@ -1,0 +1,76 @@
+"""What can be wrong with how a behavior gets on: episodes, steps and checkpoints that do not come."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from engine.session.health.course import Course
+from engine.session.health.rules import Finding, Verdict, short_count
+from engine.session.messages import CheckpointFailed, CheckpointSaved, EpisodesFinished, Event, ProgressReported
+
+
+class NoEpisodes:
+    """Steps go on, and no episode ends."""
+
+    kind: ClassVar[str] = "no_episodes"
+
+    def __init__(self) -> None:
+        self._ended_at = 0.0
+        self._longest = 0.0
+
+    def judge(self, event: Event, course: Course) -> Verdict:
+        """Judge progress by the time in which steps went on; longer episodes are waited for where they were seen."""
+        quiet = course.stepping_seconds - self._ended_at
+        if isinstance(event, EpisodesFinished):
+            self._longest, self._ended_at = max(self._longest, quiet), course.stepping_seconds
+            return "fine"
+        if not course.is_training:
+            return "fine"
+        if isinstance(event, ProgressReported) and quiet >= max(240.0, 3 * self._longest):
+            return Finding(
+                f"no episode has finished for {quiet / 60:.0f} minutes, though steps go on",
+                "look whether the environment ends its episodes; limit their length (max_episode_steps)",
+            )
+        return None
+
+
+class NoSteps:
+    """Nothing goes on, though nobody has paused it."""
+
+    kind: ClassVar[str] = "no_steps"
+
+    def __init__(self) -> None:
+        self._advanced_at = 0.0
+        self._longest = 0.0
+
+    def judge(self, event: Event, course: Course) -> Verdict:
+        """Judge the time since the last step; longer pauses are waited for where they were seen."""
+        if course.advanced_at > self._advanced_at:
+            self._longest = max(self._longest, course.advanced_at - self._advanced_at)
+            self._advanced_at = course.advanced_at
+        quiet = course.seconds - course.advanced_at
+        if not course.is_training or quiet == 0:
+            return "fine"
+        if quiet < min(max(30.0, 3 * self._longest), 300.0):
+            return None
+        return Finding(
+            f"no step for {quiet:.0f} seconds, at step {short_count(course.step)}",
+            "look whether the environment hangs (env_settings.timeout_wait ends it) or an update takes that long",
+        )
+
+
+class CheckpointTrouble:
+    """The newest checkpoint could not be saved."""
+
+    kind: ClassVar[str] = "checkpoint_failed"
+
+    def judge(self, event: Event, course: Course) -> Verdict:
+        """Judge attempts to save."""
+        if isinstance(event, CheckpointSaved):
+            return "fine"
+        if not isinstance(event, CheckpointFailed):
+            return None
+        return Finding(
+            f"no checkpoint at step {short_count(event.step)}: {event.message}",
+            "free space on the disk, or make the run's folder writable; older checkpoints are untouched",
+        )

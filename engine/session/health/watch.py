@@ -1,0 +1,152 @@
+"""Warnings in words, folded from the events of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from engine.session.health.course import Course
+from engine.session.health.learning import (
+    ClippedUpdates,
+    DivergenceSpike,
+    EntropyCollapse,
+    LossNotFinite,
+    ReturnDrop,
+    ValueLossExplosion,
+)
+from engine.session.health.machine import DiskFilling, DiskNearlyFull, GpuHot, MachineRule, MemoryNearlyFull
+from engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps
+from engine.session.health.rules import Rule, Verdict
+from engine.session.messages import (
+    BehaviorRolledBack,
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointFailed,
+    CheckpointSaved,
+    DevicesSampled,
+    Envelope,
+    EpisodesFinished,
+    Event,
+    LessonChanged,
+    MetricsReported,
+    ProgressReported,
+    RunStarted,
+    RunStateChanged,
+    WarningCleared,
+    WarningRaised,
+)
+
+HEARD_SECONDS = 15.0  # a run is heard from every second, in its file every ten: longer, and the machine was asleep
+LONGEST_MESSAGE = 200
+BEHAVIOR_RULES: tuple[type[Rule], ...] = (
+    EntropyCollapse,
+    DivergenceSpike,
+    ClippedUpdates,
+    LossNotFinite,
+    ValueLossExplosion,
+    ReturnDrop,
+    NoEpisodes,
+    NoSteps,
+    CheckpointTrouble,
+)
+MACHINE_RULES: tuple[type[MachineRule], ...] = (DiskFilling, DiskNearlyFull, MemoryNearlyFull, GpuHot)
+_OF_A_BEHAVIOR = (
+    BehaviorStarted,
+    BehaviorStateChanged,
+    BehaviorRolledBack,
+    ProgressReported,
+    EpisodesFinished,
+    MetricsReported,
+    CheckpointSaved,
+    CheckpointFailed,
+    LessonChanged,
+)
+
+
+@dataclass(slots=True)
+class _Patient:
+    """One behavior under watch."""
+
+    course: Course = field(default_factory=Course)
+    rules: list[Rule] = field(default_factory=lambda: [rule() for rule in BEHAVIOR_RULES])
+
+
+class HealthWatch:
+    """Apply envelopes in order; each answers with the warnings that begin or end with it.
+
+    Knows no clock but the times of the events, so that the same events give the same warnings again. A warning is told
+    once, and may be told again after it was cleared.
+    """
+
+    def __init__(self) -> None:
+        self._machine: list[MachineRule] = [rule() for rule in MACHINE_RULES]
+        self._patients: dict[str, _Patient] = {}
+        self._raised: dict[tuple[str, str], None] = {}  # kinds and behaviors, in the order in which they were raised
+        self._heard_at: float | None = None
+        self._now = 0.0  # seconds in which the run was heard from
+
+    def apply(self, envelope: Envelope) -> list[WarningRaised | WarningCleared]:
+        """What begins or ends with this event."""
+        self._pass_time(envelope.time)
+        match envelope.event:
+            case RunStarted():
+                self._patients.clear()
+                self._machine = [rule() for rule in MACHINE_RULES]
+                return self._clear(list(self._raised))
+            case BehaviorStarted() | BehaviorRolledBack() as event:
+                return [*self._begin_anew(event.behavior), *self._ask(event)]
+            case RunStateChanged(state="stopping" | "finished" | "failed") as event:
+                for patient in self._patients.values():
+                    patient.course.is_training = False
+                return self._ask(event)
+            case event:
+                return self._ask(event)
+
+    def _pass_time(self, time: float) -> None:
+        """Let the time since the event before pass, for the behaviors that train."""
+        if not math.isfinite(time):
+            return
+        seconds = 0.0 if self._heard_at is None else min(max(time - self._heard_at, 0.0), HEARD_SECONDS)
+        self._heard_at = time
+        self._now += seconds
+        for patient in self._patients.values():
+            if patient.course.is_training:
+                patient.course.seconds += seconds
+
+    def _ask(self, event: Event) -> list[WarningRaised | WarningCleared]:
+        """Every rule that this event concerns; what belongs to no behavior lets time pass for each."""
+        told: list[WarningRaised | WarningCleared] = []
+        concerned = self._patients
+        if isinstance(event, _OF_A_BEHAVIOR):
+            if event.behavior not in self._patients:
+                self._patients[event.behavior] = _Patient()
+            patient = self._patients[event.behavior]
+            patient.course.follow(event)
+            concerned = {event.behavior: patient}
+        for name, patient in concerned.items():
+            for rule in patient.rules:
+                told += self._settle(rule.kind, name, rule.judge(event, patient.course))
+        if isinstance(event, DevicesSampled):
+            for machine_rule in self._machine:
+                told += self._settle(machine_rule.kind, "", machine_rule.judge(event, self._now))
+        return told
+
+    def _begin_anew(self, behavior: str) -> list[WarningRaised | WarningCleared]:
+        """The behavior's policy is another one: what was said of the old one is no longer so."""
+        before = self._patients.get(behavior, _Patient()).course
+        self._patients[behavior] = _Patient(Course(algorithm=before.algorithm, is_training=before.is_training))
+        return self._clear([key for key in self._raised if key[1] == behavior and key[0] != CheckpointTrouble.kind])
+
+    def _clear(self, keys: list[tuple[str, str]]) -> list[WarningRaised | WarningCleared]:
+        for key in keys:
+            del self._raised[key]
+        return [WarningCleared(*key) for key in keys]
+
+    def _settle(self, kind: str, behavior: str, verdict: Verdict) -> list[WarningRaised | WarningCleared]:
+        key = kind, behavior
+        if verdict is None or (verdict == "fine") != (key in self._raised):
+            return []
+        if verdict == "fine":
+            return self._clear([key])
+        self._raised[key] = None
+        return [WarningRaised(kind, behavior, verdict.message[:LONGEST_MESSAGE], verdict.advice)]

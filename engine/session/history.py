@@ -1,0 +1,104 @@
+"""A curve that never outgrows its memory and never hides a spike."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+HISTORY_POINTS = 4096  # more than any terminal has columns, so that there is something to zoom into
+
+
+def _doubles() -> array[float]:
+    return array("d")
+
+
+@dataclass(slots=True)
+class History:
+    """A curve of at most HISTORY_POINTS buckets, the oldest never cut off: when it is full, neighbors become one.
+
+    A bucket keeps where it ends (step, wall time) and of its finite values the lowest, highest and mean, NaN without
+    any; broken counts the values in it that were not finite. Steps and times never decrease. numpy can view the arrays
+    without a copy; such a view must be gone before the next change.
+    """
+
+    steps: array[float] = field(default_factory=_doubles)
+    times: array[float] = field(default_factory=_doubles)
+    low: array[float] = field(default_factory=_doubles)
+    high: array[float] = field(default_factory=_doubles)
+    mean: array[float] = field(default_factory=_doubles)
+    broken: array[int] = field(default_factory=lambda: array("L"))
+    stride: int = 1  # values in a full bucket
+    filling: int = 0  # values in the newest bucket while it is not full; 0 when it is
+
+    def append(self, step: float, time: float, value: float) -> None:
+        """Add one value. What lies beyond its step was given up; a clock that was set back stands still meanwhile."""
+        if self.steps:
+            if step < self.steps[-1]:
+                self.rewind(step)
+            time = max(time, self.times[-1]) if self.times else time
+        if self.filling == 0:
+            self._begin_bucket()
+        self.steps[-1], self.times[-1] = step, time
+        self._add(value)
+        self.filling = (self.filling + 1) % self.stride
+
+    def rewind(self, step: float) -> None:
+        """Forget every bucket that ends beyond `step`."""
+        end = bisect_right(self.steps, step)
+        if end < len(self.steps):
+            self.filling = 0
+        if end == 0:
+            self.stride = 1  # nothing is left that a finer curve would have to fit
+        for column in (self.steps, self.times, self.low, self.high, self.mean, self.broken):
+            del column[end:]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def _begin_bucket(self) -> None:
+        if len(self.steps) >= HISTORY_POINTS:
+            self._halve()
+        for column in (self.steps, self.times, self.low, self.high, self.mean):
+            column.append(math.nan)
+        self.broken.append(0)
+
+    def _add(self, value: float) -> None:
+        if not math.isfinite(value):
+            self.broken[-1] += 1
+            return
+        num_before = self.filling - self.broken[-1]
+        if num_before == 0:
+            self.low[-1] = self.high[-1] = self.mean[-1] = value
+            return
+        self.low[-1], self.high[-1] = min(self.low[-1], value), max(self.high[-1], value)
+        self.mean[-1] += value / (num_before + 1) - self.mean[-1] / (num_before + 1)  # divided first: no overflow
+
+    def _halve(self) -> None:
+        """Every two buckets become one, as if all values had come in pairs."""
+        pairs = range(0, len(self.steps) - 1, 2)
+        full = self.stride
+        merged_mean = _doubles()
+        for at in pairs:
+            first, second = full - self.broken[at], full - self.broken[at + 1]
+            merged_mean.append(_weighted(self.mean[at], first, self.mean[at + 1], second))
+        self.low = array("d", [_either(min, self.low[at], self.low[at + 1]) for at in pairs])
+        self.high = array("d", [_either(max, self.high[at], self.high[at + 1]) for at in pairs])
+        self.broken = array("L", [self.broken[at] + self.broken[at + 1] for at in pairs])
+        self.mean = merged_mean
+        self.steps, self.times = self.steps[1::2], self.times[1::2]
+        self.stride *= 2
+
+
+def _either(choose: Callable[[float, float], float], one: float, other: float) -> float:
+    if math.isnan(one) or math.isnan(other):
+        return other if math.isnan(one) else one
+    return choose(one, other)
+
+
+def _weighted(one: float, num_one: int, other: float, num_other: int) -> float:
+    if num_one <= 0 or num_other <= 0:
+        return other if num_one <= 0 else one
+    return one * (num_one / (num_one + num_other)) + other * (num_other / (num_one + num_other))

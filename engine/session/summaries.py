@@ -1,0 +1,84 @@
+"""What a run left behind, in short: one row of a list of runs, and its form as JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:  # a list of runs has to be there at once, without the classes of all events
+    from engine.session.messages import RunState
+
+    SummaryState: TypeAlias = RunState | Literal["interrupted", "unknown"]
+
+SUMMARY_VERSION = 1
+PlainValue: TypeAlias = "str | int | float | bool | list[dict[str, PlainValue]] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorSummary:
+    """How far one behavior came.
+
+    best_return: of its best checkpoint. last_return: the mean of its newest episodes, at most a hundred; without any,
+    that of its newest checkpoint. algorithm is "" and max_steps 0 where nothing tells them.
+    """
+
+    name: str
+    algorithm: str
+    step: int
+    max_steps: int
+    best_return: float | None
+    last_return: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run's folder. Times are Unix seconds.
+
+    state: what the run told last; "interrupted" when its process has gone without telling an end, "unknown" when no
+    events can be read. is_alive: a process writes to it now. elapsed_seconds: of the newest process of a run that was
+    resumed. note: what could not be read, and why; "" when all is well.
+    """
+
+    run_id: str
+    path: str
+    state: SummaryState
+    is_alive: bool
+    started_at: float | None
+    last_event_at: float | None
+    elapsed_seconds: float | None
+    behaviors: tuple[BehaviorSummary, ...]
+    exit_code: int | None
+    note: str
+
+
+def plain(summary: RunSummary) -> dict[str, PlainValue]:
+    """The object that `rl-tui ls --json` prints for a run; docs/runs.md describes it."""
+    return {
+        "v": SUMMARY_VERSION,
+        "run_id": summary.run_id,
+        "path": summary.path,
+        "state": summary.state,
+        "is_alive": summary.is_alive,
+        "started_at": summary.started_at,
+        "last_event_at": summary.last_event_at,
+        "elapsed_seconds": summary.elapsed_seconds,
+        "behaviors": [
+            {
+                "name": behavior.name,
+                "algorithm": behavior.algorithm,
+                "step": behavior.step,
+                "max_steps": behavior.max_steps,
+                "best_return": _finite(behavior.best_return),
+                "last_return": _finite(behavior.last_return),
+            }
+            for behavior in summary.behaviors
+        ],
+        "exit_code": summary.exit_code,
+        "note": summary.note,
+    }
+
+
+def _finite(value: float | None) -> float | str | None:
+    """JSON has no other numbers; as in the events, the rest become their names."""
+    return value if value is None or math.isfinite(value) else str(value)

@@ -1,0 +1,139 @@
+"""What the screen costs the machine: ticks with 12 behaviors and a day of history, memory of the view, one chart."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from engine.session.messages import Envelope, EpisodesFinished, MetricsReported
+from engine.session.view import RunView
+from tests.benchmarks import chart_speed
+from tests.benchmarks.processes import ROOT, run_python
+from tests.benchmarks.tables import row, table
+from tests.pseudo_terminal import PseudoTerminal
+from tui.app import TrainerApp
+from tui.demo.session import DemoSession
+
+BEHAVIORS, HOURS = 12, 24.0
+SIZES = ((120, 40), (200, 60))
+TICK_SECONDS, QUICK_TICK_SECONDS = 20.0, 3.0
+EVENTS = 100_000  # of each behavior: the curves are full at 4096
+MARK_TICK_MS, MARK_CHART_MS, MARK_GROWTH_MIB = 10.0, 2.0, 1.0
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """tick_ms: of every tick by the terminal's size; view_mib: resident, after EVENTS and after twice as many."""
+
+    tick_ms: dict[str, list[float]]
+    view_mib: tuple[float, float]
+    chart_ms: dict[int, float]
+
+
+def measure_load(*, is_quick: bool) -> Load:
+    """Everything, one process after the other."""
+    seconds = QUICK_TICK_SECONDS if is_quick else TICK_SECONDS
+    events = EVENTS // 20 if is_quick else EVENTS
+    once, twice = (float(run_python("-m", __name__, "--fold", str(n), folder=ROOT)) for n in (events, 2 * events))
+    ticks = {f"{columns}x{rows}": ticks_at((columns, rows), seconds) for columns, rows in SIZES}
+    return Load(ticks, (once, twice), chart_speed.measure(repeats=5 if is_quick else 41))
+
+
+def ticks_at(size: tuple[int, int], seconds: float) -> list[float]:
+    """Milliseconds of each tick on a terminal of that size, the first ones left out."""
+    with TemporaryDirectory(prefix="rl-tui-bench-") as folder:
+        path = Path(folder) / "ticks.json"
+        words = [sys.executable, "-m", __name__, "--ticks", str(path), "--seconds", str(seconds)]
+        variables = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": folder, "LANG": "C.UTF-8"}
+        with PseudoTerminal(words, size, variables=variables) as terminal:
+            if terminal.wait(seconds + 120) != 0:
+                raise RuntimeError(f"the screen failed:\n{terminal.text()}")
+        measured: list[float] = json.loads(path.read_text())
+        return measured[len(measured) // 10 :]
+
+
+def run_app(report: Path, seconds: float) -> None:
+    """The demo's screen in this terminal for that long; what each tick took is left in `report`."""
+    session = DemoSession(behaviors=BEHAVIORS, hours=HOURS)
+    view, mail = RunView(), session.subscribe()
+    session.begin()
+    for envelope in mail.take():
+        view.apply(envelope)
+    app = TrainerApp(session, view, subscription=mail, clock=session.clock)
+    took: list[float] = []
+    follow = app._follow
+
+    def timed_follow(must_draw: bool) -> None:
+        start = time.thread_time()
+        follow(must_draw)
+        took.append(1000 * (time.thread_time() - start))
+
+    app._follow = timed_follow  # type: ignore[method-assign]  # measured where it is called
+    threading.Thread(target=session.main, daemon=True).start()
+    threading.Timer(seconds, lambda: app.call_from_thread(app.exit)).start()
+    app.run()
+    report.write_text(json.dumps(took))
+
+
+def fold(num_events: int) -> float:
+    """MiB that a view holds after so many events of each behavior."""
+    chance, view = random.Random(1), RunView()
+    tags = [f"Metric/{index}" for index in range(20)]
+    process = psutil.Process()
+    before = process.memory_info().rss
+    for number in range(num_events):
+        for index in range(BEHAVIORS):
+            name, value = f"Behavior {index}", chance.random()
+            view.apply(Envelope(number, number / 10, EpisodesFinished(name, number, 4, value, value, value, 100.0)))
+            if number % 100 == 0:
+                metrics = dict.fromkeys(tags, value)
+                told = MetricsReported(name, number, number / 10, metrics, value, 0.1, None, True)
+                view.apply(Envelope(number, number / 10, told))
+    return (process.memory_info().rss - before) / 2**20
+
+
+def report(load: Load) -> str:
+    """The figures as text, with their marks."""
+    rows = []
+    for size, milliseconds in load.tick_ms.items():
+        ordered = sorted(milliseconds)
+        p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+        rows.append(row(f"tick at {size}, p95 ({median(ordered):.1f} median)", p95, MARK_TICK_MS, "ms", 1))
+    once, twice = load.view_mib
+    rows.append(
+        row(f"view's memory ({once:.0f} MiB), growth when twice as long", twice - once, MARK_GROWTH_MIB, "MiB", 1)
+    )
+    rows.append(row("a chart of a million points", load.chart_ms[MILLION], MARK_CHART_MS, "ms", 2))
+    head = f"(h) the screen's own work, {BEHAVIORS} behaviors, {HOURS:.0f} hours of history; CPU time of its thread"
+    return f"{head}\n\n{table(('', 'measured', 'mark', ''), rows)}"
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """What `measure_load` starts in processes of their own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ticks", type=Path)
+    parser.add_argument("--seconds", type=float, default=TICK_SECONDS)
+    parser.add_argument("--fold", type=int)
+    arguments = parser.parse_args(words)
+    if arguments.ticks is not None:
+        os.environ.setdefault("LC_ALL", "C.UTF-8")
+        run_app(arguments.ticks, arguments.seconds)
+    elif arguments.fold is not None:
+        print(fold(arguments.fold))
+
+
+if __name__ == "__main__":
+    main()

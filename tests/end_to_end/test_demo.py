@@ -1,0 +1,127 @@
+"""The demo and a replay as whole programs on a terminal: no engine, no files, and the terminal given back."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from engine.session.messages import encode
+from tests.end_to_end.program import terminal
+from tests.pseudo_terminal import PseudoTerminal
+from tui.demo.runs import PAST_RUNS, tell
+
+NOW = 1_795_000_000.0
+
+
+def assert_terminal_was_given_back(screen: PseudoTerminal) -> None:
+    for sequence in (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l"):
+        assert sequence in screen.raw
+    assert b"Traceback" not in screen.raw
+
+
+def test_demo_shows_hours_of_training_obeys_and_writes_nothing(tmp_path: Path) -> None:
+    with terminal("demo", folder=tmp_path) as screen:
+        screen.wait_for("TRAINING 2/3")
+        assert "demo 10x" in screen.text()
+        screen.wait_for("SoccerTwos")
+        screen.press("c")
+        screen.wait_for(r"checkpoint Walker.*demo/Walker/checkpoints/Walker-")
+        screen.press("P")
+        screen.wait_for("PAUSED")
+        screen.press("q")
+        screen.wait_for("(?i)stay")
+        screen.press("s")
+        assert screen.wait() == 0
+        assert_terminal_was_given_back(screen)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_that_is_stopped_without_saving_is_not_taken_for_done(tmp_path: Path) -> None:
+    with terminal("demo", "--behaviors", "1", folder=tmp_path) as screen:
+        screen.wait_for("TRAINING 1/1")
+        screen.press("q")
+        screen.wait_for("(?i)stay")
+        screen.press("k")
+        assert screen.wait() == 130
+        assert_terminal_was_given_back(screen)
+
+
+def test_signal_ends_the_demo_as_it_ends_a_run(tmp_path: Path) -> None:
+    with terminal("demo", folder=tmp_path) as screen:
+        screen.wait_for("TRAINING")
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.wait() == 143
+        assert_terminal_was_given_back(screen)
+
+
+def test_demo_runs_to_its_end_and_the_screen_stays(tmp_path: Path) -> None:
+    with terminal("demo", "--behaviors", "2", "--speed", "5000", folder=tmp_path) as screen:
+        screen.wait_for("FINISHED")
+        screen.press("q")
+        assert screen.wait() == 0
+
+
+def test_unknown_theme_is_refused_by_name(tmp_path: Path) -> None:
+    with terminal("demo", "--theme", "plaid", folder=tmp_path) as screen:
+        assert screen.wait() == 2
+        assert b"--theme: found plaid, expected one of" in screen.raw
+
+
+def test_mouse_is_left_to_the_terminal_where_that_is_asked_for(tmp_path: Path) -> None:
+    with terminal("demo", "--no-mouse", folder=tmp_path) as screen:
+        screen.wait_for("TRAINING")
+        assert b"\x1b[?1000h" not in screen.raw
+    with terminal("demo", folder=tmp_path) as screen:
+        screen.wait_for("TRAINING")
+        assert b"\x1b[?1000h" in screen.raw
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A folder with a run of about an hour in `results`."""
+    run = next(run for run in PAST_RUNS if run.run_id == "walker-bold")
+    folder = tmp_path / "results" / run.run_id
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_text("".join(encode(envelope) + "\n" for envelope in tell(run, NOW)))
+    return tmp_path
+
+
+def test_replay_goes_at_any_speed_to_the_end_and_stays(recorded: Path) -> None:
+    with terminal("replay", "walker-bold", "--speed", "0", folder=recorded) as screen:
+        screen.wait_for("replay stands still")
+        screen.press(">")
+        screen.wait_for("replay 1x")
+        for _ in range(8):
+            screen.press(">")
+        screen.wait_for("replay ended")
+        screen.wait_for("FINISHED")
+        screen.press("q")
+        assert screen.wait() == 0
+        assert_terminal_was_given_back(screen)
+
+
+def test_replay_is_left_at_once_and_controls_nothing(recorded: Path) -> None:
+    with terminal("replay", "results/walker-bold", folder=recorded) as screen:
+        screen.wait_for("TRAINING")
+        screen.wait_for("replay 100x")  # an hour in about a minute
+        screen.press("c")
+        screen.wait_for("nothing to control")
+        screen.press("q")
+        assert screen.wait() == 0
+
+
+def test_signal_ends_a_replay(recorded: Path) -> None:
+    with terminal("replay", "walker-bold", folder=recorded) as screen:
+        screen.wait_for("TRAINING")
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.wait() == 0
+        assert_terminal_was_given_back(screen)
+
+
+def test_replay_of_an_unknown_run_is_refused_by_name(recorded: Path) -> None:
+    with terminal("replay", "walker-bald", folder=recorded) as screen:
+        assert screen.wait() == 2
+        assert b"walker-bald" in screen.raw
+        assert b"walker-bold" in screen.raw

@@ -1,0 +1,165 @@
+"""A program on a pseudo-terminal whose screen can be read."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyte
+
+DEADLINE_SECONDS = 60.0  # for anything that takes a few seconds on an idle machine
+SYNCHRONIZED_QUERY, SYNCHRONIZED_YES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
+KEYS = {
+    "escape": "\x1b", "enter": "\r", "tab": "\t", "ctrl+c": "\x03", "ctrl+p": "\x10", "ctrl+z": "\x1a",
+    "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "end": "\x1b[F", "home": "\x1b[H",
+}  # fmt: skip
+
+
+class PseudoTerminal:
+    """Owns the program's process, which leads a session of its own on this terminal. raw: all it has written.
+
+    bytes_per_second: how fast the terminal takes what the program writes; None for as fast as it comes.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        size: tuple[int, int] = (120, 40),
+        *,
+        folder: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+        stdin: int | None = None,
+        bytes_per_second: float | None = None,
+    ) -> None:
+        """variables: added to this process's own. stdin: another standard input than the terminal."""
+        self.screen = pyte.Screen(*size)
+        self.raw = bytearray()
+        self._stream = pyte.ByteStream(self.screen)
+        self._bytes_per_second = bytes_per_second
+        self._may_read_at = 0.0
+        self.has_ended = False  # nothing more can come
+        self._master, slave = pty.openpty()
+        self._set_size(size)
+        self.started_at = time.monotonic()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _TAKE_TERMINAL, *command],
+            cwd=folder,
+            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(variables or {})},
+            stdin=slave if stdin is None else stdin,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+
+    def __enter__(self) -> PseudoTerminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The program is gone, however it stands."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """The program sees what it would see when an SSH connection drops."""
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
+
+    def resize(self, columns: int, rows: int) -> None:
+        """The window has another size; the program is told."""
+        self.screen.resize(rows, columns)
+        self._set_size((columns, rows))
+        os.killpg(self.process.pid, signal.SIGWINCH)
+
+    def watch(self, seconds: float) -> int:
+        """Read what comes for that long; returns how many bytes that were."""
+        before, end = len(self.raw), time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._read(min(left, 0.05))
+        return len(self.raw) - before
+
+    def press(self, *keys: str) -> None:
+        """Send keys by their names, anything else as it is."""
+        for key in keys:
+            os.write(self._master, KEYS.get(key, key).encode())
+
+    def text(self) -> str:
+        """What is on the screen."""
+        return "\n".join(self.screen.display)
+
+    def wait_for(self, pattern: str, seconds: float = DEADLINE_SECONDS, *, absent: bool = False) -> float:
+        """`pattern` is on the screen, or off it with `absent`; returns the seconds that took.
+
+        AssertionError past the deadline, or when the program ends before.
+        """
+        start = time.monotonic()
+        while bool(re.search(pattern, self.text())) == absent:
+            waited = time.monotonic() - start
+            words = f"{pattern} {'still there' if absent else 'not there'} after {waited:.0f} s"
+            assert waited < seconds, f"{words}\n{self.text()}"
+            assert not self.has_ended, f"ended without: {words}\n{self.text()}"
+            self._read(0.05)
+        return time.monotonic() - start
+
+    def wait(self, seconds: float = DEADLINE_SECONDS) -> int:
+        """The program's exit status, once all it said was read. AssertionError past the deadline."""
+        end = time.monotonic() + seconds
+        while self._master >= 0 and not self.has_ended:
+            assert time.monotonic() < end, f"still running after {seconds} s\n{self.text()}"
+            self._read(0.05)
+        return self.process.wait(max(1.0, end - time.monotonic()))
+
+    def _set_size(self, size: tuple[int, int]) -> None:
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+
+    def _read(self, seconds: float) -> None:
+        if self._master < 0:
+            time.sleep(seconds)
+            return
+        most = 65536
+        if self._bytes_per_second is not None:  # a packet of a twentieth of a second at a time
+            most = max(64, int(self._bytes_per_second / 20))
+            time.sleep(max(0.0, min(seconds, self._may_read_at - time.monotonic())))
+            if time.monotonic() < self._may_read_at:
+                return
+        if not select.select([self._master], [], [], seconds)[0]:
+            self.has_ended = self.process.poll() is not None
+            return
+        try:
+            read = os.read(self._master, most)
+        except OSError:  # EIO: the last process has closed the other side
+            read = b""
+        self.has_ended = not read
+        if self._bytes_per_second is not None:
+            self._may_read_at = time.monotonic() + len(read) / self._bytes_per_second
+        if SYNCHRONIZED_QUERY in read:
+            os.write(self._master, SYNCHRONIZED_YES)
+        self.raw += read
+        self._stream.feed(read)
+
+
+# Runs in the child before the program: makes the pseudo-terminal on stdout its controlling terminal.
+_TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""

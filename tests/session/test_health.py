@@ -1,0 +1,484 @@
+"""Warnings in words: each rule's story, and the silence over good runs."""
+
+import math
+import random
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.session.health.watch import LONGEST_MESSAGE, HealthWatch
+from engine.session.messages import (
+    BehaviorRolledBack,
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointFailed,
+    CheckpointSaved,
+    DevicesSampled,
+    Envelope,
+    EpisodesFinished,
+    Gpu,
+    LessonChanged,
+    MetricsReported,
+    ProgressReported,
+    RunStarted,
+    RunStateChanged,
+    TimeSplit,
+    WarningCleared,
+    WarningRaised,
+)
+
+GIB = 1 << 30
+RUN = RunStarted("first", "results/first", 1, "cpu", False, {})
+ENTROPY, KL, CLIP = "Policy/Entropy", "Policy/KL Divergence", "Policy/Clip Fraction"
+VALUE_LOSS = "Losses/Value Loss"
+
+
+class Story:
+    """A run that is told event by event; `told` are its warnings so far. Its behavior is in that state."""
+
+    def __init__(self, algorithm="ppo", state="training"):
+        self.watch = HealthWatch()
+        self.told = []
+        self.name = "Walker"
+        self.time = 1000.0
+        self.number = self.step = self.sampled = 0
+        self.tell(RUN)
+        self.tell(BehaviorStarted(self.name, algorithm, "gymnasium:Walker", 0, 10_000_000, 8, 5000, False))
+        self.tell(RunStateChanged("training"))
+        self.tell(BehaviorStateChanged(self.name, state))
+
+    def tell(self, event, after=0.0):
+        self.number += 1
+        self.time += after
+        new = self.watch.apply(Envelope(self.number, self.time, event))
+        self.told += new
+        return new
+
+    def steps(self, count=1000, after=1.0):
+        self.step += count
+        self.sampled += count
+        return self.tell(ProgressReported(self.name, self.step, self.sampled, count / max(after, 1e-9), 0), after)
+
+    def summary(self, metrics=None, mean=5.0, std=10.0, episodes=100):
+        """50 000 steps in 10 seconds, episodes with that mean, and their summary."""
+        new = self.steps(50_000, 10.0)
+        new += self.tell(EpisodesFinished(self.name, self.step, episodes, mean, mean, mean, 100.0))
+        return new + self.tell(MetricsReported(self.name, self.step, 1.0, metrics or {}, mean, std, None, True))
+
+    def summaries(self, tag, values, **others):
+        return [warning for value in values for warning in self.summary({tag: value}, **others)]
+
+    @property
+    def raised(self):
+        return [event for event in self.told if isinstance(event, WarningRaised)]
+
+    @property
+    def open(self):
+        kinds = {}
+        for event in self.told:
+            if isinstance(event, WarningRaised):
+                assert (event.kind, event.behavior) not in kinds, "raised twice"
+                kinds[event.kind, event.behavior] = event
+            else:
+                del kinds[event.kind, event.behavior]
+        return {kind for kind, _ in kinds}
+
+
+def only(warnings):
+    """The one warning among them, which was raised."""
+    (warning,) = warnings
+    assert isinstance(warning, WarningRaised)
+    assert warning.message
+    assert warning.advice
+    return warning
+
+
+# --------------------------------------------------------------------------------------------------------- learning
+
+
+def test_a_collapsed_entropy_is_told_once_with_its_number_and_since_when():
+    story = Story()
+    assert story.summaries(ENTROPY, [1.38, 1.2, 0.9, 0.4, 0.02, 0.01]) == []
+    warning = only(story.summaries(ENTROPY, [0.003, 0.002, 0.001, 0.0]))
+    assert (warning.kind, warning.behavior) == ("entropy_collapse", "Walker")
+    assert warning.message == "entropy 0.003, near zero since step 250k: the policy may have collapsed"
+    assert "beta" in warning.advice
+
+
+def test_an_entropy_that_only_hovers_at_the_limit_changes_nothing():
+    story = Story()
+    story.summaries(ENTROPY, [1.0, 1.0, 1.0, 0.01, 0.01, 0.01])
+    assert story.open == {"entropy_collapse"}
+    assert story.summaries(ENTROPY, [0.025, 0.015, 0.03, 0.01]) == []
+    assert story.summaries(ENTROPY, [0.2]) == [WarningCleared("entropy_collapse", "Walker")]
+
+
+def test_a_certain_policy_that_has_become_good_is_not_collapsed():
+    story = Story()
+    for entropy, mean in zip([0.69, 0.6, 0.3, 0.1, 0.01, 0.002, 0.001, 0.001], range(20, 500, 60), strict=True):
+        story.summary({ENTROPY: entropy}, mean=float(mean))
+    assert story.told == []
+    story.summaries(ENTROPY, [0.001] * 3, mean=100.0)
+    assert "entropy_collapse" in story.open
+
+
+def test_continuous_actions_may_have_a_negative_entropy_but_not_any():
+    story = Story()
+    assert story.summaries(ENTROPY, [1.42 - 0.06 * number for number in range(60)]) == []
+    warning = only(story.summaries(ENTROPY, [-3.2, -3.4, -3.6, -3.8]))
+    assert warning.message == ("entropy -3.6 since step 3.05M, actions deviate by 0.007: the policy may have collapsed")
+    assert story.summaries(ENTROPY, [-2.8, -2.7]) == []
+    assert story.summaries(ENTROPY, [-2.0]) == [WarningCleared("entropy_collapse", "Walker")]
+
+
+def test_advice_names_what_the_trainer_has():
+    story = Story("sac")
+    assert "init_entcoef" in only(story.summaries(ENTROPY, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])).advice
+
+
+def test_kl_is_told_by_how_much_it_is_above_its_usual():
+    story = Story()
+    assert story.summaries(KL, [0.010, 0.012, 0.013, 0.012, 0.011, 0.2, 0.012, 0.013]) == [], "one spike is none"
+    warning = only(story.summaries(KL, [0.072, 0.072, 0.09]))
+    assert warning.message == "KL 0.072, 6x its usual 0.012"
+    assert "learning_rate" in warning.advice
+    assert story.summaries(KL, [0.05] * 30) == [], "what is high does not become usual"
+    assert story.summaries(KL, [0.02]) == [WarningCleared("kl_spike", "Walker")]
+
+
+def test_a_tiny_kl_may_grow_to_a_small_one():
+    assert Story().summaries(KL, [0.0001] * 10 + [0.02] * 10) == []
+
+
+def test_clipping_most_updates_for_long_is_told():
+    story = Story()
+    assert story.summaries(CLIP, [0.1, 0.5, 0.5, 0.1, 0.5, 0.5]) == []
+    assert "0.45" in only(story.summaries(CLIP, [0.45, 0.5])).message
+    assert story.summaries(CLIP, [0.35, 0.41]) == []
+    assert story.summaries(CLIP, [0.2]) == [WarningCleared("clip_fraction", "Walker")]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_not_finite_is_told_at_once(value):
+    story = Story()
+    warning = only(story.summaries(VALUE_LOSS, [value]))
+    assert warning.message == f"value loss is not finite ({value}) at step 50k"
+    assert story.summaries(VALUE_LOSS, [1.0]) == [WarningCleared("loss_not_finite", "Walker")]
+
+
+def test_an_exploding_value_loss_is_told_against_the_highest_before():
+    story = Story()
+    assert story.summaries(VALUE_LOSS, [8.0, 2.0, 1.0, 0.5, 0.01, 0.0003, 10.0, 0.0003, 0.5], mean=50.0) == []
+    warning = only(story.summaries(VALUE_LOSS, [3.0**power for power in range(14)], mean=40.0))
+    assert warning.kind == "value_loss_explosion"
+    assert "x the highest it was before (" in warning.message
+    assert story.summaries(VALUE_LOSS, [5.0], mean=50.0) == [WarningCleared("value_loss_explosion", "Walker")]
+
+
+def test_a_value_loss_may_jump_with_the_first_success():
+    story = Story()
+    story.summaries(VALUE_LOSS, [1e-6] * 12, mean=0.0, std=0.0)
+    for _ in range(12):
+        story.summary({VALUE_LOSS: 0.5}, mean=1.0, std=0.1)
+    assert story.told == []
+
+
+def test_a_lost_return_is_told_with_its_best():
+    story = Story()
+    for mean in (20.0, 80.0, 200.0, 400.0, 390.0, 250.0, 300.0, 180.0, 410.0):
+        assert story.summary(mean=mean) == []
+    warning = only([w for mean in (150.0, 100.0, 90.0, 80.0) for w in story.summary(mean=mean)])
+    assert warning.message == "mean return 90, down from its best 410 (it began at 20)"
+    assert "best checkpoint" in warning.advice
+    assert [w for mean in (200.0, 230.0) for w in story.summary(mean=mean)] == []
+    assert story.summary(mean=350.0) == [WarningCleared("return_drop", "Walker")]
+
+
+def test_a_good_policy_that_came_from_elsewhere_can_be_lost_too():
+    story = Story()
+    for mean in (400.0, 395.0, 405.0, 390.0):
+        story.summary(mean=mean)
+    assert "return_drop" in {w.kind for mean in (40.0, 30.0, 20.0) for w in story.summary(mean=mean)}
+    assert [w for _ in range(20) for w in story.summary(mean=20.0, std=1000.0)] == [], "noise makes nothing good again"
+
+
+def test_another_lesson_is_another_task():
+    story = Story()
+    for mean in (20.0, 400.0, 410.0):
+        story.summary(mean=mean)
+    story.tell(LessonChanged("Walker", story.step, "hills", 2, 3))
+    for mean in (60.0, 50.0, 55.0, 70.0):
+        story.summary(mean=mean)
+    assert story.told == []
+
+
+# --------------------------------------------------------------------------------------------------------- progress
+
+
+def test_episodes_that_do_not_end_are_told_after_four_minutes_of_steps():
+    story = Story()
+    assert [w for _ in range(239) for w in story.steps()] == []
+    warning = only([w for _ in range(100) for w in story.steps()])
+    assert warning.message == "no episode has finished for 4 minutes, though steps go on"
+    ended = story.tell(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
+    assert ended == [WarningCleared("no_episodes", "Walker")]
+
+
+def test_where_episodes_are_long_more_time_is_given():
+    story = Story()
+    story.told = [w for _ in range(200) for w in story.steps()]
+    story.tell(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
+    assert [w for _ in range(599) for w in story.steps()] == []
+    assert "10 minutes" in only([w for _ in range(10) for w in story.steps()]).message
+
+
+def test_paused_time_is_no_time_without_episodes_or_steps():
+    story = Story()
+    for _ in range(200):
+        story.steps()
+    story.tell(BehaviorStateChanged("Walker", "paused"))
+    for _ in range(1000):
+        story.tell(DEVICES, 1.0)
+    story.tell(BehaviorStateChanged("Walker", "training"))
+    assert [w for _ in range(39) for w in story.steps()] == []
+    assert story.told == []
+
+
+def test_steps_that_stop_are_told_after_half_a_minute_also_by_silence():
+    """An environment that hangs holds up its thread: only the devices are heard from."""
+    story = Story()
+    story.steps()
+    assert [w for _ in range(29) for w in story.tell(DEVICES, 1.0)] == []
+    warning = only([w for _ in range(60) for w in story.tell(DEVICES, 1.0)])
+    assert warning.message == "no step for 30 seconds, at step 1k"
+    assert story.steps() == [WarningCleared("no_steps", "Walker")]
+
+
+def test_a_behavior_that_never_begins_to_step_is_told():
+    story = Story()
+    assert "no step" in only([w for _ in range(40) for w in story.tell(DEVICES, 1.0)]).message
+
+
+def test_long_updates_are_waited_for_where_they_are_known():
+    story = Story()
+    for _ in range(5):
+        for _ in range(25):
+            story.tell(DEVICES, 1.0)
+        story.steps()
+    assert [w for _ in range(70) for w in story.tell(DEVICES, 1.0)] == []
+
+
+def test_a_machine_that_slept_is_no_run_that_stopped():
+    story = Story()
+    for _ in range(10):
+        story.steps()
+        story.tell(DEVICES, 1.0)
+    assert story.tell(DEVICES, 8 * 3600.0) == []
+    assert story.steps() == []
+
+
+@pytest.mark.parametrize("event", [BehaviorStateChanged("Walker", "finished"), RunStateChanged("stopping", "saving")])
+def test_what_has_ended_does_not_stand_still(event):
+    story = Story()
+    for _ in range(40):
+        story.tell(DEVICES, 1.0)
+    assert story.tell(event) == [WarningCleared("no_steps", "Walker")]
+    assert [w for _ in range(400) for w in story.tell(DEVICES, 1.0)] == []
+
+
+def test_a_checkpoint_that_failed_is_told_until_one_is_saved():
+    story = Story()
+    warning = only(story.tell(CheckpointFailed("Walker", 1_200_000, "interval", "/x: No space left " + "." * 500)))
+    assert warning.message.startswith("no checkpoint at step 1.2M: /x: No space left")
+    assert len(warning.message) <= LONGEST_MESSAGE
+    assert story.tell(CheckpointFailed("Walker", 1_300_000, "interval", "again")) == []
+    saved = CheckpointSaved("Walker", 1_400_000, "x", "interval", None, False, 1, 0.1)
+    assert story.tell(saved) == [WarningCleared("checkpoint_failed", "Walker")]
+
+
+def test_rolling_back_ends_what_was_said_of_the_policy():
+    story = Story()
+    story.summaries(ENTROPY, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    story.tell(CheckpointFailed("Walker", 1, "interval", "full"))
+    assert story.open == {"entropy_collapse", "checkpoint_failed"}
+    story.tell(BehaviorRolledBack("Walker", 100_000, story.step, "x"))
+    assert story.open == {"checkpoint_failed"}
+    assert story.summaries(ENTROPY, [0.0, 0.0, 0.0]) == [], "there is a warm-up again"
+
+
+def test_a_resumed_run_begins_without_warnings():
+    story = Story()
+    story.summaries(ENTROPY, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    assert story.tell(RUN) == [WarningCleared("entropy_collapse", "Walker")]
+
+
+# ---------------------------------------------------------------------------------------------------------- machine
+
+
+def devices(free=500 * GIB, total=1000 * GIB, used=4 * GIB, memory=16 * GIB, heats=()):
+    gpus = tuple(Gpu(i, "H200", 50.0, GIB, 2 * GIB, heat, 100.0, 700.0, False) for i, heat in enumerate(heats))
+    return DevicesSampled(gpus, "", 50.0, 2, used, memory, GIB, free, total)
+
+
+DEVICES = devices()
+
+
+def test_a_disk_that_fills_is_told_in_minutes():
+    story = Story(state="paused")
+    told = []
+    for second in range(0, 900, 5):
+        told += story.tell(devices(free=8 * GIB - second * (3 << 20)), 5.0)
+    warning = only(told)
+    assert (warning.kind, warning.behavior) == ("disk_filling", "")
+    assert warning.message == "disk full in 41 minutes at this rate, 7.1 GiB free"
+    assert story.tell(devices(free=100 * GIB), 10.0) == [WarningCleared("disk_filling", "")]
+
+
+def test_a_large_disk_may_lose_as_much():
+    story = Story(state="paused")
+    assert [w for s in range(0, 900, 5) for w in story.tell(devices(free=80 * GIB - s * (30 << 20)), 5.0)] == []
+
+
+def test_a_disk_nearly_full_is_told():
+    story = Story(state="paused")
+    assert only(story.tell(devices(free=GIB - 1))).message == "disk nearly full, 1023 MiB free"
+    assert story.tell(devices(free=GIB + 1)) == []
+    assert story.tell(devices(free=2 * GIB)) == [WarningCleared("disk_full", "")]
+    assert Story(state="paused").tell(devices(free=GIB // 2, total=2 * GIB)) == [], "half of a small disk is enough"
+    assert Story(state="paused").tell(devices(free=0, total=0)) == [], "unknown"
+
+
+def test_memory_close_to_its_limit_is_told():
+    story = Story(state="paused")
+    full = devices(used=15 * GIB)
+    assert story.tell(full) + story.tell(full) + story.tell(DEVICES) + story.tell(full) + story.tell(full) == []
+    assert only(story.tell(full)).message == "memory 94% used, 1 GiB of 16 GiB by this run"
+    assert story.tell(devices(used=int(14.4 * GIB))) == []
+    assert story.tell(DEVICES) == [WarningCleared("memory_full", "")]
+
+
+def test_a_hot_gpu_is_told_by_its_number():
+    story = Story(state="paused")
+    hot = devices(heats=(60.0, 87.0, None))
+    assert only([w for _ in range(5) for w in story.tell(hot)]).message == "GPU 1 at 87 C"
+    assert story.tell(devices(heats=(60.0, 82.0))) == []
+    assert story.tell(devices(heats=(60.0, 79.0))) == [WarningCleared("gpu_hot", "")]
+
+
+# --------------------------------------------------------------------------------------------------------- in general
+
+
+def metrics_of(random_source, progress, is_continuous):
+    """What a good run reports at that part of its way, with the noise of real ones."""
+    noise = random_source.lognormvariate
+    entropy = 1.4 - 1.9 * progress if is_continuous else 0.69 * (1 - 0.7 * progress)
+    return {
+        ENTROPY: entropy + random_source.gauss(0, 0.03),
+        KL: 0.012 * (1 - progress / 2) * noise(0, 0.4),
+        CLIP: min(0.35, 0.12 * noise(0, 0.4)),
+        VALUE_LOSS: (0.1 + 3 * progress) ** 2 * noise(0, 1.0),
+        "Losses/Policy Loss": 0.01 * noise(0, 0.5),
+    }
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_good_run_with_noise_raises_nothing(seed):
+    source, story = random.Random(seed), Story()
+    is_continuous, span = seed % 2 == 0, source.choice([1.0, 50.0, 500.0, 5000.0])
+    low = source.choice([-200.0, 0.0, 1000.0]) - span / 2
+    for number in range(150):
+        progress = min(1.0, number / 100)
+        spread = span * 0.2
+        for _ in range(10):
+            story.steps(5000, source.uniform(0.2, 3.0))
+            mean = low + span * progress + source.gauss(0, spread / 3)
+            story.tell(EpisodesFinished("Walker", story.step, 5, mean, mean, mean, 100.0))
+            story.tell(TimeSplit("Walker", 1.0, 1.0, 1.0, 0.0, 0.0))
+            story.tell(devices(free=20 * GIB - number * (10 << 20), used=12 * GIB, heats=(70.0,)), 0.1)
+        metrics = metrics_of(source, progress, is_continuous)
+        story.tell(MetricsReported("Walker", story.step, 0.0, metrics, low, spread, None, True))
+    assert story.told == []
+
+
+ANY_FLOAT = st.one_of(
+    st.floats(), st.sampled_from([0.0, -0.0, 1e-320, 1e308, -1e308, math.nan, math.inf, -math.inf, 0.01, 100.0])
+)
+WHOLE = st.integers(-(2**63), 2**63)
+NAMES = st.sampled_from(["", "Walker", "\x1b[31m"])
+TAGS = st.sampled_from([ENTROPY, KL, CLIP, VALUE_LOSS, "Losses/Policy Loss", "Losses/\n"])
+ANY_EVENT = st.one_of(
+    st.just(RUN),
+    st.builds(RunStateChanged, st.sampled_from(["training", "paused", "stopping", "finished"])),
+    st.builds(BehaviorStarted, NAMES, st.just("ppo"), st.just(""), WHOLE, WHOLE, WHOLE, WHOLE, st.booleans()),
+    st.builds(BehaviorStateChanged, NAMES, st.sampled_from(["training", "paused", "finished"])),
+    st.builds(ProgressReported, NAMES, WHOLE, WHOLE, ANY_FLOAT, WHOLE),
+    st.builds(EpisodesFinished, NAMES, WHOLE, WHOLE, ANY_FLOAT, ANY_FLOAT, ANY_FLOAT, ANY_FLOAT),
+    st.builds(
+        MetricsReported,
+        NAMES,
+        WHOLE,
+        ANY_FLOAT,
+        st.dictionaries(TAGS, ANY_FLOAT),
+        st.one_of(st.none(), ANY_FLOAT),
+        st.one_of(st.none(), ANY_FLOAT),
+        st.none(),
+        st.booleans(),
+    ),
+    st.builds(CheckpointFailed, NAMES, WHOLE, st.just("interval"), st.text()),
+    st.builds(BehaviorRolledBack, NAMES, WHOLE, WHOLE, st.just("")),
+    st.builds(DevicesSampled, st.just(()), st.just(""), ANY_FLOAT, *[WHOLE] * 6),
+    st.builds(devices, free=WHOLE, total=WHOLE, heats=st.lists(st.one_of(st.none(), ANY_FLOAT), max_size=3)),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(ANY_FLOAT, ANY_EVENT), max_size=60))
+def test_no_event_in_any_order_breaks_the_watch(timed):
+    """Every warning is raised once before it is cleared, has text, and comes again from the same events."""
+    one, two, raised = HealthWatch(), HealthWatch(), set()
+    for number, (time, event) in enumerate(timed):
+        envelope = Envelope(number, time, event)
+        told = one.apply(envelope)
+        assert told == two.apply(envelope)
+        for warning in told:
+            key = warning.kind, warning.behavior
+            assert (key in raised) == isinstance(warning, WarningCleared)
+            raised ^= {key}
+            if isinstance(warning, WarningRaised):
+                assert 0 < len(warning.message) <= LONGEST_MESSAGE
+                assert warning.advice
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANY_FLOAT, max_size=80), TAGS, st.lists(ANY_FLOAT, min_size=1, max_size=20))
+def test_no_value_of_a_metric_breaks_the_watch(values, tag, means):
+    story = Story()
+    for number, value in enumerate(values):
+        story.summary({tag: value}, mean=means[number % len(means)], std=means[0])
+    assert story.open <= {kind.kind for kind in story.raised}
+
+
+def test_a_long_run_needs_no_more_memory_than_a_short_one():
+    def size(value, seen):
+        if id(value) in seen or isinstance(value, type):
+            return 0
+        seen.add(id(value))
+        parts = []
+        if isinstance(value, dict):
+            parts = [*value.keys(), *value.values()]
+        elif isinstance(value, (list, tuple, set)) or type(value).__name__ == "deque":
+            parts = list(value)
+        slots = [s for c in type(value).__mro__ for s in getattr(c, "__slots__", ())]
+        parts += [getattr(value, slot) for slot in slots if hasattr(value, slot)]
+        parts += [vars(value)] if hasattr(value, "__dict__") else []
+        return sys.getsizeof(value) + sum(size(part, seen) for part in parts)
+
+    story, sizes = Story(), []
+    for number in range(4000):
+        story.summary({ENTROPY: 1.0, KL: 0.01, VALUE_LOSS: 1.0}, mean=float(number % 7), episodes=1)
+        story.tell(DEVICES, 10.0)
+        if number in (1000, 3999):
+            sizes.append(size(story.watch, set()))
+    assert sizes[1] < sizes[0] * 1.05

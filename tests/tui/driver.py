@@ -1,0 +1,97 @@
+"""A screen over a fake session, driven by keys, at a time that stands still until the run tells something."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from engine.session.messages import Event
+from engine.session.view import RunView
+from tests.fakes import FakeSession
+from tests.tui.snapshots import settled_text
+from tui.app import TrainerApp
+from tui.context import Player, Runs
+from tui.screens.base import RunScreen
+
+DEADLINE_SECONDS = 10.0
+
+
+class Driven:
+    """Open it with `async with`; what it shows comes back as text.
+
+    opened: the screen it begins with; answers: whether the session does; the rest as for TrainerApp.
+    """
+
+    def __init__(
+        self,
+        view: RunView,
+        size: tuple[int, int] = (80, 24),
+        *,
+        opened: str = "",
+        runs: Runs | None = None,
+        is_ascii: bool = False,
+        answers: bool = True,
+        refuses: str = "",
+        player: Player | None = None,
+    ) -> None:
+        self.view = view
+        self.session = FakeSession(answers)
+        self.now = view.now + 2
+        self.app = TrainerApp(
+            self.session, view, clock=lambda: self.now, runs=runs, ascii=is_ascii, refuses=refuses, player=player
+        )
+        self._opened = opened
+        self._running = self.app.run_test(size=size)
+
+    async def __aenter__(self) -> Driven:
+        self.pilot = await self._running.__aenter__()
+        await self.pilot.pause()
+        if self._opened:
+            self.screen.action_open_screen(self._opened)
+            await self.text()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._running.__aexit__(*error)
+
+    @property
+    def screen(self) -> RunScreen:
+        """The one on top."""
+        assert isinstance(self.app.screen, RunScreen)
+        return self.app.screen
+
+    @property
+    def clipboard(self) -> str:
+        """What was copied last."""
+        return self.app.clipboard
+
+    async def text(self) -> str:
+        """What the terminal shows after a tick."""
+        await self.pilot.pause()
+        self.app.tick()
+        return await settled_text(self.pilot)
+
+    async def press(self, *keys: str) -> str:
+        """What it shows after the keys, one after the other."""
+        for key in keys:
+            await self.pilot.press(key)
+            text = await self.text()
+        return text
+
+    async def tell(self, *events: Event) -> str:
+        """What it shows a second after the run told these."""
+        for event in events:
+            self.session.bus.publish(event)
+        self.now += 1
+        return await self.text()
+
+    async def until(self, words: str | Callable[[str], bool]) -> str:
+        """What it shows as soon as it shows these words: files are read in other threads."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            text = await self.text()
+            if words in text if isinstance(words, str) else words(text):
+                return text
+            assert time.monotonic() < deadline, text
+            await asyncio.sleep(0.02)

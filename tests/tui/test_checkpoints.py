@@ -1,0 +1,190 @@
+"""The screen of checkpoints: what it tells of each, and going back to one."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.session.messages import (
+    CheckpointRemoved,
+    CheckpointSaved,
+    CommandFinished,
+    ExportPolicy,
+    PolicyExported,
+    RollBack,
+    RunStateChanged,
+    SaveCheckpoint,
+)
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tui.screens.checkpoints import CheckpointsScreen
+from tui.screens.confirm import ConfirmScreen
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+MIDDLE = "results/walker-ppo/Walker/checkpoints/Walker-000100000"
+
+
+def several() -> scenes.Story:
+    """Checkpoints at 50k, 100k and 150k, the last the best; the middle one was exported."""
+    story = scenes.healthy(2)
+    story.tell(PolicyExported("Walker", 100_000, "results/walker-ppo/Walker/Walker-100000.onnx", 1e-6, 0.9))
+    return story
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_each_checkpoint_is_told_newest_first_and_the_best_has_a_star(size: tuple[int, int]) -> None:
+    async with Driven(several().view(), size) as screen:
+        text = await screen.press("k")
+        rows = [line for line in text.splitlines() if "Walker-000" in line and "path  " not in line]
+        assert [row.split("k ")[0].split()[-1] for row in rows] == ["150", "100", "50.0"]
+        assert ["★" in row for row in rows] == [True, False, False]
+        assert "Checkpoints of Walker 3" in text
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_details_tell_rank_export_and_what_going_back_would_cost(size: tuple[int, int]) -> None:
+    async with Driven(several().view(), size, opened="checkpoints") as screen:
+        text = await screen.press("down")
+        assert "274.7, number 2 of 3 on disk" in text
+        assert "Walker-100000.onnx (differs by at most" in text
+        assert "the 60.0k steps of the " in text
+        await screen.press("down")
+        assert "none was exported at that step" in await screen.text()
+
+
+async def test_enter_hides_and_shows_the_details() -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        assert "on disk" not in await screen.press("enter")
+        assert "on disk" in await screen.press("enter")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_rolling_back_says_exactly_what_happens_and_asks(size: tuple[int, int]) -> None:
+    async with Driven(several().view(), size, opened="checkpoints") as screen:
+        text = " ".join((await screen.press("down", "R")).replace("│", " ").split())
+        assert "Roll Walker back to step 100k?" in text
+        assert "Walker goes on from step 100k (return 274.7)." in text
+        assert "The 60.0k steps of the " in text
+        assert "since then are given up; the newer checkpoint is set aside." in text
+        await screen.press("y")
+        (command,) = screen.session.commands
+        assert isinstance(command, RollBack)
+        assert (command.behavior, command.path) == ("Walker", MIDDLE)
+        assert "✓ roll back Walker: done" in await screen.text()
+
+
+@pytest.mark.parametrize("key", ["enter", "escape", "n", "q"])
+async def test_every_other_answer_leaves_all_as_it_is(key: str) -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        await screen.press("R")
+        assert isinstance(screen.app.screen, ConfirmScreen)
+        await screen.press(key)
+        assert isinstance(screen.app.screen, CheckpointsScreen)
+        assert screen.session.commands == []
+
+
+async def test_rolling_back_is_asked_at_once_and_a_failure_has_its_reason() -> None:
+    async with Driven(several().view(), opened="checkpoints", answers=False) as screen:
+        assert "◌ roll back Walker: asked" in await screen.press("R", "y")
+        command = screen.session.commands[0]
+        text = await screen.tell(CommandFinished(command.id, False, "manifest.json: checksum differs"))
+        assert "✗ roll back Walker: failed in" in text
+        assert "checksum differs" in text
+
+
+async def test_click_on_an_answer_gives_it() -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        rows = (await screen.press("R")).splitlines()
+        line = next(number for number, row in enumerate(rows) if "y    roll back" in row)
+        await screen.pilot.click(offset=(rows[line].index("roll back"), line))
+        await screen.text()
+        assert [type(command) for command in screen.session.commands] == [RollBack]
+
+
+async def test_checkpoint_that_has_gone_while_the_view_was_frozen_is_not_gone_back_to() -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        await screen.press("down", "space")
+        await screen.tell(CheckpointRemoved("Walker", 100_000, MIDDLE))
+        assert "roll back: this checkpoint is no longer on disk" in await screen.press("R")
+        assert screen.session.commands == []
+
+
+async def test_path_is_copied_and_said() -> None:
+    async with Driven(several().view(), (120, 40), opened="checkpoints") as screen:
+        text = await screen.press("down", "y")
+        assert screen.clipboard == MIDDLE
+        assert "copied" in text
+        assert MIDDLE in text
+
+
+async def test_policy_can_be_exported_and_saved_from_here() -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        await screen.press("e", "c")
+        assert [type(command) for command in screen.session.commands] == [ExportPolicy, SaveCheckpoint]
+
+
+async def test_cursor_stays_on_its_checkpoint_when_a_newer_one_comes() -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        await screen.press("down")
+        saved = CheckpointSaved("Walker", 160_000, "results/Walker-000160000", "asked", None, False, 1, 0.1)
+        text = await screen.tell(saved)
+        assert "160k        -" in text
+        assert "number 2 of 3" in text
+
+
+async def test_other_behavior_has_its_own_checkpoints() -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        text = await screen.press("2")
+        assert "Checkpoints of Crawler 3" in text
+        assert "Walker-000" not in text
+
+
+async def test_behavior_without_checkpoints_says_so() -> None:
+    async with Driven(scenes.warming_up().view(), opened="checkpoints") as screen:
+        text = await screen.text()
+        assert "none on disk yet; c saves one now" in text
+        assert "no checkpoint below the cursor" in text
+        assert "roll back: there is no checkpoint below the cursor" in await screen.press("R")
+        assert "copy: there is nothing below a cursor" in await screen.press("y")
+
+
+async def test_run_without_behaviors_yet_breaks_nothing() -> None:
+    async with Driven(scenes.empty().view(), opened="checkpoints") as screen:
+        assert "Checkpoints of no behavior yet" in await screen.text()
+
+
+async def test_long_and_hostile_path_neither_breaks_nor_drives_the_terminal() -> None:
+    story = scenes.healthy(1)
+    path = "results/" + "x" * 300 + "\x1b[31m/\x07Walker-1"
+    story.tell(CheckpointSaved("Walker", 160_000, path, "asked", float("nan"), False, 10**15, 99999.0))
+    for size in SIZES:
+        async with Driven(story.view(), size, opened="checkpoints") as screen:
+            text = await screen.text()
+            assert "\x1b" not in text
+            assert "\x07" not in text
+            assert "nan" in text
+            await screen.press("y")
+            assert screen.clipboard == path.replace("\x1b[31m", "").replace("\x07", "")
+
+
+async def test_finished_run_and_read_only_screen_refuse_in_words() -> None:
+    async with Driven(several().view(), opened="checkpoints", refuses="the screen is read-only") as screen:
+        assert "roll back Walker: not possible, the screen is read-only" in await screen.press("R")
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        await screen.tell(RunStateChanged("finished", exit_code=0))
+        assert "roll back Walker: not possible, the run is over" in await screen.press("R")
+        assert screen.session.commands == []
+
+
+async def test_run_that_ends_while_it_is_asked_is_left_alone() -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        await screen.press("R")
+        await screen.tell(RunStateChanged("finished", exit_code=0))
+        assert "roll back Walker: not possible, the run is over" in await screen.press("y")
+        assert screen.session.commands == []
+
+
+async def test_question_keeps_its_answers_in_sight_on_the_smallest_screen() -> None:
+    async with Driven(several().view(), (40, 10), opened="checkpoints") as screen:
+        text = await screen.press("R")
+        assert "y    roll back" in text
+        assert "esc  no" in text

@@ -1,0 +1,245 @@
+"""Several runs in one chart: every key, runs that are slow, broken or gone."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ConfigError
+from engine.running.archive import Archive
+from engine.session.messages import Envelope, EpisodesFinished, ProgressReported
+from engine.session.summaries import RunSummary
+from engine.session.view import RunView
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tests.tui.recorded import CONFIGURATION, record, some_runs, story_of
+from tests.tui.snapshots import check
+from tui.comparing import Comparison
+from tui.screens.comparison import ComparisonScreen
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+
+
+class Open(Driven):
+    """A comparison of these runs, opened over the overview."""
+
+    def __init__(self, runs: object, *names: str, size: tuple[int, int] = (80, 24), view: RunView | None = None):
+        super().__init__(view or scenes.healthy(2).view(), size, runs=runs)  # type: ignore[arg-type]  # or a fake
+        self._names = names
+
+    async def __aenter__(self) -> Open:
+        await super().__aenter__()
+        self.comparison = ComparisonScreen(self.app.context, "comparison", self._names)
+        await self.app.push_screen(self.comparison)
+        return self
+
+    async def settled(self) -> str:
+        """As soon as nothing is read any more."""
+        return await self.until(lambda text: "reading" not in text and "set differently" in text)
+
+
+@pytest.mark.parametrize("size", ["80x24", "120x40"])
+async def test_comparison_looks_as_it_should(size: str, tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold", "cut-short", "duo", size=SIZES[size]) as screen:
+        check(f"comparison-{size}", await screen.settled())
+
+
+async def test_comparison_with_the_crosshair_and_without_color_or_unicode(tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold", "cut-short", size=(120, 40)) as screen:
+        await screen.settled()
+        check("comparison-crosshair-120x40", await screen.press("x", "left", "left"))
+
+
+@pytest.mark.parametrize("size", SIZES.values())
+async def test_every_run_has_a_line_with_its_figures(size: tuple[int, int], tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold", "cut-short", size=size) as screen:
+        text = await screen.settled()
+        assert re.search(r"1 bold +100k +379\.3 +379\.3 +0\.001", text)
+        assert re.search(r"2 cut-short +100k +-105\.6 .* 0\.0003", text)
+        assert "learning_rate" in text
+        assert "batch_size" not in text  # they agree on it
+
+
+async def test_own_run_is_shown_as_it_goes_on(tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "walker-ppo", "bold") as screen:
+        await screen.settled()
+        text = await screen.tell(
+            ProgressReported("Walker", 222_000, 222_000, 1.0, 1),
+            EpisodesFinished("Walker", 222_000, 1000, 777.0, 777.0, 777.0, 1.0),
+        )
+        assert re.search(r"1 walker-ppo +222k +777\.0", text)
+
+
+async def test_metric_keys(tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold", "duo") as screen:
+        await screen.settled()
+        text = await screen.press("m")
+        assert "Entropy · 2 runs" in text
+        assert "highest" in text
+        assert "Return · 2 runs" in await screen.press("m")
+        assert "Entropy" in await screen.press("M")
+        assert "Entropy · 2 runs" in await screen.press(*"entr", "enter")
+
+
+async def test_metric_that_none_has_is_told(tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold") as screen:
+        await screen.settled()
+        screen.comparison.chart_state.metrics = ["Losses/Nothing"]
+        text = await screen.text()
+        assert "none of these runs tells Nothing" in text
+        assert "no value" in text
+        assert "Return" in await screen.press("m")
+
+
+async def test_x_axis_smoothing_zoom_and_log_keys_act_on_this_chart_alone(tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold", "duo", size=(120, 40)) as screen:
+        await screen.settled()
+        assert "by steps" in await screen.text()
+        assert "by time of day" in await screen.press("t")
+        assert "since the start" in await screen.press("t")
+        assert "smooth 0.9" in await screen.press("s")
+        assert "· last 1m45" in await screen.press("plus")
+        assert " to " in await screen.press("shift+left")
+        assert "· last " in await screen.press("end")
+        assert "· last " not in await screen.press("0")
+        assert "· last " not in await screen.press("plus", "minus")
+        assert "log y" in await screen.press("L")
+        await screen.press("S")
+        assert "smooth 0.25" in await screen.press(*["backspace"] * 3, *"0.25", "enter")
+        assert screen.app.context.state.chart.x_axis == "steps"
+        assert screen.app.context.state.chart.smoothing == 0.6
+        assert screen.app.context.state.chart.window is None
+
+
+async def test_crosshair_reads_every_run_and_is_copied(tmp_path: Path) -> None:
+    archive = some_runs(tmp_path)
+    async with Open(archive, "bold", "duo", size=(120, 40)) as screen:
+        await screen.settled()
+        text = await screen.press("x")
+        assert "at 100k" in text
+        rows = [re.search(rf"{name} +100k +([\d.]+)", text) for name in ("bold", "duo")]
+        assert [float(row[1]) for row in rows if row] == pytest.approx([431.0, 250.0], rel=0.02)
+        text = await screen.press(*["left"] * 30)
+        assert "at 100k" not in text
+        await screen.press("y")
+        assert re.fullmatch(r"bold [\d.]+, duo [\d.]+", screen.clipboard)
+        assert "  last" in await screen.press("x")
+
+
+async def test_run_that_ended_earlier_has_no_value_further_on(tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold", "walker-ppo") as screen:
+        await screen.settled()
+        assert "no value here" in await screen.press("x")
+
+
+async def test_every_behavior_of_each_run_on_demand(tmp_path: Path) -> None:
+    async with Open(some_runs(tmp_path), "bold", "duo", size=(120, 40)) as screen:
+        await screen.settled()
+        text = await screen.press("b")
+        assert all(words in text for words in ("1 bold Walker", "2 duo Walker", "2 duo Crawler"))
+        assert "duo Crawler" not in await screen.press("b")
+        assert "duo Crawler" in await screen.press("2")  # the selected behavior, where a run has it
+    async with Open(some_runs(tmp_path / "more"), "bold", "cut-short") as screen:
+        await screen.settled()
+        assert "one behavior alone" in await screen.press("b")
+
+
+async def test_unreadable_runs_are_told_beside_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = Path("results")
+    archive = some_runs(results)
+    events = results / "bold" / "events.jsonl"
+    lines = events.read_text().splitlines(keepends=True)
+    events.write_text("".join(lines[: len(lines) // 2]) + "\x1b[31mnonsense\n")
+    (results / "duo" / "events.jsonl").unlink()
+    async with Open(archive, "bold", "duo", "cut-short", "gone", size=(120, 40)) as screen:
+        text = await screen.settled()
+        assert re.search(r"1 bold +50\.0k +163\.8 .*! results/bold/events\.jsonl:89: ", text)
+        assert re.search(r"2 duo +✗ .*no such file", text)
+        assert re.search(r"3 cut-short +100k", text)
+        assert re.search(r"4 gone +✗ gone: no run of that name in results", text)
+
+
+async def test_nothing_readable_at_all(tmp_path: Path) -> None:
+    async with Open(Archive(tmp_path), "gone", "neither") as screen:
+        assert "none of these runs can be read" in await screen.settled()
+        for key in ("m", "M", "escape", "x", "plus", "left", "t", "y", "b", "0", "end"):
+            await screen.press(key)
+
+
+class Endless:
+    """Runs whose events never end; stopped: somebody has ceased to read them."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+
+    def runs(self) -> Sequence[RunSummary]:
+        """None."""
+        return []
+
+    def configuration(self, name: str) -> str:
+        """Any."""
+        return CONFIGURATION.format(behavior="Walker", learning_rate="1", run_id=name)
+
+    def events(self, name: str) -> Iterator[Envelope]:
+        """Of a run that trains on and on."""
+        try:
+            yield from story_of(name, scenes.START, 400.0, ("Walker",), ends=False).told
+            number, step = 10**6, 100_000
+            while True:
+                number, step = number + 1, step + 1
+                yield Envelope(number, scenes.START + step, EpisodesFinished("Walker", step, 1, 1.0, 1.0, 1.0, 1.0))
+        finally:
+            self.stopped.set()
+
+
+async def test_keys_work_while_a_long_run_is_read_and_closing_ends_the_reading(tmp_path: Path) -> None:
+    runs = Endless()
+    async with Open(runs, "endless", "walker-ppo") as screen:
+        text = await screen.until("events so far")
+        assert "◌ reading" in text
+        assert re.search(r"2 walker-ppo +160k", text)
+        assert "by time of day" in await screen.press("t")
+        assert "smooth 0.9" in await screen.press("s")
+        await screen.press("escape")
+        assert runs.stopped.wait(10)
+
+
+async def test_memory_of_a_long_run_is_bounded() -> None:
+    class Long(Endless):
+        def events(self, name: str) -> Iterator[Envelope]:
+            for number, envelope in enumerate(super().events(name)):
+                if number == 20_000:
+                    return
+                yield envelope
+
+    comparison = Comparison(["long"], "")
+    await comparison.read(Long())
+    view = comparison.runs[0].view
+    assert view is not None
+    assert len(view.behaviors["Walker"].returns) <= 4096
+    assert comparison.runs[0].num_read == 20_000
+
+
+async def test_problem_of_a_configuration_costs_only_the_settings() -> None:
+    class Unconfigured(Endless):
+        def events(self, name: str) -> Iterator[Envelope]:
+            yield from story_of(name, scenes.START, 400.0, ("Walker",), ends=True).told
+
+        def configuration(self, name: str) -> str:
+            raise ConfigError(f"{name}: no configuration")
+
+    async with Open(Unconfigured(), "bare", "bold") as screen:
+        text = await screen.settled()
+        assert re.search(r"1 bare +100k", text)
+
+
+async def test_resumed_run_and_hostile_names_break_nothing(tmp_path: Path) -> None:
+    record(tmp_path, "x" * 60, 1.0, behaviors=("\x1b[31mred\u202e" * 9,))
+    async with Open(Archive(tmp_path), "x" * 60, "x" * 60, size=(60, 15)) as screen:
+        text = await screen.settled()
+        assert not any(sign in text for sign in "\x1b\u202e")

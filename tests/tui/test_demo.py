@@ -1,0 +1,383 @@
+"""The demo: a story that is the same for the same seed, and obeys like a real run."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from engine.session.messages import (
+    AddNote,
+    BehaviorRolledBack,
+    BehaviorStateChanged,
+    CheckpointRemoved,
+    CheckpointSaved,
+    Command,
+    CommandFinished,
+    Envelope,
+    EpisodesFinished,
+    ExportPolicy,
+    MetricsReported,
+    Pause,
+    ProgressReported,
+    Resume,
+    RollBack,
+    RunStateChanged,
+    SaveCheckpoint,
+    SetHyperparameter,
+    Stop,
+)
+from engine.session.view import RunView
+from tui.demo.runs import PAST_RUNS
+from tui.demo.session import DemoSession
+from tui.demo.story import STOP_SECONDS
+
+NOW = 1_795_000_000.0
+
+
+class Watched:
+    """A demo whose time goes on by hand, with the view that a screen would have of it."""
+
+    def __init__(self, *, speed: float = 10.0, seed: int = 1, behaviors: int = 3, hours: float = 0.5) -> None:
+        self.session = DemoSession(speed=speed, seed=seed, behaviors=behaviors, hours=hours, now=lambda: NOW)
+        self.told: list[Envelope] = []
+        self.view = RunView()
+        self._mail = self.session.subscribe()
+        self.session.begin()
+        self.advance(0)
+
+    def advance(self, seconds: float) -> None:
+        """That many real seconds later."""
+        left = seconds
+        while left >= 0:
+            self.session.advance(min(left, 0.2))
+            left -= 0.2
+        for envelope in self._mail.take():
+            self.told.append(envelope)
+            self.view.apply(envelope)
+
+    def ask(self, command: Command, seconds: float = 5.0) -> CommandFinished:
+        """What became of the command, which has had one outcome."""
+        self.session.send(command)
+        self.advance(seconds)
+        return self.outcome(command)
+
+    def outcome(self, command: Command) -> CommandFinished:
+        """The only one it had."""
+        (finished,) = [e for e in self.events(CommandFinished) if e.id == command.id]
+        return finished
+
+    def events(self, kind: type) -> list:
+        """Everything of that kind, oldest first."""
+        return [envelope.event for envelope in self.told if isinstance(envelope.event, kind)]
+
+
+def test_same_seed_tells_the_same_story_and_another_tells_another() -> None:
+    def told(seed: int) -> list[Envelope]:
+        watched = Watched(seed=seed)
+        watched.advance(3)
+        return watched.told
+
+    assert told(1) == told(1)
+    assert told(1) != told(2)
+
+
+def test_past_is_told_up_to_the_present_in_order() -> None:
+    watched = Watched(hours=1.7)
+    times = [envelope.time for envelope in watched.told]
+    assert times == sorted(times)
+    assert times[0] == NOW - 1.7 * 3600
+    assert times[-1] == pytest.approx(NOW)
+    assert [envelope.number for envelope in watched.told] == list(range(1, len(times) + 1))
+    assert all(len(behavior.returns) > 150 for behavior in watched.view.behaviors.values())
+
+
+def test_each_of_the_three_has_its_fate() -> None:
+    walker, crawler, soccer = Watched(hours=1.7).view.behaviors.values()
+    returns = walker.returns.mean
+    assert returns[-1] > returns[len(returns) // 2] > returns[0]
+    assert crawler.best_return is not None
+    assert crawler.mean_return is not None
+    assert crawler.mean_return < crawler.best_return - 20
+    assert soccer.histories["Self-play/ELO"].mean[-1] > 1300
+    assert soccer.state == "paused"
+    assert len(soccer.lessons) >= 3
+
+
+def test_entropy_collapse_is_warned_of_and_cleared_by_a_higher_weight() -> None:
+    watched = Watched(hours=1.7, speed=10)
+    assert not watched.view.warnings
+    watched.advance(40)
+    assert list(watched.view.warnings) == [("entropy_collapse", "Crawler")]
+    finished = watched.ask(SetHyperparameter("Crawler", "init_entcoef", 0.3), 60)
+    assert finished.ok
+    assert not watched.view.warnings
+    assert watched.view.behaviors["Crawler"].metrics["Policy/Entropy"] > 0.3
+
+
+def test_explained_variance_of_walker_is_no_number_for_a_while() -> None:
+    history = Watched(hours=1.7).view.behaviors["Walker"].histories["Policy/Explained Variance"]
+    broken = [math.isnan(value) for value in history.mean]
+    assert any(broken)
+    assert not broken[0]
+    assert not broken[-1]
+
+
+def test_pause_holds_one_behavior_and_resume_lets_it_go_on() -> None:
+    watched = Watched()
+    assert watched.ask(Pause("Walker")).message == "Walker paused"
+    walker, crawler = watched.view.behaviors["Walker"], watched.view.behaviors["Crawler"]
+    before = walker.step, crawler.step
+    watched.advance(2)
+    assert walker.step == before[0]
+    assert crawler.step > before[1]
+    assert watched.ask(Resume("Walker")).ok
+    assert walker.state == "training"
+    assert walker.step > before[0]
+    assert not watched.ask(Resume("Walker")).ok
+
+
+def test_run_is_paused_when_every_behavior_is() -> None:
+    watched = Watched()
+    assert watched.ask(Pause()).ok
+    assert watched.view.state == "paused"
+    assert watched.ask(Resume("Crawler")).ok
+    assert watched.view.state == "training"
+
+
+def test_checkpoint_takes_a_moment_and_names_its_path() -> None:
+    watched = Watched()
+    command = SaveCheckpoint("Walker")
+    watched.session.send(command)
+    watched.advance(0.2)
+    assert not [e for e in watched.events(CommandFinished) if e.id == command.id]
+    watched.advance(1.0)
+    (saved,) = [event for event in watched.events(CheckpointSaved) if event.reason == "asked"]
+    assert watched.outcome(command) == CommandFinished(command.id, True, saved.path)
+    assert saved.path == f"demo/Walker/checkpoints/Walker-{saved.step:09}"
+
+
+def test_checkpoint_of_all_ends_once_with_every_path() -> None:
+    finished = Watched().ask(SaveCheckpoint())
+    assert finished.ok
+    assert [path.split("/")[1] for path in finished.message.split("; ")] == ["Walker", "Crawler", "SoccerTwos"]
+
+
+def test_old_checkpoints_go_but_never_the_best() -> None:
+    watched = Watched(hours=1.7)
+    watched.advance(30)
+    assert watched.events(CheckpointRemoved)
+    for behavior in watched.view.behaviors.values():
+        saved = [event for _, event in behavior.checkpoints]
+        assert len(saved) <= 6
+        best = [event.mean_return for event in saved if event.is_best]
+        assert max(best) == max(event.mean_return for event in saved)
+
+
+def test_export_names_its_file() -> None:
+    watched = Watched()
+    finished = watched.ask(ExportPolicy("Crawler"))
+    exported = watched.view.behaviors["Crawler"].exports[-1][1]
+    assert finished.ok
+    assert finished.message == exported.path == f"demo/Crawler/Crawler-{exported.step}.onnx"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("learning_rte", 1.0, "cannot be changed"),
+        ("learning_rate", 0.0, "above 0"),
+        ("learning_rate", math.nan, "above 0"),
+        ("epsilon", 1.5, "up to 1"),
+        ("num_epoch", 2.5, "a whole number"),
+    ],
+)
+def test_hyperparameter_that_cannot_be_is_refused(name: str, value: float, reason: str) -> None:
+    watched = Watched()
+    before = dict(watched.view.behaviors["Walker"].hyperparameters)
+    finished = watched.ask(SetHyperparameter("Walker", name, value))
+    assert not finished.ok
+    assert reason in finished.message
+    assert watched.view.behaviors["Walker"].hyperparameters == before
+
+
+def test_hyperparameter_is_told_with_old_and_new_value() -> None:
+    watched = Watched()
+    finished = watched.ask(SetHyperparameter("Walker", "learning_rate", 1e-4))
+    assert finished.ok
+    change = watched.view.behaviors["Walker"].changes[-1][1]
+    assert (change.name, change.new) == ("learning_rate", 1e-4)
+    assert watched.view.behaviors["Walker"].hyperparameters["learning_rate"] == 1e-4
+
+
+def test_roll_back_goes_on_from_the_checkpoint_with_what_it_held() -> None:
+    watched = Watched(speed=1)
+    saved = watched.view.behaviors["Walker"].checkpoints[0][1]
+    watched.ask(SetHyperparameter("Walker", "beta", 0.02))
+    watched.ask(SaveCheckpoint("Walker"))
+    from_step = watched.view.behaviors["Walker"].step
+    finished = watched.ask(RollBack("Walker", saved.path))
+    assert finished.ok
+    (event,) = watched.events(BehaviorRolledBack)
+    assert (event.step, event.path) == (saved.step, saved.path)
+    walker = watched.view.behaviors["Walker"]
+    assert walker.step < from_step
+    assert walker.hyperparameters["beta"] == 0.005
+    assert [event.path for _, event in walker.checkpoints] == [saved.path]
+
+
+def test_roll_back_to_nothing_changes_nothing() -> None:
+    watched = Watched()
+    finished = watched.ask(RollBack("Walker", "demo/Walker/checkpoints/Walker-000000001"))
+    assert not finished.ok
+    assert "no checkpoint of Walker" in finished.message
+    assert not watched.events(BehaviorRolledBack)
+
+
+def test_note_is_kept_and_an_empty_one_refused() -> None:
+    watched = Watched()
+    assert watched.ask(AddNote("  it limps ", "Walker")).ok
+    assert (watched.view.notes[-1].text, watched.view.notes[-1].behavior) == ("it limps", "Walker")
+    assert not watched.ask(AddNote("  ")).ok
+    assert not watched.ask(AddNote("x" * 10_000)).ok
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        Pause("Nobody"),
+        Resume("Nobody"),
+        SaveCheckpoint("Nobody"),
+        ExportPolicy("Nobody"),
+        SetHyperparameter("Nobody", "beta", 1.0),
+        RollBack("Nobody", "x"),
+        AddNote("x", "Nobody"),
+    ],
+    ids=lambda command: type(command).__name__,
+)
+def test_command_for_an_unknown_behavior_is_refused(command: Command) -> None:
+    finished = Watched().ask(command)
+    assert (finished.ok, finished.message) == (False, "there is no behavior Nobody")
+
+
+def test_stop_saves_every_behavior_in_turn_and_ends_the_run() -> None:
+    watched = Watched()
+    command = Stop("checkpoint", 143)
+    watched.session.send(command)
+    watched.advance(STOP_SECONDS)
+    assert watched.view.state == "stopping"
+    watched.advance(3 * STOP_SECONDS)
+    assert watched.outcome(command).ok
+    assert (watched.view.state, watched.view.reason, watched.view.exit_code) == ("finished", "stopped", 143)
+    for behavior in watched.view.behaviors.values():
+        assert behavior.state == "finished"
+        assert behavior.checkpoints[-1][1].reason == "interrupted"
+    assert watched.session.wait(0)
+    assert watched.session.exit_code == 143
+
+
+def test_stop_now_saves_nothing_and_gives_up_what_is_asked_for() -> None:
+    watched = Watched()
+    save, stop = SaveCheckpoint(), Stop("now", 130)
+    num_checkpoints = [len(behavior.checkpoints) for behavior in watched.view.behaviors.values()]
+    watched.session.send(save)
+    watched.session.send(stop)
+    watched.advance(0.1)
+    assert (watched.outcome(save).ok, watched.outcome(stop).ok) == (False, True)
+    assert (watched.view.reason, watched.view.exit_code) == ("stopped without saving", 130)
+    assert [len(behavior.checkpoints) for behavior in watched.view.behaviors.values()] == num_checkpoints
+
+
+def test_impatient_second_stop_ends_at_once_and_both_are_answered() -> None:
+    watched = Watched()
+    first, second, late = Stop("checkpoint"), Stop("now", 130), Pause()
+    watched.session.send(first)
+    watched.session.send(second)
+    watched.advance(0.1)
+    assert watched.outcome(first).ok
+    assert watched.outcome(second).ok
+    assert watched.view.exit_code == 130
+    assert watched.ask(late).message == "the run is over"
+
+
+def test_behaviors_end_at_max_steps_and_then_the_run() -> None:
+    watched = Watched(behaviors=2, hours=0, speed=1000)
+    watched.advance(30)
+    assert [behavior.state for behavior in watched.view.behaviors.values()] == ["finished", "finished"]
+    assert [behavior.step for behavior in watched.view.behaviors.values()] == [30_000_000, 20_000_000]
+    assert all(behavior.checkpoints[-1][1].reason == "final" for behavior in watched.view.behaviors.values())
+    assert all(behavior.exports for behavior in watched.view.behaviors.values())
+    watched.advance(3)
+    assert watched.events(RunStateChanged)[-1] == RunStateChanged("finished", "", 0)
+
+
+def test_nothing_trains_after_the_end() -> None:
+    watched = Watched()
+    watched.ask(Stop("now"))
+    num_told = len(watched.told)
+    watched.advance(5)
+    assert len(watched.told) == num_told
+
+
+def test_twelve_behaviors_for_half_a_day_have_all_their_history() -> None:
+    watched = Watched(behaviors=12, hours=12)
+    assert len(watched.view.behaviors) == 12
+    assert watched._mail.dropped == 0
+    begin = NOW - 12 * 3600
+    assert all(behavior.returns.times[0] < begin + 3600 for behavior in watched.view.behaviors.values())
+    assert not any(behavior.state == "finished" for behavior in watched.view.behaviors.values())
+
+
+def test_every_event_of_the_story_is_one_that_a_file_can_hold() -> None:
+    from engine.session.messages import decode, encode
+
+    for envelope in Watched(hours=1.7).told:
+        if not isinstance(envelope.event, MetricsReported):  # NaN differs from itself
+            assert decode(encode(envelope)) == envelope
+
+
+def test_earlier_runs_are_listed_with_their_ends() -> None:
+    watched = Watched()
+    runs = watched.session.runs()
+    listed = runs.runs()
+    assert [run.run_id for run in listed] == ["demo", *(run.run_id for run in PAST_RUNS)]
+    assert [run.is_alive for run in listed] == [True, False, False, False, False]
+    assert {run.state for run in listed} == {"training", "finished", "failed"}
+    ages = [run.last_event_at or 0.0 for run in listed]
+    assert ages == sorted(ages, reverse=True)
+
+
+def test_earlier_runs_can_be_compared() -> None:
+    watched = Watched()
+    runs = watched.session.runs()
+    for run in PAST_RUNS:
+        view = RunView()
+        for envelope in runs.events(run.run_id):
+            view.apply(envelope)
+        assert all(len(behavior.returns) > 50 for behavior in view.behaviors.values())
+    assert "init_entcoef: 0.5" in runs.configuration("crawler-entropy")
+    assert "init_entcoef: 0.05" in runs.configuration("demo")
+    with pytest.raises(ValueError, match="nowhere"):
+        runs.configuration("nowhere")
+    with pytest.raises(ValueError, match="nowhere"):
+        list(runs.events("nowhere"))
+
+
+def test_run_of_the_demo_is_in_its_own_list_up_to_the_present() -> None:
+    watched = Watched()
+    runs = watched.session.runs()
+    before = len(list(runs.events("demo")))
+    watched.advance(5)
+    events = [envelope.event for envelope in runs.events("demo")]
+    assert len(events) > before
+    assert {EpisodesFinished, ProgressReported, BehaviorStateChanged} <= {type(event) for event in events}
+
+
+def test_demo_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    watched = Watched()
+    watched.ask(SaveCheckpoint())
+    watched.ask(ExportPolicy())
+    watched.ask(Stop())
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,86 @@
+"""The screen of one behavior: all that is known of it, at every size."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.session.messages import EnvironmentFailed, WorkerFailed
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tui.panes.behavior_page import BehaviorPage
+from tui.panes.chart import CurvesPane
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+
+
+async def read_all(overview: Driven) -> str:
+    """The screen's page from top to bottom, scrolled by its keys."""
+    overview.app.screen.query_one(BehaviorPage).focus()
+    await overview.press("home")
+    texts = []
+    for _ in range(12):
+        texts.append(await overview.text())
+        await overview.press("pagedown")
+    return " ".join("\n".join(texts).split())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_page_tells_everything_at_every_size(size: tuple[int, int]) -> None:
+    async with Driven(scenes.eventful().view(), size) as overview:
+        await overview.press("enter")
+        text = await read_all(overview)
+        for words in (
+            "160k/500k", "the policy may have collapsed", "raise beta", "return", "episodes", "environment", "61%",
+            "KL", "learning_rate", "scheduled from", "0.0003 -> 0.0001", 'terrain 3/5 "Hills"', 'terrain 1/5 "Flat"',
+            "lower rate after", "parameters", "gymnasium:Walker-v5",
+        ):  # fmt: skip
+            assert words in text, words
+
+
+async def test_failed_behavior_shows_its_whole_traceback_and_can_be_scrolled() -> None:
+    async with Driven(scenes.environment_failed().view(), (80, 24)) as overview:
+        await overview.press("enter")
+        assert isinstance(overview.app.screen.focused, BehaviorPage)
+        text = await read_all(overview)
+        for row in scenes.TRACEBACK.splitlines():
+            assert row.strip() in text or set(row.strip()) <= set("~^")
+
+
+async def test_failure_with_hostile_text_reaches_no_terminal() -> None:
+    story = scenes.healthy(1)
+    story.tell(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), "bad \x1b[2J", "line 1\n\x1b]0;title\x07line 2"))
+    story.tell(scenes.BehaviorStateChanged("Walker", "failed", "bad \x1b[2J"))
+    async with Driven(story.view(), (120, 40)) as overview:
+        await overview.press("enter")
+        text = await read_all(overview)
+        assert "line 1" in text
+        assert "line 2" in text
+        assert not any(char in text for char in "\x1b\x07")
+
+
+async def test_another_behavior_is_selected_there() -> None:
+    async with Driven(scenes.healthy(3).view(), (120, 40)) as overview:
+        await overview.press("enter")
+        assert isinstance(overview.app.screen.focused, CurvesPane)
+        assert "Log of Hopper" in await overview.press("3")
+        assert "Log of Crawler" in await overview.press("up")
+
+
+async def test_its_log_has_only_its_lines_and_all_levels() -> None:
+    async with Driven(scenes.healthy(3).view(), (120, 40)) as overview:
+        overview.app.context.state.log_level = "error"
+        text = (await overview.press("enter")).split("Log of Walker")[1]
+        assert "CKPT" in text
+        assert "Hopper" not in text
+        assert "keep_checkpoints" not in text
+
+
+async def test_page_of_a_run_without_behaviors_says_so() -> None:
+    async with Driven(scenes.empty().view(), (120, 40)) as overview:
+        assert "the run has no behavior yet" in await overview.press("enter")
+
+
+async def test_bug_of_ours_is_kept_with_its_traceback() -> None:
+    story = scenes.healthy(1)
+    story.tell(WorkerFailed("saver", "KeyError: 'x'", "Traceback: in saver.py"))
+    assert story.view().failures[-1].detail == "Traceback: in saver.py"

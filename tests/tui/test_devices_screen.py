@@ -1,0 +1,185 @@
+"""The devices: a block each, their history and their processes; every key; one GPU, eight, and none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from engine.session.history import History
+from engine.session.messages import DevicesSampled, Gpu, GpuProcess
+from engine.session.view import RunView
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tests.tui.scenes import GIB
+from tests.tui.snapshots import check
+from tui.charts.percent import column_means, percent_chart, time_span
+from tui.glyphs import ASCII, UNICODE
+from tui.lines import cells
+from tui.panes.list import plain
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+NAMES = ("python3.11", "ray::worker", "Xorg", "")
+
+
+def machine(num_gpus: int, samples: int = 120, note: str = "") -> RunView:
+    """Devices of which each is busy in turns, three seconds from sample to sample."""
+    story = scenes.healthy(1)
+    for at in range(samples):
+        gpus = tuple(gpu(index, 50 + 45 * math.sin(at / (9 + index))) for index in range(num_gpus))
+        cpu, used = 40 + 30 * math.sin(at / 20), 12 * GIB + at * GIB // 20
+        story.tell(DevicesSampled(gpus, note, cpu, 16, used, 128 * GIB, GIB, 402 * GIB, 915 * GIB), after=3)
+    return story.view()
+
+
+def gpu(index: int, percent: float) -> Gpu:
+    """One with as many processes as its index; the first of them is of this run."""
+    processes = tuple(GpuProcess(1000 + 10 * index + at, NAMES[at % 4], (30 - at) * GIB if at < 3 else None, at == 0)
+                      for at in range(index))  # fmt: skip
+    return Gpu(index, "NVIDIA H200", percent, 31 * GIB, 139 * GIB, 61.0, 412.0, 700.0, index < 2, processes)
+
+
+@pytest.mark.parametrize("size", ["80x24", "120x40"])
+async def test_two_gpus_look_as_they_should(size: str) -> None:
+    async with Driven(machine(2), SIZES[size], opened="devices") as screen:
+        check(f"devices-{size}", await screen.text())
+
+
+async def test_screen_without_unicode() -> None:
+    async with Driven(machine(2), (120, 40), opened="devices", is_ascii=True) as screen:
+        text = await screen.text()
+        check("devices-ascii-120x40", text)
+        assert text.isascii()
+
+
+@pytest.mark.parametrize("size", SIZES.values())
+async def test_eight_gpus_are_all_reached(size: tuple[int, int]) -> None:
+    async with Driven(machine(8), size) as screen:
+        text = await screen.press("g")
+        assert "gpu0" in text
+        for index in range(1, 8):
+            text = await screen.press("down")
+            assert f"▸  gpu{index}" in text
+        assert "1070 python3.11" in text or "1070 python…" in text
+        assert "disk" in await screen.press("end")
+        assert "▸  gpu0" in await screen.press("home")
+        await screen.press("pagedown")
+        assert "▸  gpu0" not in await screen.press("pagedown")
+        assert "▸  gpu0" in await screen.press("pageup", "pageup", "pageup", "pageup")
+        await screen.press("escape")
+        assert screen.screen.name == "overview"
+
+
+async def test_processes_tell_name_memory_and_whose_they_are() -> None:
+    async with Driven(machine(4), (120, 40), opened="devices") as screen:
+        text = await screen.text()
+        assert "1020 python3.11" in text
+        assert "30G this run" in text
+        assert "no process seen on it" in text  # the first has none
+        assert "and " not in text
+
+
+async def test_processes_that_do_not_fit_are_counted_and_enter_shows_them() -> None:
+    async with Driven(machine(8), opened="devices") as screen:
+        text = await screen.press("end", "up", "up", "up")
+        assert "▸  gpu7" in text
+        assert "and 5 more" in text
+        text = await screen.press("enter")
+        assert "gpu6" not in text
+        assert "1076" in text
+        await screen.press("escape")
+        assert screen.screen.name == "devices"
+        assert "gpu6" in await screen.text()
+
+
+async def test_copy_and_filter_know_gpus_by_their_processes() -> None:
+    async with Driven(machine(4), opened="devices") as screen:
+        text = await screen.press("slash", *"xorg", "enter")
+        assert "gpu3" in text
+        assert "gpu2" not in text
+        await screen.press("y")
+        assert screen.clipboard.startswith("gpu 3 NVIDIA H200")
+        assert "1032 Xorg" in screen.clipboard
+
+
+async def test_machine_without_gpu_says_why() -> None:
+    async with Driven(machine(0, note="no NVIDIA driver"), opened="devices") as screen:
+        text = await screen.text()
+        assert "CPU only · no NVIDIA driver" in text
+        assert "of 16 processors" in text
+        assert "402G free of 915G" in text
+
+
+async def test_stale_note_stands_above_the_gpus() -> None:
+    async with Driven(machine(1, note="the driver has not answered for 5s"), opened="devices") as screen:
+        text = await screen.text()
+        assert text.index("! the driver has not answered") < text.index("gpu0")
+
+
+async def test_before_the_first_sample_and_with_a_silent_driver() -> None:
+    async with Driven(RunView(), opened="devices") as screen:
+        assert "not sampled yet" in await screen.text()
+        assert "not sampled yet" in await screen.press("enter")
+    async with Driven(scenes.hot_gpu().view(), opened="devices") as screen:
+        text = await screen.text()
+        assert "n/a" in text
+        assert "! only 1.0G free" in text
+        assert "91C" in text
+
+
+@pytest.mark.parametrize("size", [(20, 5), (40, 12), (60, 15)])
+async def test_hostile_names_and_small_sizes_break_nothing(size: tuple[int, int]) -> None:
+    story = scenes.healthy(1)
+    process = GpuProcess(2**31, "\x1b[31mevil\u202e" * 20, 10**18, False)
+    bad = Gpu(0, "\x1b]0;x\x07" + "G" * 300, 1e9, -1, 0, float("nan"), float("inf"), None, True, (process,) * 40)
+    story.tell(DevicesSampled((bad,), "\x9b2J", float("nan"), 0, 0, 0, 0, 0, 0))
+    async with Driven(story.view(), size, opened="devices") as screen:
+        for text in (await screen.text(), await screen.press("enter"), await screen.press("down")):
+            assert not any(sign in text for sign in "\x1b\x9b\u202e")
+
+
+def history(*samples: tuple[float, float]) -> History:
+    made = History()
+    for at, percent in samples:
+        made.append(at, at, percent)
+    return made
+
+
+@pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
+def test_percent_chart_fills_what_was_busy_and_nothing_else(glyphs: object) -> None:
+    assert glyphs in (UNICODE, ASCII)
+    signs = UNICODE if glyphs is UNICODE else ASCII
+    busy = history(*((float(at), 100.0 if at > 50 else 0.0) for at in range(101)))
+    rows = [plain(row) for row in percent_chart(busy, 100.0, 100.0, 25, 3, signs)]
+    assert [cells(row) for row in percent_chart(busy, 100.0, 100.0, 25, 3, signs)] == [25, 25, 25]
+    assert rows[0].startswith("100")
+    assert not rows[0][5:14].strip()
+    assert all(row[17:24] == ("⣿" if signs.braille else "#") * 7 for row in rows)
+
+
+def test_percent_chart_needs_room_and_samples() -> None:
+    one = history((10.0, 50.0))
+    assert percent_chart(one, 10.0, 60.0, 5, 3, UNICODE) == []
+    assert percent_chart(one, 10.0, 60.0, 20, 0, UNICODE) == []
+    assert percent_chart(History(), 10.0, 60.0, 20, 3, UNICODE) == []
+    assert percent_chart(history((10.0, math.nan)), 10.0, 60.0, 20, 1, UNICODE) != []
+
+
+def test_columns_stand_still_until_one_is_over() -> None:
+    busy = history(*((float(at), float(at % 7) * 10) for at in range(600)))
+    drawn = [percent_chart(busy, now, 600.0, 65, 4, UNICODE) for now in (600.5, 602.0, 604.9)]
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert percent_chart(busy, 606.0, 600.0, 65, 4, UNICODE) != drawn[0]
+
+
+def test_means_lie_on_a_line_between_known_columns() -> None:
+    import numpy as np
+
+    means = column_means(np.array([0.5, 0.7, 3.5]), np.array([10.0, 30.0, 80.0]), (0.0, 5.0), 5)
+    assert means[:4].tolist() == [20.0, 40.0, 60.0, 80.0]
+    assert math.isnan(means[4])
+
+
+def test_time_spans_are_round_and_cover_the_run() -> None:
+    assert [time_span(seconds) for seconds in (0, 61, 899, 3600, 3601, 20_000)] == [60, 300, 900, 3600, 7200, 28800]
+    assert time_span(1e6, 3600.0) == 3600

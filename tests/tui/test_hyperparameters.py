@@ -1,0 +1,166 @@
+"""The screen of hyperparameters: changing them live, what is told of it, and taking it back."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from engine.session.messages import (
+    CommandFinished,
+    HyperparameterChanged,
+    HyperparametersReported,
+    MetricsReported,
+    RunStateChanged,
+    SetHyperparameter,
+)
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tui.screens.confirm import ConfirmScreen
+from tui.screens.hyperparameters import HyperparametersScreen, new_value, newest_standing
+from tui.screens.prompt import PromptScreen
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+VALUES = {"learning_rate": 3e-4, "beta": 0.005, "epsilon": 0.2, "num_epoch": 3.0}
+
+
+def tuned() -> scenes.Story:
+    """Walker's learning rate was lowered once."""
+    story = scenes.healthy(2)
+    story.tell(HyperparametersReported("Walker", VALUES))
+    moved = {"Policy/Learning Rate": 2e-4}
+    story.tell(MetricsReported("Walker", 120_000, 99.0, moved, None, None, None, True))
+    story.tell(HyperparameterChanged("Walker", 120_000, "learning_rate", 1e-3, 3e-4), after=10)
+    return story
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_value_schedule_and_last_change_stand_side_by_side(size: tuple[int, int]) -> None:
+    async with Driven(tuned().view(), size) as screen:
+        rows = (await screen.press("u")).splitlines()
+        row = next(row for row in rows if "learning_rate" in row)
+        assert row.strip("│ ").split()[:4] == ["▸", "learning_rate", "0.0003", "0.0002"]
+        assert "0.001 -> 0.0003, 2s ago" in row
+        assert any("beta" in row and "0.005" in row for row in rows)
+        assert any("learning_rate 0.001 -> 0.0003  at step 120k" in row for row in rows)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_change_is_checked_asked_and_then_sent(size: tuple[int, int]) -> None:
+    async with Driven(tuned().view(), size, opened="hyperparameters") as screen:
+        assert "learning_rate of Walker" in await screen.press("enter")
+        text = await screen.press("1", "e", "minus", "4")
+        assert "0.0003 -> 0.0001, from the next update on" in text
+        assert screen.session.commands == []
+        text = " ".join((await screen.press("enter")).replace("│", " ").split())
+        assert "Change learning_rate of Walker?" in text
+        assert "learning_rate 0.0003 -> 0.0001, applies from the next update." in text
+        assert "The schedule has moved it to 0.0002;" in text
+        text = await screen.press("y")
+        (command,) = screen.session.commands
+        assert isinstance(command, SetHyperparameter)
+        assert (command.behavior, command.name, command.value) == ("Walker", "learning_rate", 1e-4)
+        assert "✓ change learning_rate of Walker: done" in text
+
+
+async def test_bad_number_is_told_and_nothing_is_lost() -> None:
+    async with Driven(tuned().view(), opened="hyperparameters") as screen:
+        text = await screen.press("enter", "3", "e", "x", "enter")
+        assert "type a number, such as 0.0003" in text
+        assert "3ex" in text
+        assert isinstance(screen.app.screen, PromptScreen)
+        await screen.press("backspace", "minus", "3", "enter")
+        assert isinstance(screen.app.screen, ConfirmScreen)
+        await screen.press("escape")
+        assert isinstance(screen.app.screen, HyperparametersScreen)
+        assert screen.session.commands == []
+
+
+async def test_refusal_of_the_engine_is_shown_with_its_reason() -> None:
+    async with Driven(tuned().view(), (120, 40), opened="hyperparameters", answers=False) as screen:
+        assert "◌ change num_epoch of Walker: asked" in await screen.press("end", "enter", "0", "enter", "y")
+        reason = "num_epoch: 0 is too small; at least 1"
+        text = await screen.tell(CommandFinished(screen.session.commands[0].id, False, reason))
+        assert "✗ change num_epoch of Walker: failed in" in text
+        assert reason in text
+
+
+async def test_newest_change_is_taken_back_after_asking() -> None:
+    async with Driven(tuned().view(), opened="hyperparameters") as screen:
+        text = await screen.press("z")
+        assert "learning_rate 0.0003 -> 0.001, applies from the next" in text
+        await screen.press("y")
+        (command,) = screen.session.commands
+        assert isinstance(command, SetHyperparameter)
+        assert (command.name, command.value) == ("learning_rate", 1e-3)
+
+
+def test_taking_back_goes_back_through_all_changes() -> None:
+    told = [
+        HyperparameterChanged("W", 1, "a", 1.0, 2.0),
+        HyperparameterChanged("W", 2, "b", 5.0, 6.0),
+        HyperparameterChanged("W", 3, "b", 6.0, 5.0),
+    ]
+    assert newest_standing(told) == told[0]
+    assert newest_standing(told[:2]) == told[1]
+    assert newest_standing([*told, HyperparameterChanged("W", 4, "a", 2.0, 1.0)]) is None
+    assert newest_standing([]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("3e-4", 3e-4), ("0.0003", 3e-4), ("*0.5", 0.5), ("/ 2", 0.5), (" * 2 ", 2.0), ("-1", -1.0), ("/-4", -0.25)],
+)
+def test_numbers_are_typed_as_people_write_them(text: str, value: float) -> None:
+    assert new_value(text, 1.0) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1e999", "/0", "*", "1 2", "1", "*1", "+", "0x10", "*1e400"])
+def test_what_is_no_new_number_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(ValueError, match=r"type|too large"):
+        new_value(text, 1.0)
+
+
+def test_relative_value_that_leaves_the_numbers_is_refused() -> None:
+    with pytest.raises(ValueError, match="too large"):
+        new_value("*1e300", 1e300)
+    assert math.isfinite(new_value("/1e300", 1e-300))
+
+
+async def test_other_pane_shows_the_changes_and_is_filtered_by_itself() -> None:
+    async with Driven(tuned().view(), opened="hyperparameters") as screen:
+        await screen.press("tab", "slash", "x", "x", "enter")
+        text = await screen.text()
+        assert "no line matches /xx/" in text
+        assert "epsilon" in text
+
+
+async def test_states_without_anything_to_change_say_why() -> None:
+    async with Driven(scenes.warming_up().view(), opened="hyperparameters") as screen:
+        text = await screen.text()
+        assert "nothing of this behavior can be changed while it trains" in text
+        assert "none in this run" in text
+        assert "change: there is no hyperparameter below the cursor" in await screen.press("enter")
+        assert "undo: nothing was changed that is not undone" in await screen.press("z")
+    async with Driven(scenes.empty().view(), opened="hyperparameters") as screen:
+        assert "told once training has begun" in await screen.text()
+
+
+async def test_run_that_is_over_and_read_only_screen_refuse_before_asking() -> None:
+    async with Driven(tuned().view(), opened="hyperparameters", refuses="the screen is read-only") as screen:
+        for key in ("enter", "z"):
+            words = "change learning_rate of Walker: not possible, the screen is read-only"
+            assert words in await screen.press(key)
+    async with Driven(tuned().view(), opened="hyperparameters") as screen:
+        await screen.tell(RunStateChanged("finished", exit_code=0))
+        assert "change learning_rate of Walker: not possible, the run is over" in await screen.press("enter")
+        assert screen.session.commands == []
+
+
+async def test_hostile_name_cannot_drive_the_terminal() -> None:
+    story = scenes.healthy(1)
+    story.tell(HyperparametersReported("Walker", {"\x1b[2Jevil\x07" + "x" * 90: 1.0}))
+    async with Driven(story.view(), opened="hyperparameters") as screen:
+        text = await screen.press("enter", "2", "enter")
+        assert "evilxxx" in text
+        assert "\x1b" not in text

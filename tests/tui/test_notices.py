@@ -1,0 +1,181 @@
+"""What must be noticed is: once, in bounded numbers, never over a dialog, and it steers no terminal."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets._toast import Toast
+
+from engine.session.messages import (
+    BehaviorStateChanged,
+    CheckpointFailed,
+    Event,
+    ProgressReported,
+    RunStateChanged,
+    WarningRaised,
+)
+from tests.fakes import FakeSession
+from tests.tui import scenes
+from tests.tui.snapshots import settled_text
+from tui.app import TrainerApp
+from tui.notices import TOAST_SECONDS, News, news_of, notice
+
+WARNING = WarningRaised("entropy", "Walker", "entropy 0.003 since 1.2M: the policy may have collapsed", "raise beta")
+HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
+
+
+@pytest.mark.parametrize(
+    ("event", "news"),
+    [
+        (WARNING, News("Walker", f"{WARNING.message}; raise beta", "warning")),
+        (
+            WarningRaised("disk", "", "disk full in 40m", "free some"),
+            News("run", "disk full in 40m; free some", "warning"),
+        ),
+        (
+            BehaviorStateChanged("Walker", "failed", "Losses/Value Loss is nan"),
+            News("Walker failed", "Losses/Value Loss is nan; its last checkpoint is of step 150k", "error", True),
+        ),
+        (
+            BehaviorStateChanged("Nobody", "failed", "no such environment"),
+            News("Nobody failed", "no such environment; it has no checkpoint", "error", True),
+        ),
+        (
+            CheckpointFailed("Walker", 5000, "interval", "disk full"),
+            News("Walker", "step 5.00k is not saved: disk full; earlier checkpoints are untouched", "error"),
+        ),
+        (RunStateChanged("failed", "worker died", 3), News("Run failed", "worker died", "error", True)),
+        (ProgressReported("Walker", 1, 1, 1.0, 1), None),
+        (BehaviorStateChanged("Walker", "paused"), None),
+        (RunStateChanged("stopping"), None),
+    ],
+)
+def test_news_say_who_what_and_what_is_left(event: Event, news: News | None) -> None:
+    assert news_of(event, scenes.healthy(1).view()) == news
+
+
+def test_a_finished_run_names_its_best_returns() -> None:
+    news = news_of(RunStateChanged("finished"), scenes.healthy(2).view())
+    assert news is not None
+    assert news.text.startswith("best return: Walker 4")
+    assert ", Crawler -" in news.text
+    assert news_of(RunStateChanged("finished"), scenes.empty().view()) == News("Run finished", "", "information", True)
+
+
+@pytest.mark.parametrize(
+    ("environment", "sequence"),
+    [
+        ({}, "\x1b]777;notify;rl-tui;Walker failed, nan\x1b\\"),
+        ({"TERM_PROGRAM": "iTerm.app"}, "\x1b]9;Walker failed, nan\x1b\\"),
+        ({"LC_TERMINAL": "iTerm2"}, "\x1b]9;Walker failed, nan\x1b\\"),
+        ({"TMUX": "/tmp/x"}, "\x1bPtmux;\x1b\x1b]777;notify;rl-tui;Walker failed, nan\x1b\x1b\\\x1b\\"),
+        ({"TERM": "linux"}, ""),
+    ],
+)
+def test_a_notice_is_told_as_the_terminal_takes_it(environment: dict[str, str], sequence: str) -> None:
+    assert notice("Walker failed; nan", environment) == sequence
+
+
+def test_a_notice_steers_no_terminal() -> None:
+    text = notice(HOSTILE + ";1;2" + "x" * 9000, {})
+    inner = text.removeprefix("\x1b]777;notify;rl-tui;").removesuffix("\x1b\\")
+    assert "\x1b" not in inner
+    assert "\x07" not in inner
+    assert ";" not in inner
+    assert len(inner) <= 200
+
+
+async def test_a_warning_is_a_toast_once() -> None:
+    view, session = scenes.healthy(1).view(), FakeSession()
+    app = TrainerApp(session, view, clock=lambda: view.now)
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        app.tick()
+        session.bus.publish(WARNING)
+        app.tick()
+        text = " ".join((await settled_text(pilot)).split())
+        assert "the policy may have" in text
+        app.tick()
+        app.tick()
+        await pilot.pause()
+        assert len(app.screen.query(Toast)) == 1
+
+
+async def test_ten_at_once_are_three_and_a_number() -> None:
+    view, session = scenes.healthy(1).view(), FakeSession()
+    app = TrainerApp(session, view, clock=lambda: view.now)
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        app.tick()
+        for index in range(9):
+            session.bus.publish(WarningRaised(f"kind {index}", "Walker", f"number {index}", "wait"))
+        session.bus.publish(CheckpointFailed("Walker", 5000, "interval", "disk full"))
+        app.tick()
+        text = await settled_text(pilot)
+        assert "and 7 more: w shows them" in text
+        assert "is not saved" in text  # the worst comes first
+        assert len(app.screen.query(Toast)) == 4
+        session.bus.publish(WarningRaised("late", "Walker", "another one", "wait"))
+        app.tick()
+        await pilot.pause()
+        assert len(app.screen.query(Toast)) == 4
+        app._notices.tell(1e9)  # much later
+        await pilot.pause()
+        assert any("another one" in toast._notification.message for toast in app.screen.query(Toast))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_toasts_leave_the_keys_and_what_was_said_in_sight(size: tuple[int, int]) -> None:
+    view, session = scenes.healthy(1).view(), FakeSession()
+    app = TrainerApp(session, view, clock=lambda: view.now)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        app.tick()
+        before = (await settled_text(pilot)).splitlines()
+        for index in range(10):
+            session.bus.publish(WarningRaised(f"{index}", "Walker", WARNING.message * 3, WARNING.advice))
+        app.tick()
+        after = (await settled_text(pilot)).splitlines()
+        assert after[-2:] == before[-2:]
+        assert "more: w shows them" in "\n".join(after)
+        assert after[1][: size[0] // 3] == before[1][: size[0] // 3]
+
+
+def line_with(words: str, text: str) -> str:
+    """The part of the line between the dialog's walls."""
+    return next(line for line in text.splitlines() if words in line)[8:70]
+
+
+def without_state_line(text: str) -> str:
+    return text.partition("\n")[2]
+
+
+async def test_toasts_wait_until_a_dialog_is_gone() -> None:
+    view, session = scenes.healthy(1).view(), FakeSession()
+    app = TrainerApp(session, view, clock=lambda: view.now)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        app.tick()
+        await pilot.press("q")
+        dialog = await settled_text(pilot)
+        session.bus.publish(WARNING)
+        app.tick()
+        assert without_state_line(await settled_text(pilot)) == without_state_line(dialog)
+        await pilot.press("escape")
+        app.tick()
+        assert "raise beta" in " ".join((await settled_text(pilot)).split())
+        await pilot.press("q")
+        text = await settled_text(pilot)
+        for words in ("checkpoint and stop", "stop now", " stay "):
+            assert line_with(words, text) == line_with(words, dialog)
+
+
+async def test_names_in_toasts_are_not_markup() -> None:
+    view, session = scenes.healthy(1).view(), FakeSession()
+    app = TrainerApp(session, view, clock=lambda: view.now)
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        app.tick()
+        session.bus.publish(WarningRaised("x", HOSTILE, HOSTILE, "wait"))
+        app.tick()
+        text = await settled_text(pilot)
+        assert "[red]x[/] $(id) evil" in text
+        assert "\x1b" not in text
+
+
+def test_toasts_go_away_by_themselves() -> None:
+    assert 5 <= TOAST_SECONDS <= 10

@@ -1,0 +1,134 @@
+"""The command palette: every command that has a use, found by its words, doing what its key does."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from textual.command import CommandPalette
+
+from engine.session.messages import BehaviorStarted, BehaviorStateChanged, RunStateChanged, SaveCheckpoint
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tui.keymap import KEYMAP
+from tui.palette import offers, palette
+from tui.screens.help import HelpScreen
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+
+
+async def choose(screen: Driven, words: str) -> str:
+    """What the terminal shows after the first command found by these words was run."""
+    await screen.press("ctrl+p")
+    await screen.pilot.press(*(letter if letter != " " else "space" for letter in words))
+    await screen.until(words)
+    await screen.pilot.app.workers.wait_for_complete()
+    await screen.pilot.press("enter")
+    return await screen.text()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_commands_stand_with_their_keys(size: tuple[int, int]) -> None:
+    async with Driven(scenes.healthy(3).view(), size) as screen:
+        await screen.press("ctrl+p")
+        text = await screen.until("select Hopper")
+        assert re.search(r"│  1 +select Walker ", text)
+        assert re.search(r"│  enter +open: ", text)
+
+
+async def test_every_screen_offers_the_commands_of_its_keys() -> None:
+    async with Driven(scenes.healthy(3).view()) as screen:
+        here = {"overview", "run", "anywhere", *(screen.screen.pane.places if screen.screen.pane else ())}
+        wanted = {key.id for key in KEYMAP if not here.isdisjoint(key.places)} - {"palette", "select"}
+        offered = {offer.action.partition("('")[0] for offer in offers(screen.screen)}
+        assert {key.id for key in KEYMAP if key.id in wanted and key.action.partition("('")[0] not in offered} == set()
+        words = [offer.words for offer in offers(screen.screen)]
+        assert {"select Walker", "select Crawler", "select Hopper"} <= set(words)
+
+
+async def test_chosen_command_does_what_its_key_does() -> None:
+    async with Driven(scenes.healthy(3).view()) as screen:
+        text = await choose(screen, "save a checkpoint of the selected")
+        assert [(type(c), c.behavior) for c in screen.session.commands] == [(SaveCheckpoint, "Walker")]  # type: ignore[union-attr]
+        assert "✓ checkpoint Walker: done" in text
+        assert not isinstance(screen.app.screen, CommandPalette)
+
+
+async def test_behavior_is_selected_by_its_name() -> None:
+    async with Driven(scenes.healthy(3).view()) as screen:
+        text = await choose(screen, "select Crawler")
+        assert "▸ 2 Crawler" in text
+
+
+async def test_other_screens_and_dialogs_open_from_it() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await choose(screen, "details, roll back")
+        assert screen.screen.name == "checkpoints"
+        await choose(screen, "the keys of the focused pane")
+        assert isinstance(screen.app.screen, HelpScreen)
+
+
+async def test_command_of_a_screen_runs_on_that_screen() -> None:
+    async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
+        assert "Roll Walker back to step 150k?" in await choose(screen, "go on from the selected checkpoint")
+
+
+async def test_command_of_a_list_runs_on_that_list() -> None:
+    async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
+        assert "number 3 of 3 on disk" in await choose(screen, "last: the last line")
+
+
+async def test_themes_are_chosen_by_name() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        assert "theme rl-light" in await choose(screen, "theme rl-light")
+        assert screen.app.theme == "rl-light"
+
+
+async def test_useless_commands_are_not_offered() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        ids = {offer.action for offer in offers(screen.screen)}
+        assert "pause(True)" not in ids  # with a single behavior
+        assert "pause(False)" in ids
+        assert "speed(1)" not in ids  # no replay
+        assert "roll_back" not in ids  # of another screen
+        await screen.tell(BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0))
+        assert "pause(False)" not in {offer.action for offer in offers(screen.screen)}
+    async with Driven(scenes.healthy(1).view(), refuses="the screen is read-only") as screen:
+        ids = {offer.action for offer in offers(screen.screen)}
+        assert "note" not in ids
+        assert "help" in ids
+
+
+async def test_commands_of_textual_itself_are_not_in_it() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await screen.press("ctrl+p")
+        text = await screen.until("up: select")
+        for words in ("Maximize", "Screenshot", "Theme", "Keys"):
+            assert words not in text
+
+
+async def test_hostile_name_is_plain_text_in_it() -> None:
+    story = scenes.healthy(1)
+    story.tell(BehaviorStarted("[red]evil[/]\x1b[2J", "ppo", "gymnasium:X", 0, 1, 1, 1, False))
+    async with Driven(story.view()) as screen:
+        await screen.press("ctrl+p")
+        assert "select [red]evil[/]" in await screen.until("select [red]")
+
+
+async def test_escape_closes_it_and_ctrl_c_asks_how_to_leave() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await screen.press("ctrl+p", "escape")
+        assert screen.screen.name == "overview"
+        await screen.press("ctrl+p", "ctrl+c")
+        assert type(screen.app.screen).__name__ == "LeaveScreen"
+        assert screen.session.commands == []
+
+
+async def test_it_opens_while_a_filter_is_typed() -> None:
+    async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
+        await screen.press("slash", "1")
+        assert "Roll Walker back" in await choose(screen, "go on from the selected checkpoint")
+
+
+def test_placeholder_is_ascii() -> None:
+    assert palette()._placeholder.isascii()

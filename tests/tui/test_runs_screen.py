@@ -1,0 +1,206 @@
+"""The folder's runs: what is told of each, every key, a folder that is empty, slow or unreadable."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ConfigError
+from engine.session.messages import Envelope
+from engine.session.summaries import BehaviorSummary, RunSummary
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tests.tui.recorded import record, some_runs
+from tests.tui.snapshots import check
+from tui.screens import runs as runs_module
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+
+
+class FakeRuns:
+    """Runs without a folder. gate: while it is closed, nobody gets an answer."""
+
+    def __init__(self, *found: RunSummary, problem: str = "") -> None:
+        self.found, self.problem = list(found), problem
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def runs(self) -> Sequence[RunSummary]:
+        """As given, or the problem."""
+        assert self.gate.wait(10)
+        if self.problem:
+            raise ConfigError(self.problem)
+        return list(self.found)
+
+    def events(self, name: str) -> Iterator[Envelope]:
+        """None can be read."""
+        raise ConfigError(f"{name}: no events")
+
+    def configuration(self, name: str) -> str:
+        """None can be read."""
+        raise ConfigError(f"{name}: no configuration")
+
+
+def summary(run_id: str, **changes: object) -> RunSummary:
+    behaviors = (BehaviorSummary("Walker", "ppo", 160_000, 500_000, 421.0, 419.0),)
+    told: dict[str, object] = {
+        "run_id": run_id, "path": f"results/{run_id}", "state": "finished", "is_alive": False,
+        "started_at": scenes.START, "last_event_at": scenes.START + 60, "elapsed_seconds": 60.0,
+        "behaviors": behaviors, "exit_code": 0, "note": "",
+    }  # fmt: skip
+    return RunSummary(**told | changes)  # type: ignore[arg-type]  # every field stands there
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose path is the same everywhere."""
+    monkeypatch.chdir(tmp_path)
+    return Path("results")
+
+
+@pytest.mark.parametrize("size", ["80x24", "120x40"])
+async def test_runs_look_as_they_should(size: str, results: Path) -> None:
+    async with Driven(scenes.healthy(2).view(), SIZES[size], opened="runs", runs=some_runs(results)) as screen:
+        await screen.until("cut-short")
+        await screen.press("down", "x", "x")
+        check(f"runs-{size}", await screen.text())
+
+
+@pytest.mark.parametrize("size", SIZES.values())
+async def test_every_run_is_told_with_its_figures(size: tuple[int, int], results: Path) -> None:
+    async with Driven(scenes.healthy(1).view(), size, runs=some_runs(results)) as screen:
+        await screen.press("r")
+        text = await screen.until("cut-short")
+        rows = {name: next(row for row in text.splitlines() if f" {name}" in row) for name in ("bold", "cut-short")}
+        assert "✓ finished" in rows["bold"]
+        assert "100k  20%" in rows["bold"]
+        assert "! interrupted" in rows["cut-short"]
+        assert f"walker-ppo{'*' if size == (80, 24) else ' (this)'}" in text
+        assert "the run on this screen" in text
+        assert "Walker +1" in next(row for row in text.splitlines() if " duo " in row)
+        await screen.press("escape")
+        assert screen.screen.name == "overview"
+
+
+async def test_details_follow_the_cursor(results: Path) -> None:
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=some_runs(results)) as screen:
+        await screen.until("cut-short")
+        text = await screen.press("down", "down")
+        assert "path       results/cut-short" in text
+        assert "interrupted: its process has gone without telling an end" in text
+        text = await screen.press("end")
+        assert "Crawler    PPO, step 100k of 500k" in text
+
+
+async def test_marks_are_numbered_taken_back_and_at_most_six() -> None:
+    fakes = FakeRuns(*(summary(f"run-{number}") for number in range(8)))
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=fakes) as screen:
+        await screen.until("run-7")
+        text = await screen.press(*["x"] * 6)
+        assert "6 marked" in text
+        assert "6 run-5" in text
+        assert "6 runs are marked already" in await screen.press("x")
+        text = await screen.press("home", "x")
+        assert "5 marked" in text
+        assert "1 run-1" in text
+
+
+async def test_filter_keeps_what_matches_and_copy_takes_the_path(results: Path) -> None:
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=some_runs(results)) as screen:
+        await screen.until("cut-short")
+        text = await screen.press("slash", *"inter", "enter")
+        assert "bold" not in text
+        await screen.press("y")
+        assert screen.clipboard == "results/cut-short"
+        assert "bold" in await screen.press("escape")
+
+
+async def test_enter_compares_the_run_below_the_cursor_with_that_on_screen(results: Path) -> None:
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=some_runs(results)) as screen:
+        await screen.until("cut-short")
+        assert "2 runs" in await screen.press("down", "enter")
+        assert screen.screen.name == "comparison"
+        await screen.press("escape")
+        assert screen.screen.name == "runs"
+        assert "3 runs" in await screen.press("x", "x", "home", "x", "enter")
+
+
+async def test_screens_opened_from_a_comparison_lead_back_to_the_overview(results: Path) -> None:
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=some_runs(results)) as screen:
+        await screen.until("cut-short")
+        await screen.press("down", "enter", "r")
+        assert screen.screen.name == "runs"
+        await screen.press("enter", "l")
+        assert screen.screen.name == "log"
+        await screen.press("escape")
+        assert screen.screen.name == "overview"
+
+
+async def test_new_run_appears_by_itself_and_the_cursor_stays(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_module, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(runs_module, "READING_SHARE", 0.0)
+    archive = some_runs(results)
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=archive) as screen:
+        await screen.until("cut-short")
+        await screen.press("down")
+        record(results, "brand-new", hours_ago=0)
+        text = await screen.until("brand-new")
+        assert next(row for row in text.splitlines()[2:] if row.startswith("▸")).lstrip("▸ ").startswith("bold")
+
+
+async def test_keys_work_while_the_folder_is_read() -> None:
+    fakes = FakeRuns(summary("slow"))
+    fakes.gate.clear()
+    async with Driven(scenes.healthy(1).view(), runs=fakes) as screen:
+        began = time.monotonic()
+        assert "reading the folder" in await screen.press("r")
+        assert "there is no run below the cursor" in await screen.press("x")
+        assert "there is no run below the cursor" in await screen.press("enter")
+        assert "there is no run below the cursor" in await screen.press("y")
+        await screen.press("escape", "r")
+        assert time.monotonic() - began < 5
+        fakes.gate.set()
+        assert "slow" in await screen.until("finished")
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        (None, "the folder of this run is not known here"),
+        (FakeRuns(), "no run in this folder yet"),
+        (FakeRuns(problem="results: cannot be read (\x1b[31mPermission denied)"), "(Permission denied)"),
+    ],
+)
+async def test_empty_list_says_why(runs: FakeRuns | None, words: str) -> None:
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=runs) as screen:
+        await screen.until(words)
+
+
+@pytest.mark.parametrize("size", [(20, 6), (60, 15), (80, 24), (200, 60)])
+async def test_odd_runs_break_nothing(size: tuple[int, int]) -> None:
+    long = "a" * 300
+    fakes = FakeRuns(
+        summary("nothing", behaviors=(), state="unknown", started_at=None, last_event_at=None, elapsed_seconds=None,
+                exit_code=None, note="events.jsonl:1: not an event \x1b[2J"),
+        summary(long, path=f"/{long}/{long}", is_alive=True, state="training", behaviors=(
+            BehaviorSummary("\x1b[31m" + long, "\u202eppo", 10**15, 0, float("nan"), None),)),
+    )  # fmt: skip
+    async with Driven(scenes.healthy(1).view(), size, opened="runs", runs=fakes) as screen:
+        for text in (await screen.text(), await screen.press("down"), await screen.press("x")):
+            assert not any(sign in text for sign in "\x1b\u202e")
+
+
+async def test_two_hundred_runs_scroll(results: Path) -> None:
+    for number in range(200):
+        (results / f"run-{number:03}").mkdir(parents=True)
+        (results / f"run-{number:03}" / "configuration.yaml").write_text("behaviors: {}\n")
+        os.utime(results / f"run-{number:03}", (1000 + number, 1000 + number))
+    archive = some_runs(results)
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=archive) as screen:
+        assert "Runs · 204" in await screen.until("cut-short")
+        assert "run-000" in await screen.press("end")

@@ -1,0 +1,81 @@
+"""Curves in one line: what a cell stands for, and whether they rise."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tui.charts.sparkline import by_time, sparkline
+from tui.charts.trend import trend
+
+anything = arrays(np.float64, st.integers(0, 120), elements=st.floats(width=64))
+
+
+@settings(max_examples=60)
+@given(anything, st.integers(0, 60), st.floats(1e-3, 1e5))
+def test_any_curve_gives_cells_within_its_range(values: np.ndarray, num_cells: int, seconds: float) -> None:
+    times = np.arange(len(values)) * 1.7 + 1e9
+    cells = by_time(times, values, num_cells, seconds)
+    assert len(cells) == num_cells
+    known = cells[np.isfinite(cells)]
+    if len(known):
+        finite = np.clip(values[np.isfinite(values)], -1e300, 1e300)
+        slack = 1e-9 * np.abs(finite).max()
+        assert known.min() >= finite.min() - slack
+        assert known.max() <= finite.max() + slack
+    assert trend(times, values).direction in (-1, 0, 1)
+
+
+def test_cell_holds_what_came_within_its_time() -> None:
+    cells = by_time(np.array([0.0, 1.0, 100.0, 109.0, 110.0]), np.array([9.0, 9.0, 1.0, 3.0, 7.0]), 3, 30.0)
+    assert cells.tolist()[1:] == [2.0, 7.0]
+
+
+def test_only_the_newest_cell_changes_until_the_next_one_begins() -> None:
+    times, values = np.arange(0.0, 700.0), np.sin(np.arange(700.0))
+    before, after = by_time(times[:683], values[:683], 20, 600.0), by_time(times[:689], values[:689], 20, 600.0)
+    np.testing.assert_array_equal(before[:-1], after[:-1])
+    assert before[-1] != after[-1]
+
+
+def test_young_curve_already_fills_half_of_the_cells() -> None:
+    cells = by_time(np.arange(0.0, 35.0), np.arange(35.0), 20, 600.0)
+    assert np.isfinite(cells).sum() >= 10
+
+
+def test_cell_without_a_value_repeats_the_one_before_and_a_broken_one_is_a_gap() -> None:
+    cells = by_time(np.array([0.5, 3.5, 5.5]), np.array([4.0, np.nan, 6.0]), 6, 6.0)
+    np.testing.assert_array_equal(cells, [4.0, 4.0, 4.0, np.nan, np.nan, 6.0])
+
+
+def test_sparkline_spans_its_levels_or_the_given_limits() -> None:
+    assert sparkline(np.array([0.0, 1.0, np.nan, 2.0]), 6, "abc") == "  ab c"
+    assert sparkline(np.array([0.0, 50.0, 100.0, 250.0]), 4, "abc", (0.0, 100.0)) == "abcc"
+    assert sparkline(np.array([5.0, 5.0]), 2, "abc") == "bb"
+
+
+def test_falling_rising_and_level_curves_are_told_apart() -> None:
+    at = np.arange(50.0)
+    curves = (at, -at, np.ones(50), np.array([1.0, 2.0]))
+    assert [trend(at[: len(values)], values).direction for values in curves] == [1, -1, 0, 0]
+
+
+def test_noise_has_no_trend() -> None:
+    chance = np.random.default_rng(3)
+    found = [trend(np.arange(300.0), chance.normal(400, 30, 300)).direction for _ in range(200)]
+    assert sum(direction != 0 for direction in found) <= 4
+
+
+def test_change_is_told_in_percent_of_where_it_began() -> None:
+    times = np.arange(0.0, 1201.0)
+    rising = trend(times, 100 + times / 60)
+    assert (rising.direction, rising.seconds) == (1, 600.0)
+    assert rising.percent is not None
+    np.testing.assert_allclose(rising.percent, 100 * 10 / 110)
+    assert trend(times, times - 600).percent is None  # begins at zero
+
+
+def test_huge_values_have_a_trend_too() -> None:
+    assert trend(np.arange(9.0), np.arange(9.0) * 1e299).direction == 1

@@ -1,0 +1,156 @@
+"""The user's own keys work, are shown everywhere, and what cannot be is told in words with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import FakeSession
+from tests.tui import scenes
+from tests.tui.snapshots import settled_text
+from tui.app import TrainerApp
+from tui.keymap import KEYMAP, Keymap
+from tui.user_keys import UserKeys, read_user_keys
+
+
+def written(folder: Path, text: str) -> UserKeys:
+    (folder / "keys.yaml").write_text(text)
+    return read_user_keys(folder)
+
+
+def test_without_a_file_nothing_changes(tmp_path: Path) -> None:
+    assert read_user_keys(tmp_path) == UserKeys()
+    assert written(tmp_path, "# nothing yet\n") == UserKeys()
+
+
+def test_the_default_keys_have_no_conflict_of_their_own(tmp_path: Path) -> None:
+    lines = "".join(f"{key.id}: {list(key.keys)}\n" for key in KEYMAP if key.id != "select")
+    assert written(tmp_path, lines).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        ("pause: F5", ("f5",)),
+        ("pause: ['ctrl+b', '!']", ("ctrl+b", "exclamation_mark")),
+        ("pause: Z", ("Z", "shift+z")),
+        ("pause: shift+z", ("Z", "shift+z")),
+        ("pause: alt+p", ("alt+p",)),
+        ("pause: '?'\nhelp: p", ("question_mark",)),
+        ("pause: ctrl+space", ("ctrl+@",)),
+    ],
+)
+def test_keys_may_be_spelled_as_one_likes(tmp_path: Path, line: str, keys: tuple[str, ...]) -> None:
+    found = written(tmp_path, line)
+    assert found.problems == ()
+    assert found.chosen["pause"] == keys
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("paus: x", "paus: no such command; did you mean pause?"),
+        ("select: a", "select: its keys cannot be changed"),
+        ("quit: []", "quit: needs a key"),
+        ("quit: ''", "quit: needs a key"),
+        ("pause: pagdown", "pause: pagdown: unknown key; did you mean pagedown?"),
+        ("pause: cmd+q", "pause: cmd+q: unknown modifier cmd"),
+        ("pause: contrl+q", "pause: contrl+q: unknown modifier contrl; did you mean ctrl?"),
+        ("pause: ctrl+1", "pause: ctrl+1: most terminals cannot send it"),
+        ("pause: super+p", "pause: super+p: most terminals cannot send it"),
+        ("pause: ctrl+i", "pause: ctrl+i: a terminal sends the same for it as for tab"),
+        ("pause: {a: b}", "pause: must be a key or a list of keys"),
+        ("pause: [[a]]", "pause: must be a key or a list of keys"),
+        ("quit-anywhere: Q", "works where one types, so it must not be a character"),
+        ("pause: c", "pause: c is the key of checkpoint at the same place"),
+        ("row-up: p", "row-up: p is the key of pause at the same place"),
+        ("keep-filter: k", "works where one types"),
+        ("yes: escape", "yes: escape is the key of no at the same place"),
+        ("interrupt: escape", "interrupt: escape is the key of back at the same place"),
+    ],
+)
+def test_what_cannot_be_is_told_and_keeps_its_default(tmp_path: Path, line: str, words: str) -> None:
+    found = written(tmp_path, f"# mine\n{line}\nfreeze: F9\n")
+    assert len(found.problems) == 1
+    assert found.problems[0].startswith(f"{tmp_path}/keys.yaml:2: ")
+    assert words in found.problems[0]
+    assert dict(found.chosen) == {"freeze": ("f9",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("pause: [a", "is no YAML"),
+        ("- pause\n", "must be lines of the form"),
+        ("pause\n", "must be lines of the form"),
+        ("pause: \x00\n", "is no YAML"),
+        ("[" * 5000, "is no YAML"),
+        ("#" * 70_000, "longer than"),
+    ],
+)
+def test_a_file_that_is_no_list_of_keys_is_one_problem(tmp_path: Path, text: str, words: str) -> None:
+    found = written(tmp_path, text)
+    assert found.chosen == {}
+    assert len(found.problems) == 1
+    assert words in found.problems[0]
+
+
+def test_bytes_that_are_no_text_are_one_problem(tmp_path: Path) -> None:
+    (tmp_path / "keys.yaml").write_bytes(b"pause: \xff\xfe\n")
+    assert "cannot be read" in read_user_keys(tmp_path).problems[0]
+
+
+def test_two_commands_may_exchange_their_keys(tmp_path: Path) -> None:
+    found = written(tmp_path, "pause: c\ncheckpoint: p\n")
+    assert found == UserKeys({"pause": ("c",), "checkpoint": ("p",)})
+
+
+def test_of_two_entries_with_the_same_key_the_first_counts(tmp_path: Path) -> None:
+    found = written(tmp_path, "log: F6\nruns: F6\n")
+    assert dict(found.chosen) == {"log": ("f6",)}
+    assert ":2: runs: f6 is the key of log" in found.problems[0]
+
+
+def test_giving_way_goes_on_until_nothing_conflicts(tmp_path: Path) -> None:
+    """runs cannot have l, so it keeps r, which devices then cannot have."""
+    found = written(tmp_path, "devices: r\nruns: l\n")
+    assert found.chosen == {}
+    assert len(found.problems) == 2
+
+
+def test_commands_that_share_a_key_by_default_may_share_another(tmp_path: Path) -> None:
+    found = written(tmp_path, "previous: F7\nrow-up: F7\n")
+    assert found.problems == ()
+
+
+def test_shown_keys_follow() -> None:
+    keymap = Keymap().remapped({"pause-all": ("Z", "shift+z"), "help": ("f1",)})
+    assert keymap.of_id("pause-all").shown == "Z"
+    assert keymap.of_id("help").shown == "f1"
+
+
+async def test_the_users_keys_act_and_stand_on_the_screen(tmp_path: Path) -> None:
+    """pause and freeze have exchanged their keys, pause-all has two others; the former keys do nothing."""
+    found = written(tmp_path, "pause: space\nfreeze: p\npause-all: [Z, F4]\n")
+    view, session = scenes.healthy(3).view(), FakeSession()
+    app = TrainerApp(session, view, clock=lambda: view.now, user_keys=found)
+    async with app.run_test(size=(120, 130)) as pilot:
+        assert "space pause" in await settled_text(pilot)
+        await pilot.press("space", "Z", "f4", "P")
+        assert [type(command).__name__ for command in session.commands] == ["Pause"] * 3
+        await pilot.press("p")
+        assert "VIEW FROZEN" in await settled_text(pilot)
+        await pilot.press("question_mark")
+        assert "Z, f4" in await settled_text(pilot)
+
+
+async def test_problems_are_said_and_in_the_log(tmp_path: Path) -> None:
+    found = written(tmp_path, "paus: x\nfreeze: ctrl+i\n")
+    view = scenes.healthy(1).view()
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, user_keys=found)
+    async with app.run_test(size=(160, 50)) as pilot:
+        app.tick()
+        text = await settled_text(pilot)
+        assert "paus: no such command; did you mean pause? (and 1 more, in the log)" in " ".join(text.split())
+        assert [line.message for line in view.log if line.kind == "SCREEN"] == list(found.problems)

@@ -1,0 +1,216 @@
+"""A figure as lines of text.  Shapes: R text rows, C text columns, D dot columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tui.charts.curve import Range
+from tui.charts.figure import Figure, Sampled, Samples, sample
+from tui.charts.raster import BRAILLE, Bars, Codes, bars, braille_codes, dot_rows, filled
+from tui.charts.scale import LABEL_WIDTH, Scale
+from tui.charts.x_axis import x_ticks
+from tui.glyphs import Glyphs
+from tui.lines import Line, Span, Tone, line
+from tui.text import right
+
+Points: TypeAlias = NDArray[np.uint32]  # characters, as their code points
+
+GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axis
+ASCII_LINES = "*+ox#@%&"
+DASHES = ((1, 0), (2, 2), (5, 3), (1, 2), (4, 1), (8, 4))  # dot columns drawn and left out, in turn
+BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a chart is drawn. has_color: tones can be told apart."""
+
+    glyphs: Glyphs
+    has_color: bool = True
+
+    @property
+    def dots(self) -> tuple[int, int]:
+        """Columns and rows of dots in a cell."""
+        return (2, 4) if self.glyphs.braille else (1, 1)
+
+    @property
+    def shows_spread(self) -> bool:
+        """Whether every value may stand behind a smoothed line and still be told from it."""
+        return self.has_color or not self.glyphs.braille
+
+
+@dataclass(slots=True)
+class Plot:
+    """Cells of the plot: chars u32[R, C] and whose they are, u8[R, C]."""
+
+    chars: Points
+    owners: Codes
+
+
+def sample_for(figure: Figure, width: int, look: Look) -> Samples:
+    """The curves in the columns of a chart of that width."""
+    return sample(figure, max(1, width - GUTTER) * look.dots[0], look.shows_spread)
+
+
+def draw(figure: Figure, width: int, height: int, look: Look, samples: Samples | None = None) -> list[Line]:
+    """`height` lines of at most `width` cells; empty when there is no finite value in sight or no room.
+
+    samples: those for that width, if they are there already.
+    """
+    plot_width, plot_height = width - GUTTER, height - 1
+    if plot_width < 1 or plot_height < 1:
+        return []
+    drawn, by_metric = samples = samples or sample_for(figure, width, look)
+    front = next((each.curve for each in drawn if each.curve.metric in by_metric), None)
+    if front is None:
+        return []
+    plot = _plot(drawn, by_metric, plot_width, plot_height, look)
+    if len(figure.curves) > 1:
+        _label_ends(plot, drawn, by_metric, look)
+    tones: list[Tone] = ["text", "faint", *(each.curve.tone for each in drawn)]
+    cross = _column(figure.crosshair, figure.sight.shown, plot_width)
+    gutter = _gutter(by_metric[front.metric], plot_height, look, front.tone if samples.has_own_scales else "dim")
+    is_broken = np.any([each.spread.broken for each in drawn], axis=0)
+    broken = sorted(set((np.flatnonzero(is_broken) // look.dots[0]).tolist()))
+    rows = _rows(plot, tones, cross, look.glyphs)
+    axis = _axis(figure, plot_width, look.glyphs, broken, cross)
+    return [*(line(*left, *row) for left, row in zip(gutter, rows, strict=True)), axis]
+
+
+def _plot(drawn: Sequence[Sampled], by_metric: dict[str, Scale], width: int, height: int, look: Look) -> Plot:
+    """The curves, the first in front; where two cross, a cell has the dots of both and the color of the front one."""
+    columns, rows = look.dots
+    codes, owners = np.zeros((height, width), np.uint8), np.zeros((height, width), np.uint8)
+    for at in reversed(range(len(drawn))):
+        each = drawn[at]
+        scale = by_metric.get(each.curve.metric)
+        if scale is None:
+            continue
+        low, high = scale.places(each.spread.low), scale.places(each.spread.high)
+        if each.line is not None:
+            if look.shows_spread and len(drawn) == 1:
+                spread = _codes(bars(low, high, scale.y_range, height * rows), height, look)
+                behind = (spread > 0) & (owners == BLANK)
+                codes[behind], owners[behind] = spread[behind], SPREAD
+            low = high = scale.places(each.line)
+        dots = bars(low, high, scale.y_range, height * rows)
+        dash = each.curve.dash if look.has_color else at
+        if dash and look.glyphs.braille:
+            on, off = DASHES[dash % len(DASHES)]
+            dots.past[np.arange(width * columns) % (on + off) >= on] = 0
+        own = _codes(dots, height, look)
+        shown = own > 0
+        codes = np.where(shown, np.where(owners >= FIRST_CURVE, codes | own, own), codes)
+        owners[shown] = FIRST_CURVE + at
+    return Plot(_chars(codes, owners, look), owners)
+
+
+def _codes(dots: Bars, num_rows: int, look: Look) -> Codes:
+    return braille_codes(dots, num_rows) if look.glyphs.braille else filled(dots, num_rows).astype(np.uint8)
+
+
+def _chars(codes: Codes, owners: Codes, look: Look) -> Points:
+    if look.glyphs.braille:
+        return np.where(codes == 0, ord(" "), codes.astype(np.uint32) + BRAILLE).astype(np.uint32)
+    signs = " ." + ASCII_LINES
+    index = np.where(owners < FIRST_CURVE, owners, FIRST_CURVE + (owners - FIRST_CURVE) % len(ASCII_LINES))
+    return np.array([ord(sign) for sign in signs], dtype=np.uint32)[index]
+
+
+def _label_ends(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale], look: Look) -> None:
+    """Put each curve's label behind its last dot in sight, or as near to it as there is room."""
+    columns, rows = look.dots
+    height, width = plot.chars.shape
+    taken: set[tuple[int, int]] = set()
+    for at, each in enumerate(drawn):
+        scale = by_metric.get(each.curve.metric)
+        values = each.spread.high if each.line is None else each.line
+        known = np.flatnonzero(np.isfinite(values))
+        if scale is None or not each.curve.label or len(known) == 0:
+            continue
+        last = known[-1:]
+        row = int(dot_rows(scale.places(values[last]), scale.y_range, height * rows)[0]) // rows
+        column = min(width - 1, int(last[0]) // columns + 1)
+        while (row, column) in taken and column > 0:
+            column -= 1
+        taken.add((row, column))
+        plot.chars[row, column], plot.owners[row, column] = ord(each.curve.label[0]), FIRST_CURVE + at
+
+
+def _rows(plot: Plot, tones: Sequence[Tone], cross: int | None, glyphs: Glyphs) -> list[Line]:
+    """Lines with as few spans as their tones allow: blanks join whatever is before them."""
+    height, width = plot.chars.shape
+    owners = plot.owners.astype(np.int64)
+    tones = [*tones, "accent", "strong"]
+    if cross is not None:
+        is_curve = owners[:, cross] >= FIRST_CURVE
+        plot.chars[:, cross] = np.where(is_curve, plot.chars[:, cross], ord(glyphs.wall))
+        owners[:, cross] = np.where(is_curve, len(tones) - 1, len(tones) - 2)
+    inked = np.where(plot.chars != ord(" "), np.arange(width), 0)
+    owners = np.take_along_axis(owners, np.maximum.accumulate(inked, axis=1), axis=1)
+    text = plot.chars.astype("<u4").tobytes().decode("utf-32-le")
+    changes = owners.ravel()[1:] != owners.ravel()[:-1]
+    changes[width - 1 :: width] = True
+    ends = np.append(np.flatnonzero(changes) + 1, height * width)
+    whose = owners.ravel()[ends - 1].tolist()
+    at = [0, *ends.tolist()]
+    spans = [Span(text[a:b], tones[owner]) for a, b, owner in zip(at, at[1:], whose, strict=False)]
+    rows = [0, *(np.flatnonzero(ends % width == 0) + 1).tolist()]
+    return [tuple(spans[a:b]) for a, b in pairwise(rows)]
+
+
+def _gutter(scale: Scale, num_rows: int, look: Look, tone: Tone) -> list[Line]:
+    """Values beside the rows on which a curve of that value is drawn."""
+    rows = look.dots[1]
+    ticks = scale.ticks(max(2, num_rows // 3))
+    places = scale.places(np.array([tick.at for tick in ticks]))
+    labels: dict[int, str] = {}
+    for tick, dot_row in zip(ticks, dot_rows(places, scale.y_range, num_rows * rows).tolist(), strict=True):
+        labels.setdefault(int(dot_row) // rows, tick.label)
+    wall = line(Span(" " * (GUTTER - 1) + look.glyphs.wall, "dim"))
+    return [
+        line(Span(right(labels[row], LABEL_WIDTH), tone), Span(" " + look.glyphs.tick, "dim"))
+        if row in labels
+        else wall
+        for row in range(num_rows)
+    ]
+
+
+def _column(x: float | None, x_range: Range, width: int) -> int | None:
+    """The cell in which x lies; None when it is out of sight."""
+    start, end = x_range
+    if x is None or not start <= x <= end:
+        return None
+    return min(width - 1, int((x - start) / (end - start) * width))
+
+
+def _axis(figure: Figure, width: int, glyphs: Glyphs, broken: Sequence[int], cross: int | None) -> Line:
+    """The x axis: a label begins at its place; a mark stands at its own or at the next free place to the left."""
+    shown = figure.sight.shown
+    row = [Span(glyphs.floor, "dim")] * width
+    for tick in x_ticks(shown, figure.x_axis, max(1, width // 12)):
+        at = _column(tick.at, shown, width)
+        if at is not None and at + len(tick.label) <= width:
+            row[at : at + len(tick.label)] = [Span(char, "text") for char in tick.label]
+    for mark in figure.marks:
+        at = _column(mark.x, shown, width)
+        if at is not None:
+            row[_free(row, at)] = Span(mark.glyph, mark.tone)
+    for at in broken:
+        row[at] = Span(glyphs.failed, "bad")
+    if cross is not None:
+        row[cross] = Span(glyphs.tick, "accent")
+    merged = (Span("".join(s.text for s in group), tone) for tone, group in groupby(row, key=lambda s: s.tone))
+    return line(Span(" " * (GUTTER - 1) + glyphs.corner, "dim"), *merged)
+
+
+def _free(row: Sequence[Span], at: int) -> int:
+    while at > 0 and row[at].tone == "text":
+        at -= 1
+    return at

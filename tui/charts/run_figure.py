@@ -1,0 +1,93 @@
+"""The figure of a run, as the user chose it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.session.text import safe_text
+from engine.session.view import BehaviorView, RunView
+from tui.charts.curve import Curve, Range, XAxis, history_curve, nearest
+from tui.charts.figure import Figure
+from tui.charts.marks import marks
+from tui.charts.metrics import metric_title
+from tui.charts.state import ChartState
+from tui.charts.window import Sight, sight_of
+from tui.charts.x_axis import full_range
+from tui.glyphs import Glyphs
+from tui.lines import SERIES
+
+MAX_CURVES = 12  # more could not be told apart
+LABELS = "123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def run_figure(
+    view: RunView, selected: int, state: ChartState, glyphs: Glyphs, metrics: Sequence[str] | None = None
+) -> Figure | None:
+    """The chosen metrics, or those given, of the selected behavior or of all; None while none has a point.
+
+    The selected behavior is in front. Colors and labels are those of the behaviors, or of the metrics of one.
+    """
+    if not view.behaviors:
+        return None
+    everyone = list(view.behaviors.values())
+    selected = min(selected, len(everyone) - 1)
+    shown = [(selected, everyone[selected])]
+    if state.has_all_behaviors:
+        shown += [each for each in enumerate(everyone) if each[0] != selected]
+    sight = _sight([behavior for _, behavior in shown], state, view.started_at or 0.0)
+    curves = _curves(shown, list(metrics or state.metrics), state.x_axis, view.started_at or 0.0)
+    if sight is None or not curves:
+        return None
+    happened = marks(everyone[selected], view.notes, state.x_axis, view.started_at or 0.0, glyphs)
+    return Figure(
+        tuple(curves[:MAX_CURVES]), sight, state.x_axis, state.smoothing, state.is_log, state.crosshair, happened,
+        max(0, len(curves) - MAX_CURVES),
+    )  # fmt: skip
+
+
+def place_on(view: RunView, selected: int, x: float, x_axis: XAxis, other: XAxis) -> float:
+    """Where the selected behavior was on the other axis when it was at x."""
+    origin = view.started_at or 0.0
+    behaviors = list(view.behaviors.values())
+    longest = max(behaviors[min(selected, len(behaviors) - 1)].histories.values(), key=len)
+    here, there = (history_curve(longest, axis, origin).xs for axis in (x_axis, other))
+    if len(here) == 0:
+        return x
+    return float(there[nearest(here, x)])
+
+
+def _sight(behaviors: Sequence[BehaviorView], state: ChartState, origin: float) -> Sight | None:
+    """Of all that the behaviors have told, so that charts of other metrics show the same."""
+    extents: list[Range] = []
+    for behavior in behaviors:
+        for history in behavior.histories.values():
+            if len(history):
+                xs = history.steps if state.x_axis == "steps" else history.times
+                offset = origin if state.x_axis == "relative" else 0.0
+                extents.append((xs[0] - offset, xs[-1] - offset))
+    full = full_range(extents, state.x_axis)
+    if full is None:
+        return None
+    return sight_of(state.window, state.is_live, full, max(last for _, last in extents))
+
+
+def _curves(
+    shown: Sequence[tuple[int, BehaviorView]], metrics: Sequence[str], x_axis: XAxis, origin: float
+) -> list[Curve]:
+    is_overlay, has_several = len(shown) > 1, len(metrics) > 1
+    curves: list[Curve] = []
+    for index, behavior in shown:
+        for at, tag in enumerate(metrics):
+            history = behavior.histories.get(tag)
+            if history is None or not len(history):
+                continue
+            by_behavior = is_overlay and not has_several
+            color = index if is_overlay else index + at
+            words = [safe_text(behavior.name)] * is_overlay + [metric_title(tag)] * (has_several or not is_overlay)
+            number = index if by_behavior else len(curves)
+            curves.append(history_curve(
+                history, x_axis, origin, name=" ".join(words), label=LABELS[number % len(LABELS)],
+                tone=SERIES[color % len(SERIES)], metric=tag,
+                dash=(at + index // len(SERIES)) if is_overlay else at // len(SERIES),
+            ))  # fmt: skip
+    return curves

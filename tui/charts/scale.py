@@ -1,0 +1,117 @@
+"""The value axis: linear, logarithmic, or on both sides of zero logarithmic (symlog)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from tui.charts.axes import ticks, value_range
+from tui.charts.curve import Range
+from tui.charts.reducing import LARGEST, Floats
+from tui.charts.x_axis import Tick, step_label
+from tui.text import number, round_count
+
+Kind: TypeAlias = Literal["linear", "log", "symlog"]
+LABEL_WIDTH = 6
+SYMLOG_DECADES = 3  # below the largest value; what is smaller still lies on the linear part
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where values lie. bottom < top; linear: symlog's size of value up to which it is nearly linear."""
+
+    kind: Kind
+    bottom: float
+    top: float
+    linear: float = 1.0
+
+    def places(self, values: Floats) -> Floats:
+        """f64 of the same shape: places in the unit of `y_range`; NaN for NaN."""
+        match self.kind:
+            case "linear":
+                return values
+            case "log":
+                return np.log10(np.maximum(values, self.bottom))
+            case "symlog":
+                return np.sign(values) * np.log10(1 + np.abs(values) / self.linear)
+
+    @property
+    def y_range(self) -> Range:
+        """Places of bottom and top."""
+        bottom, top = self.places(np.array([self.bottom, self.top])).tolist()
+        return bottom, top
+
+    def ticks(self, num_ticks: int) -> list[Tick]:
+        """Round values from bottom to top, at most about `num_ticks`, and their labels."""
+        values = self._values(num_ticks)
+        if self.kind != "linear":
+            return [Tick(value, _power_label(value)) for value in values]
+        step = values[1] - values[0] if len(values) > 1 else self.top - self.bottom
+        return [Tick(value, value_label(value, step)) for value in values]
+
+    def _values(self, num_ticks: int) -> list[float]:
+        if self.kind == "linear" or (self.kind == "log" and self.top < 3 * self.bottom):
+            return ticks(self.bottom, self.top, num_ticks)
+        highest = math.floor(math.log10(max(abs(self.bottom), abs(self.top))) + 1e-9)
+        if self.kind == "log":
+            lowest = math.ceil(math.log10(self.bottom) - 1e-9)
+            factors = (1, 2, 5) if (highest - lowest + 1) * 3 <= num_ticks else (1,)
+            each = max(1, math.ceil((highest - lowest + 1) / num_ticks))
+            values = [f * 10.0**power for power in range(lowest - 1, highest + 1, each) for f in factors]
+        else:
+            lowest = math.floor(math.log10(self.linear) + 1e-9)
+            each = max(1, math.ceil(2 * (highest - lowest + 1) / num_ticks))
+            powers = [10.0**power for power in range(highest, lowest, -each)]
+            values = [*(-power for power in powers), 0.0, *reversed(powers)]
+        slack = 1e-9 * max(abs(self.bottom), abs(self.top))
+        return [value for value in values if self.bottom - slack <= value <= self.top + slack]
+
+
+def scale_of(low: float, high: float, is_log: bool) -> Scale:
+    """The scale of values from low to high, its ends round; logarithmic only where asked for and all are above 0."""
+    if not is_log:
+        return Scale("linear", *value_range(low, high))
+    if low > 0:
+        bottom, top = _round_down(min(low, LARGEST)), _round_up(min(high, LARGEST))
+        return Scale("log", bottom, top if top > bottom else bottom * 10)
+    largest = min(LARGEST, max(abs(low), abs(high))) or 1.0
+    linear = max(1e-300, 10.0 ** (math.floor(math.log10(largest)) - SYMLOG_DECADES))
+    bottom = -_round_up(min(-low, LARGEST)) if low < 0 else 0.0
+    top = _round_up(min(high, LARGEST)) if high > 0 else 0.0
+    return Scale("symlog", bottom, top if top > bottom else bottom + largest, linear)
+
+
+def _round_down(value: float) -> float:
+    """The largest 1, 2 or 5 times a power of ten that a positive value reaches."""
+    power = _power(value)
+    return max((power * factor for factor in (1, 2, 5, 10) if power * factor <= value * (1 + 1e-9)), default=power / 2)
+
+
+def _round_up(value: float) -> float:
+    """The smallest 1, 2 or 5 times a power of ten that is not below a positive value."""
+    power = _power(value)
+    return min((power * factor for factor in (1, 2, 5) if power * factor >= value * (1 - 1e-9)), default=power * 10)
+
+
+def _power(value: float) -> float:
+    return float(10.0 ** max(-300, math.floor(math.log10(max(value, 1e-300)))))
+
+
+def _power_label(value: float) -> str:
+    text = number(value) if abs(value) < 10_000 else round_count(value)
+    return text.rstrip("0").rstrip(".") if "." in text and text[-1] == "0" else text
+
+
+def value_label(value: float, step: float) -> str:
+    """The tick with the decimals that its step needs."""
+    if abs(value) < step / 1000:
+        return "0"
+    if abs(value) >= 10_000:
+        exact = step_label(value, step)
+        return exact if len(exact) <= LABEL_WIDTH else round_count(value)
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    text = f"{value:.{decimals}f}"
+    return text if len(text) <= LABEL_WIDTH and decimals <= 4 else number(value)

@@ -1,0 +1,99 @@
+"""What the user has chosen to see of the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from engine.session.view import RETURN
+from tui.charts.curve import Range, XAxis
+from tui.charts.window import PAN_SHARE, Sight, panned, zoomed
+
+SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
+LARGEST_SMOOTHING = 0.999
+X_AXES: tuple[XAxis, ...] = ("steps", "wall", "relative")
+
+
+@dataclass(slots=True)
+class ChartState:
+    """Owned by the screen's state, changed by keys and the mouse. x values are in the unit of `x_axis`.
+
+    window: the part of the x axis in sight, None for all of it. is_live: the window's right end follows the newest
+    point. crosshair: its place, None while it is off.
+    """
+
+    metrics: list[str] = field(default_factory=lambda: [RETURN])  # tags of the curves drawn together
+    has_all_behaviors: bool = False
+    x_axis: XAxis = "steps"
+    window: Range | None = None
+    is_live: bool = True
+    smoothing: float = 0.6
+    is_log: bool = False
+    crosshair: float | None = None
+
+    @property
+    def choices(self) -> object:
+        """Everything chosen, to be compared."""
+        return (tuple(self.metrics), self.has_all_behaviors, self.x_axis, self.window, self.is_live, self.smoothing,
+                self.is_log, self.crosshair)  # fmt: skip
+
+    def zoom(self, factor: float, sight: Sight, center: float | None = None) -> None:
+        """`factor` times the detail, around `center`, else the crosshair, else the newest point or the middle."""
+        start, end = sight.shown
+        if center is None and self.crosshair is not None and start <= self.crosshair <= end:
+            center = self.crosshair
+        follows = center is None and self.is_live
+        if center is None:
+            center = end if follows else (start + end) / 2
+        self.window = zoomed(sight, factor, center)
+        self.is_live = follows or self.window is None
+
+    def pan(self, by: int, sight: Sight) -> None:
+        """Move by quarters of the window; beyond the newest point it follows again."""
+        self.pan_by(by * PAN_SHARE * (sight.shown[1] - sight.shown[0]), sight)
+
+    def pan_by(self, distance: float, sight: Sight) -> None:
+        """Move by so much of x. The whole axis stays where it is."""
+        if self.window is None or distance == 0:
+            return
+        self.window = panned(sight, distance)
+        self.is_live = distance > 0 and self.window[1] >= sight.full[1]
+
+    def follow(self) -> None:
+        """The newest point is in sight, and stays so."""
+        self.is_live = True
+
+    def show_all(self) -> None:
+        """The whole axis."""
+        self.window, self.is_live = None, True
+
+    def toggle_crosshair(self, sight: Sight) -> None:
+        """Off, or on at the newest point in sight."""
+        start, end = sight.shown
+        self.crosshair = max(start, min(end, sight.newest)) if self.crosshair is None else None
+
+    def slide(self, by: int, sight: Sight, num_cells: int) -> None:
+        """Move the crosshair by cells; it stays in sight."""
+        if self.crosshair is not None:
+            start, end = sight.shown
+            self.crosshair = max(start, min(end, self.crosshair + by * (end - start) / max(num_cells, 1)))
+
+    def next_metric(self, order: Sequence[str], by: int = 1) -> None:
+        """The metric after the first one drawn, alone."""
+        if order:
+            at = order.index(self.metrics[0]) if self.metrics and self.metrics[0] in order else -by
+            self.metrics = [order[(at + by) % len(order)]]
+
+    def next_smoothing(self) -> None:
+        """The next stronger one of the usual ones; none after the strongest."""
+        self.smoothing = next((value for value in SMOOTHINGS if value > self.smoothing), SMOOTHINGS[0])
+
+    def next_x_axis(self, convert: Callable[[float, XAxis], float]) -> None:
+        """Another unit of x. convert(x, x_axis): the same place on that axis."""
+        x_axis = X_AXES[(X_AXES.index(self.x_axis) + 1) % len(X_AXES)]
+        if self.crosshair is not None:
+            self.crosshair = convert(self.crosshair, x_axis)
+        if self.window is not None:
+            start, end = convert(self.window[0], x_axis), convert(self.window[1], x_axis)
+            self.window, self.is_live = ((start, end), self.is_live) if end > start else (None, True)
+        self.x_axis = x_axis

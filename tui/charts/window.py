@@ -1,0 +1,62 @@
+"""Which part of the x axis is in sight: arithmetic of zooming and panning."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tui.charts.axes import nice_step
+from tui.charts.curve import Range
+
+SMALLEST_SHARE = 1e-5  # of the whole axis: no window is narrower
+WHOLE_SHARE = 0.999  # a window of that much of the axis is all of it
+PAN_SHARE = 0.25  # of the window, by one key
+
+
+class Sight(NamedTuple):
+    """What a chart shows. shown: its x axis; full: the whole axis; newest: x of the newest point."""
+
+    shown: Range
+    full: Range
+    newest: float
+
+
+def sight_of(window: Range | None, is_live: bool, full: Range, newest: float) -> Sight:
+    """What is in sight. A live window keeps its length, and its end moves by a tenth of it at a time."""
+    if window is None or not window[1] > window[0]:
+        return Sight(full, full, newest)
+    length = _bounded_length(window[1] - window[0], full)
+    if is_live:
+        grain = nice_step(length, 10)
+        return Sight(clamped((0.0, length), full, math.ceil(newest / grain - 1e-9) * grain), full, newest)
+    return Sight(clamped((window[0], window[0] + length), full), full, newest)
+
+
+def zoomed(sight: Sight, factor: float, center: float) -> Range | None:
+    """The window with `factor` times the detail in which `center` keeps its place; None when that is everything."""
+    start, end = sight.shown
+    length = _bounded_length((end - start) / factor, sight.full)
+    if length >= (sight.full[1] - sight.full[0]) * WHOLE_SHARE:
+        return None
+    share = min(1.0, max(0.0, (center - start) / (end - start)))
+    return clamped((center - share * length, center + (1 - share) * length), sight.full)
+
+
+def panned(sight: Sight, by: float) -> Range:
+    """The window moved by so much of x, as far as there is an axis."""
+    start, end = sight.shown
+    return clamped((start + by, end + by), sight.full)
+
+
+def clamped(window: Range, full: Range, end: float | None = None) -> Range:
+    """The window, moved to `end` if given, within the axis; never longer than it."""
+    length = min(window[1] - window[0], full[1] - full[0])
+    start = window[0] if end is None else end - length
+    start = max(full[0], min(start, full[1] - length))
+    return start, start + length
+
+
+def _bounded_length(length: float, full: Range) -> float:
+    whole = full[1] - full[0]
+    smallest = max(whole * SMALLEST_SHARE, max(abs(full[0]), abs(full[1])) * 1e-12)
+    return min(whole, max(length, smallest))

@@ -1,0 +1,102 @@
+"""The command lines that do not train: `rl-tui ls`, `demo` and `replay`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tui.arguments import Look, add_look_flags, look_of
+
+RESULTS_DIR = "results"
+HOURS = 1.7  # of a demo's past: about half of what its first behavior needs
+
+
+@dataclass(frozen=True, slots=True)
+class ListArguments:
+    """`rl-tui ls`. results_dir: None when none was typed."""
+
+    results_dir: str | None
+    is_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DemoArguments:
+    """`rl-tui demo`."""
+
+    speed: float
+    seed: int
+    behaviors: int
+    hours: float
+    look: Look
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayArguments:
+    """`rl-tui replay`. speed: None for one that suits the length of the run."""
+
+    run: str
+    results_dir: str
+    speed: float | None
+    look: Look
+
+
+def parse_ls(words: Sequence[str]) -> ListArguments:
+    """Leaves through SystemExit for --help and mistakes (code 2); so do the others."""
+    parser = argparse.ArgumentParser("rl-tui ls", description="List the runs of a folder, the newest first.")
+    parser.add_argument("results_dir", nargs="?", metavar="RESULTS_DIR", help=f"default {RESULTS_DIR}")
+    parser.add_argument("--json", action="store_true", help="one JSON object per run and line, with all that is known")
+    typed = parser.parse_args(words)
+    return ListArguments(typed.results_dir, typed.json)
+
+
+def parse_demo(words: Sequence[str]) -> DemoArguments:
+    """Every number is within what the demo can tell."""
+    parser = argparse.ArgumentParser(
+        "rl-tui demo",
+        description="Try every key on a made-up run. Nobody trains, and nothing is written to disk.",
+        argument_default=argparse.SUPPRESS,
+    )
+    speed = _number("a number from 0 to 100000", float, 0, 100_000)
+    parser.add_argument("--speed", type=speed, default=10.0, metavar="X", help="of its time (default 10)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another one, another story (default 1)")
+    behaviors = _number("a whole number from 1 to 12", int, 1, 12)
+    parser.add_argument("--behaviors", type=behaviors, default=3, metavar="N", help="1 to 12 (default 3)")
+    hours = _number("a number from 0 to 24", float, 0, 24)
+    parser.add_argument("--hours", type=hours, default=HOURS, metavar="H", help=f"of past, 0 to 24 (default {HOURS})")
+    add_look_flags(parser)
+    typed = parser.parse_args(words)
+    return DemoArguments(typed.speed, typed.seed, typed.behaviors, typed.hours, look_of(vars(typed)))
+
+
+def parse_replay(words: Sequence[str]) -> ReplayArguments:
+    """Whether there is such a run is not known yet."""
+    parser = argparse.ArgumentParser(
+        "rl-tui replay",
+        description="Watch a recorded run again. On the screen, < and > change the speed.",
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument("run", metavar="RUN", help="its id, its folder, or a file of events")
+    folder_text = f"where runs are kept (default {RESULTS_DIR})"
+    parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=folder_text)
+    speed = _number("a number, at least 0", float, 0, math.inf)
+    parser.add_argument("--speed", type=speed, default=None, metavar="X", help="default: it takes about a minute")
+    add_look_flags(parser)
+    typed = parser.parse_args(words)
+    return ReplayArguments(typed.run, typed.results_dir, typed.speed, look_of(vars(typed)))
+
+
+def _number(expected: str, kind: Callable[[str], float], low: float, high: float) -> Callable[[str], float]:
+    """What reads a flag's number between these bounds; `expected` names it where it is none."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}")
+        return value
+
+    return read

@@ -1,0 +1,81 @@
+"""Runs read again from their events, so that their curves can be drawn together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.errors import RlTuiError
+from engine.session.text import safe_text
+from engine.session.view import BehaviorView, RunView
+from tui.configurations import Settings, read_settings
+from tui.context import Runs
+
+CHUNK_EVENTS = 20  # about 1 ms of Python: longer ones make keys wait for it
+
+
+@dataclass(slots=True)
+class ComparedRun:
+    """One of the runs. view: None until all of it was read; problem: why it was not, "" while all is well.
+
+    is_own: the run on this screen, which is shown as it is and not read. Changed by the thread that reads it, which
+    hands the view over when it is done with it.
+    """
+
+    run_id: str
+    is_own: bool = False
+    view: RunView | None = None
+    settings: Settings = field(default_factory=dict)
+    problem: str = ""
+    num_read: int = 0  # events
+
+    def behaviors(self, own: RunView) -> list[BehaviorView]:
+        """Those it has, as far as they are known. own: the run on this screen."""
+        view = own if self.is_own else self.view
+        return [] if view is None else list(view.behaviors.values())
+
+    def started_at(self, own: RunView) -> float:
+        """The wall time at which it began, 0 while that is not known."""
+        view = own if self.is_own else self.view
+        return (view.started_at or 0.0) if view is not None else 0.0
+
+
+class Comparison:
+    """Lives in the app's loop; reads in other threads, one run after the other. `close` ends that soon."""
+
+    def __init__(self, run_ids: Sequence[str], own_id: str) -> None:
+        """own_id: of the run on this screen; "" where it is not known."""
+        self.runs = [ComparedRun(run_id, is_own=run_id == own_id) for run_id in run_ids]
+        self._is_closed = False
+
+    async def read(self, runs: Runs) -> None:
+        """Every run that can be read has its view and its settings."""
+        for run in self.runs:
+            await asyncio.to_thread(self._read, run, runs)
+
+    def close(self) -> None:
+        """What is being read is not needed any more."""
+        self._is_closed = True
+
+    def _read(self, run: ComparedRun, runs: Runs) -> None:
+        try:
+            run.settings = read_settings(runs.configuration(run.run_id))
+        except (RlTuiError, ValueError):
+            run.settings = {}  # the curve needs none
+        if run.is_own:
+            return
+        view = RunView()
+        try:
+            for envelope in runs.events(run.run_id):
+                view.apply(envelope)
+                run.num_read += 1
+                if run.num_read % CHUNK_EVENTS == 0:
+                    time.sleep(0)  # the screen first: a long file takes half a minute
+                    if self._is_closed:
+                        return
+        except RlTuiError as error:
+            run.problem = safe_text(str(error))
+        if view.behaviors or not run.problem:  # what was read before the mistake is worth a look
+            run.view = view

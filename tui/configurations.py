@@ -1,0 +1,92 @@
+"""Configurations as flat lists of settings, and how two of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import yaml
+
+from engine.session.text import safe_text
+
+KeyPath: TypeAlias = tuple[str, ...]
+Settings: TypeAlias = Mapping[KeyPath, str]  # in the order of the file
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting in up to two configurations. here, there: None where it is missing or nothing is compared."""
+
+    path: KeyPath
+    here: str | None
+    there: str | None
+
+
+def read_settings(text: str) -> Settings:
+    """Every setting of a configuration by its path, safe to show. Raises ValueError where it is not YAML."""
+    try:
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"not YAML: {safe_text(str(error))}") from error
+    return dict(_flat((), document))
+
+
+def compared(here: Settings, there: Settings) -> list[Setting]:
+    """The settings of both in the order of `here`; what only `there` has stands behind what precedes it there."""
+    order = list(here)
+    at = 0
+    for path in there:
+        if path in here:
+            at = order.index(path) + 1
+        else:
+            order.insert(at, path)
+            at += 1
+    return [Setting(path, here.get(path), there.get(path)) for path in order]
+
+
+def _flat(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _flat((*path, safe_text(str(key))), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for index, item in enumerate(value, start=1):
+            yield from _flat((*path, str(index)), item)
+    else:
+        yield path, _word(value)
+
+
+def _word(value: object) -> str:
+    """As it stands in a file, but for quotes."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case list():
+            return f"[{', '.join(_word(item) for item in value)}]"
+        case _:
+            return safe_text(str(value))
+
+
+def differing(configurations: Sequence[tuple[Settings, str]]) -> list[list[tuple[str, str]]]:
+    """For each configuration what it says about everything on which they do not agree, as (short name, value).
+
+    Each comes with the name of the behavior that counts of it; how behaviors are called and where the run is kept
+    makes no difference. What one of them lacks is "-".
+    """
+    plain = [dict(_of_behavior(settings, behavior)) for settings, behavior in configurations]
+    paths = list(dict.fromkeys(path for settings in plain for path in settings))
+    chosen = [path for path in paths if len({settings.get(path) for settings in plain}) > 1]
+    last = [path[-1] for path in chosen]
+    names = [path[-1] if last.count(path[-1]) == 1 else ".".join(path[-2:]) for path in chosen]
+    return [[(name, s.get(path, "-")) for name, path in zip(names, chosen, strict=True)] for s in plain]
+
+
+def _of_behavior(settings: Settings, behavior: str) -> Iterator[tuple[KeyPath, str]]:
+    for path, value in settings.items():
+        if path[0] == "behaviors":
+            if path[1:2] == (behavior,):
+                yield path[2:], value
+        elif path[0] != "checkpoint_settings":
+            yield path, value

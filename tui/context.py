@@ -1,0 +1,59 @@
+"""What the screens of one run share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from engine.session.messages import Envelope
+from engine.session.view import RunView
+from tui.controls import Controls
+from tui.keymap import Keymap
+from tui.outcomes import Outcomes
+from tui.state import ScreenState
+
+if TYPE_CHECKING:
+    from engine.session.summaries import RunSummary
+
+
+class Runs(Protocol):
+    """The runs of a folder. Every call may take a while: make it in a thread. Each raises RlTuiError on what it cannot
+    read, with words for the user."""
+
+    def runs(self) -> Sequence[RunSummary]:
+        """All of them, newest first."""
+
+    def events(self, name: str) -> Iterator[Envelope]:
+        """The events of one run, by its id, oldest first."""
+
+    def configuration(self, name: str) -> str:
+        """The effective configuration of one run as YAML."""
+
+
+class Player(Protocol):
+    """A recorded run that is told again."""
+
+    def change_speed(self, by: int) -> str:
+        """Faster or slower by so many notches; returns the speed in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Owned by the app; every screen and dialog has it.
+
+    redraw: draw what is on top, now. freeze: hold the picture still, or let it follow again. choose_theme: take the
+    theme of that name in THEMES, or the next one for ""; returns its name. runs: None where no folder of runs is known.
+    player: None unless the run is a replay.
+    """
+
+    view: RunView
+    state: ScreenState
+    outcomes: Outcomes
+    controls: Controls
+    keymap: Keymap
+    redraw: Callable[[], None]
+    freeze: Callable[[], None]
+    choose_theme: Callable[[str], str]
+    runs: Runs | None = None
+    player: Player | None = None

@@ -1,0 +1,109 @@
+"""What the user wants of the run, as commands; a wish that cannot be is refused with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.session.messages import (
+    AddNote,
+    Command,
+    ExportPolicy,
+    Pause,
+    Resume,
+    RollBack,
+    SaveCheckpoint,
+    SetHyperparameter,
+    Stop,
+)
+from engine.session.text import safe_text
+from engine.session.view import COMMAND_WORDS, BehaviorView, RunView
+from tui.outcomes import Outcomes
+from tui.panes.base import is_over
+from tui.state import ScreenState
+
+Wish = Pause | Resume | SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack | AddNote
+
+
+class Controls:
+    """Owned by the app. refuses: why nothing may be changed, such as --readonly; "" when it may."""
+
+    def __init__(
+        self,
+        view: RunView,
+        state: ScreenState,
+        outcomes: Outcomes,
+        send: Callable[[Command], None],
+        refuses: str = "",
+    ) -> None:
+        self.refuses = refuses
+        self._view = view
+        self._state = state
+        self._outcomes = outcomes
+        self._send = send
+
+    @property
+    def selected(self) -> BehaviorView | None:
+        """The behavior that keys act upon; None while the run has none."""
+        behaviors = list(self._view.behaviors.values())
+        return behaviors[min(self._state.selected, len(behaviors) - 1)] if behaviors else None
+
+    def pause(self, everything: bool) -> None:
+        """Pause what trains, or let go on what is paused."""
+        concerned = list(self._view.behaviors.values()) if everything else [self.selected] if self.selected else []
+        alive = [behavior for behavior in concerned if behavior.state in ("starting", "training", "paused")]
+        is_paused = bool(alive) and all(behavior.state == "paused" for behavior in alive)
+        target = self._target(everything)
+        self.ask(Resume(target) if is_paused else Pause(target))
+
+    def checkpoint(self, everything: bool) -> None:
+        """Save a checkpoint of the selected behavior, or of each."""
+        self.ask(SaveCheckpoint(self._target(everything)))
+
+    def export(self, everything: bool) -> None:
+        """Export the policy of the selected behavior, or of each."""
+        self.ask(ExportPolicy(self._target(everything)))
+
+    def note(self, text: str, about_run: bool) -> None:
+        """Write something down about the selected behavior, or about the run."""
+        self.ask(AddNote(text, self._target(about_run)))
+
+    def ask(self, command: Wish) -> None:
+        """Send the command, or say why not."""
+        label = label_of(command)
+        if self.may(label):
+            self._outcomes.ask(command.id, label)
+            self._send(command)
+
+    def may(self, label: str) -> bool:
+        """Whether something can be asked of the run; says why not. label: what it would be called."""
+        reason = self.why_not()
+        if reason:
+            self._outcomes.say(f"{label}: not possible, {reason}")
+        return not reason
+
+    def why_not(self) -> str:
+        """Why nothing can be asked of the run; "" when it can."""
+        if self.refuses:
+            return self.refuses
+        if is_over(self._view):
+            return "the run is over"
+        if self._view.run is None:
+            return "the engine is starting"
+        return ""
+
+    def stop(self, stop: Stop) -> None:
+        """Ask the run to stop; how to leave is the app's business."""
+        self._send(stop)
+
+    def _target(self, everything: bool) -> str | None:
+        return None if everything or self.selected is None else self.selected.name
+
+
+def label_of(command: Wish) -> str:
+    """What a user calls the command: "checkpoint Walker"."""
+    words = COMMAND_WORDS[type(command).__name__]
+    if isinstance(command, SetHyperparameter):
+        words = f"{words} {safe_text(command.name)} of"
+    elif isinstance(command, AddNote):
+        return words
+    return f"{words} {safe_text(command.behavior) if command.behavior else 'all'}"

@@ -1,0 +1,70 @@
+"""What a summary of the demo holds: numbers like those of a real trainer, drawn from a policy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from random import Random
+
+from engine.session.messages import Histogram
+from tui.demo.policy import Policy
+from tui.demo.script import Role
+
+BROKEN = (0.31, 0.33)  # of Walker's steps: explained variance is no number there
+BINS = 20
+
+
+def spread(role: Role, policy: Policy) -> float:
+    """How far single returns lie from their mean."""
+    first, best = role.returns
+    if role.fate == "plays itself":
+        return 0.45 * (best - first)  # it wins or loses
+    return abs(best - first) * (0.03 + 0.16 * policy.skill * (1 - policy.skill))
+
+
+def summary(
+    role: Role, policy: Policy, values: Mapping[str, float], share: float, lesson: int, chance: Random
+) -> dict[str, float]:
+    """Metrics by ML-Agents' tags. share: of max_steps that are behind it."""
+    pace = values["learning_rate"] / role.hyperparameters["learning_rate"]
+    mean = policy.expected_return(role)
+    metrics = {
+        "Environment/Cumulative Reward": mean + chance.gauss(0, spread(role, policy) / 4),
+        "Environment/Episode Length": episode_steps(role, policy, chance),
+        "Losses/Policy Loss": abs(chance.gauss(0.021, 0.002)) * pace,
+        "Losses/Value Loss": (0.2 + 2.4 * math.exp(-5 * share)) * chance.uniform(0.85, 1.15) * math.sqrt(pace),
+        "Policy/Entropy": policy.entropy * chance.uniform(0.985, 1.015),
+        "Policy/Extrinsic Value Estimate": 0.8 * mean + chance.gauss(0, spread(role, policy) / 8),
+        "Policy/Learning Rate": values["learning_rate"] * max(0.0, 1 - share),
+    }
+    if role.algorithm == "sac":
+        metrics |= {"Policy/Entropy Coeff": values["init_entcoef"], "Losses/Q1 Loss": chance.uniform(0.4, 0.6)}
+    else:
+        broken = role.name == "Walker" and BROKEN[0] <= share < BROKEN[1]
+        metrics |= {
+            "Policy/KL Divergence": 0.012 * pace * chance.uniform(0.8, 1.25),
+            "Policy/Clip Fraction": min(0.9, 0.11 * pace * chance.uniform(0.8, 1.2)),
+            "Policy/Explained Variance": math.nan if broken else 1 - 0.9 * math.exp(-6 * share) - chance.random() / 20,
+            "Policy/Epsilon": values["epsilon"] * max(0.5, 1 - share),
+            "Policy/Beta": values["beta"] * max(0.01, 1 - share),
+        }
+    if role.fate == "plays itself":
+        metrics |= {"Self-play/ELO": policy.elo(), "Environment/Lesson Number/opponents": float(lesson - 1)}
+    return metrics
+
+
+def episode_steps(role: Role, policy: Policy, chance: Random) -> float:
+    """Mean length of some episodes: they grow or shrink as the policy learns."""
+    full = role.episode_steps
+    learned = 1 - 0.6 * policy.skill if role.fate == "plays itself" else 0.25 + 0.75 * policy.skill
+    return max(1.0, full * learned * chance.uniform(0.97, 1.03))
+
+
+def histogram(mean: float, deviation: float, count: int) -> Histogram:
+    """`count` returns, normally distributed."""
+    low, width = mean - 3 * deviation, 6 * deviation / BINS
+    limits = tuple(low + width * (number + 1) for number in range(BINS))
+    density = [math.exp(-0.5 * ((limit - width / 2 - mean) / deviation) ** 2) for limit in limits]
+    counts = tuple(float(round(count * each / sum(density))) for each in density)
+    squares = count * (mean * mean + deviation * deviation)
+    return Histogram(low, low + width * BINS, count, count * mean, squares, limits, counts)

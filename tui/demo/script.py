@@ -1,0 +1,130 @@
+"""Who plays in the demo: behaviors, their settings, and what the user did before the curtain rises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
+from tui.command_lines import HOURS
+
+Act: TypeAlias = AddNote | SetHyperparameter | Pause
+Fate: TypeAlias = Literal["rises", "collapses", "plays itself"]
+PPO = {"learning_rate": 3e-4, "beta": 5e-3, "epsilon": 0.2, "lambd": 0.95, "num_epoch": 3.0, "value_coefficient": 0.5}
+SAC = {"learning_rate": 3e-4, "init_entcoef": 0.05, "tau": 5e-3}
+UP_TO_ONE = ("epsilon", "lambd", "tau")
+WHOLE = ("num_epoch",)
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One behavior. returns: of a policy that knows nothing and of a perfect one; gpu: where it learns.
+
+    lessons: names, each with the share of max_steps at which it begins.
+    """
+
+    name: str
+    algorithm: str
+    fate: Fate
+    max_steps: int
+    steps_per_second: float
+    returns: tuple[float, float]
+    episode_steps: int
+    num_agents: int = 16
+    num_parameters: int = 339_752
+    gpu: int = 0
+    hyperparameters: Mapping[str, float] = field(default_factory=lambda: PPO)
+    lessons: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def environment(self) -> str:
+        """What stands where a real run names its environment."""
+        return f"demo:{self.name}"
+
+    @property
+    def summary_freq(self) -> int:
+        """Steps between summaries: about twenty seconds."""
+        return max(1000, round(self.steps_per_second * 20 / 1000) * 1000)
+
+    @property
+    def checkpoint_interval(self) -> int:
+        """Steps between checkpoints: about ten minutes."""
+        return 30 * self.summary_freq
+
+
+OPPONENTS = (("Standing still", 0.0), ("Walking", 0.08), ("Passing", 0.24), ("Pressing", 0.45), ("Past selves", 0.7))
+CAST: tuple[Role, ...] = (
+    Role("Walker", "ppo", "rises", 30_000_000, 2400.0, (4.0, 520.0), 900),
+    Role("Crawler", "sac", "collapses", 20_000_000, 900.0, (-60.0, 640.0), 700, 8, 1_204_736, 0, SAC),
+    Role("SoccerTwos", "ppo", "plays itself", 50_000_000, 4800.0, (-1.0, 1.0), 300, 32, 611_592, 1, PPO, OPPONENTS),
+    Role("Hopper", "ppo", "rises", 24_000_000, 1900.0, (12.0, 2900.0), 600),
+    Role("HalfCheetah", "ppo", "rises", 40_000_000, 3100.0, (-280.0, 5400.0), 1000, gpu=1),
+    Role("Ant", "ppo", "rises", 36_000_000, 1500.0, (-90.0, 3900.0), 800),
+    Role("Reacher", "ppo", "rises", 30_000_000, 2800.0, (-45.0, -4.0), 50, gpu=1),
+    Role("PushBlock", "ppo", "rises", 9_000_000, 700.0, (-0.6, 4.9), 400),
+    Role("Pyramids", "ppo", "rises", 15_000_000, 820.0, (-1.0, 1.7), 1000, gpu=1),
+    Role("Hallway", "ppo", "rises", 18_000_000, 1100.0, (-1.0, 0.95), 500),
+    Role("Worm", "ppo", "rises", 14_000_000, 1300.0, (0.2, 810.0), 1000, gpu=1),
+    Role("FoodCollector", "ppo", "rises", 16_000_000, 1700.0, (-3.0, 64.0), 500),
+)  # fmt: skip
+
+
+def cast(number: int, hours: float = HOURS) -> tuple[Role, ...]:
+    """The first `number` roles; where more hours than usual are told, they need so many more steps."""
+    longer = max(1.0, hours / HOURS)
+    return tuple(replace(role, max_steps=round(role.max_steps * longer)) for role in CAST[:number])
+
+
+def cues(names: Sequence[str], hours: float) -> list[tuple[float, Act]]:
+    """What the user did, in seconds since the start and in order; ids are the same every time."""
+    acts: list[tuple[float, Act]] = [
+        (0.22, AddNote("all of them walk into the wall less often", None)),
+        (0.41, SetHyperparameter("Walker", "learning_rate", 2.5e-4)),
+        (0.63, AddNote("the hind legs drag", "Crawler")),
+        (0.92, Pause("SoccerTwos")),
+    ]
+    known = [(share, act) for share, act in acts if act.behavior is None or act.behavior in names]
+    return [(share * hours * 3600, replace(act, id=f"past{number}")) for number, (share, act) in enumerate(known)]
+
+
+def refusal(role: Role, name: str, value: float) -> str:
+    """Why a hyperparameter cannot have that value; "" when it can."""
+    if name not in role.hyperparameters:
+        return f"cannot be changed while it trains. One of {', '.join(role.hyperparameters)} can be."
+    if not math.isfinite(value) or value <= 0:
+        return f"found {value:g}, expected a number above 0"
+    if name in UP_TO_ONE and value > 1:
+        return f"found {value:g}, expected a number up to 1"
+    if name in WHOLE and value != round(value):
+        return f"found {value:g}, expected a whole number"
+    return ""
+
+
+CHATTER: tuple[tuple[LogLevel, str], ...] = (
+    ("debug", "update took {small} ms, weights handed over in 2 ms"),
+    ("debug", "worker {digit} reset {digit} environments"),
+    ("info", "{digit} episodes reached their step limit"),
+    ("info", "normalizer has seen {small}M observations"),
+    ("warning", "worker {digit} took {digit}.2 s for a step, usual are 11 ms"),
+    ("error", "worker {digit} was silent for 60 s and was started again"),
+)
+CHATTER_WEIGHTS = (8, 8, 6, 4, 2, 1)
+CHATTER_SECONDS = 150.0  # from one line to the next, on average
+
+
+def configuration(roles: Sequence[Role], seed: int, hyperparameters: Mapping[str, Mapping[str, float]]) -> str:
+    """The YAML that a run of these behaviors would have."""
+    lines = ["behaviors:"]
+    for role in roles:
+        lines += [f"  {role.name}:", f"    trainer_type: {role.algorithm}", "    hyperparameters:"]
+        lines += [f"      {name}: {value:g}" for name, value in hyperparameters[role.name].items()]
+        lines += [f"    max_steps: {role.max_steps}", f"    summary_freq: {role.summary_freq}"]
+        lines += [f"    checkpoint_interval: {role.checkpoint_interval}", "    keep_checkpoints: 5"]
+        if role.fate == "plays itself":
+            lines += ["    self_play:", "      initial_elo: 1200.0"]
+    lines += ["env_settings:", "  env:"]
+    lines += [f"    {role.name}: {role.environment}" for role in roles]
+    lines += [f"  seed: {seed}", "torch_settings:", "  device: cuda"]
+    return "\n".join(lines) + "\n"

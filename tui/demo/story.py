@@ -1,0 +1,304 @@
+"""The story of a run that never was: behaviors pretend to train, and obey every command as a real run would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from random import Random
+
+from engine.session.health.watch import HealthWatch
+from engine.session.messages import (
+    AddNote,
+    CheckpointReason,
+    Command,
+    CommandAsked,
+    CommandFinished,
+    Envelope,
+    EnvironmentFailed,
+    Event,
+    ExportPolicy,
+    LogEmitted,
+    NoteAdded,
+    Pause,
+    Resume,
+    RollBack,
+    RunStarted,
+    RunState,
+    RunStateChanged,
+    SaveCheckpoint,
+    SetHyperparameter,
+    Stop,
+)
+from engine.version import VERSION
+from tui.demo.actor import Actor
+from tui.demo.jobs import Job, Jobs, Outcome
+from tui.demo.machine import Machine
+from tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, refusal
+
+PAST_BEAT_SECONDS = 30.0  # while the past is told; more where it is long
+PAST_BEATS = 1500
+STOP_SECONDS = 0.9  # real ones that the last checkpoint of a behavior takes
+END_SECONDS = 2.0  # real ones from the end of the last behavior to the end of the run
+NOTE_LENGTH = 1000
+
+
+class Story:
+    """Owns everything that happens; `tell` is given each event. Nothing here knows a thread or a clock.
+
+    time: of the story, in Unix seconds. Saving and the like take real seconds, however fast the story goes. The same
+    seed, times and commands give the same story.
+    """
+
+    def __init__(
+        self, tell: Callable[[Event], None], began_at: float, roles: Iterable[Role], seed: int, run_id: str
+    ) -> None:
+        self.time = self.began_at = began_at
+        self.state: RunState = "starting"
+        self.exit_code = 1
+        self._tell_outside, self._seed, self._run_id = tell, seed, run_id
+        self._num_told = 0
+        self._chance = Random(f"{seed}")
+        self.actors = {role.name: Actor(role, run_id, Random(f"{seed} {role.name}")) for role in roles}
+        self._machine = Machine(Random(f"{seed} machine"))
+        self._health = HealthWatch()
+        self._jobs = Jobs()
+        self._stops: list[Stop] = []
+        self._ending_seconds = END_SECONDS
+        self._chatter_at = began_at + CHATTER_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last state was told."""
+        return self.state in ("finished", "failed")
+
+    def begin(self) -> None:
+        """The run and its behaviors are there."""
+        versions = {"rl-tui": VERSION}
+        self._tell(RunStarted(self._run_id, self._run_id, self._seed, "cuda", False, versions))
+        self._tell(LogEmitted("info", "run", "a demo: nobody trains here, and nothing is written to disk"))
+        self._enter("training")
+        for actor in self.actors.values():
+            self._tell_all(actor.begin())
+
+    def tell_past(self, hours: float) -> None:
+        """So many hours go by at once, with what the user did meanwhile."""
+        end, beat = self.time + hours * 3600, max(PAST_BEAT_SECONDS, hours * 3600 / PAST_BEATS)
+        acts = cues(list(self.actors), hours)
+        while self.time < end and not self.is_over:
+            self.pass_time(min(beat, end - self.time), beat)
+            while acts and self.began_at + acts[0][0] <= self.time:
+                _, act = acts.pop(0)
+                self._tell(CommandAsked(act.id, type(act).__name__, act.behavior))
+                self.obey(act)
+
+    def pass_time(self, seconds: float, real_seconds: float) -> None:
+        """The story goes on by `seconds`, and whatever takes real time by `real_seconds`."""
+        if self.is_over:
+            return
+        self.time += seconds
+        for actor in self.actors.values():
+            if actor.state == "training" and not self._stops:
+                self._train(actor, seconds)
+        self._sample(seconds)
+        self._chat()
+        for command, outcome in self._jobs.advance(real_seconds):
+            self._finish(command, *outcome)
+        self._end_when_done(real_seconds)
+
+    def _train(self, actor: Actor, seconds: float) -> None:
+        before = actor.step // actor.role.checkpoint_interval
+        self._tell_all(actor.train(seconds, self.time - self.began_at))
+        if actor.step >= actor.role.max_steps:
+            self._tell_all(actor.enter("finished"))
+            self._jobs.put(Job(0.6, partial(self._save, actor, "final", 0.6)))
+        elif actor.step // actor.role.checkpoint_interval > before:
+            self._jobs.put(Job(0.3, partial(self._save, actor, "interval", 0.3)))
+
+    def _sample(self, seconds: float) -> None:
+        load: dict[int, int] = {}
+        for actor in self._training():
+            load[actor.role.gpu] = load.get(actor.role.gpu, 0) + 1
+        self._tell(self._machine.sample(load, seconds))
+
+    def _chat(self) -> None:
+        """A line of log now and then."""
+        training, chance = self._training(), self._chance
+        if self.time < self._chatter_at or not training:
+            return
+        self._chatter_at = self.time + chance.expovariate(1 / CHATTER_SECONDS)
+        level, text = chance.choices(CHATTER, CHATTER_WEIGHTS)[0]
+        name = chance.choice(training).role.name
+        self._tell(LogEmitted(level, name, text.format(digit=chance.randint(2, 9), small=chance.randint(40, 90))))
+
+    def _end_when_done(self, real_seconds: float) -> None:
+        if len(self._jobs) or not all(actor.is_over for actor in self.actors.values()):
+            return
+        self._ending_seconds -= real_seconds
+        if self._stops or self._ending_seconds <= 0:
+            self._end()
+
+    def _end(self) -> None:
+        """Every command has its outcome, and the last state is told."""
+        for command in self._jobs.give_up():
+            self._finish(command, False, "the run is over")
+        has_saved = all(stop.mode == "checkpoint" for stop in self._stops)
+        for stop in self._stops:
+            self._finish(stop.id, True, "stopped")
+        reason = "" if not self._stops else "stopped" if has_saved else "stopped without saving"
+        self.exit_code = next((stop.exit_code for stop in self._stops if stop.exit_code), 0)
+        self._enter("finished", reason, self.exit_code)
+
+    def lose_environments(self, reason: str) -> None:
+        """Every environment is gone for good, and the run has failed."""
+        for actor in self._alive():
+            self._tell(EnvironmentFailed(actor.role.environment, (actor.role.name,), reason))
+            self._save(actor, "error", 0.3)
+            self._tell_all(actor.enter("failed", reason))
+        self.exit_code = 3
+        self._enter("failed", reason, self.exit_code)
+
+    def obey(self, command: Command) -> None:
+        """Do what is asked, now or in a moment; exactly one outcome is told."""
+        if self.is_over:
+            self._finish(command.id, False, "the run is over")
+        elif isinstance(command, Stop):
+            self._halt(command)
+        elif self._stops:
+            self._finish(command.id, False, "the run is stopping")
+        elif command.behavior is not None and command.behavior not in self.actors:
+            self._finish(command.id, False, f"there is no behavior {command.behavior}")
+        else:
+            self._obey(command)
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case Pause():
+                self._pause(command)
+            case Resume():
+                self._resume(command)
+            case SaveCheckpoint():
+                for actor in self._concerned(command.behavior):
+                    seconds = self._chance.uniform(0.3, 1.0)
+                    self._jobs.put(Job(seconds, partial(self._save, actor, "asked", seconds), command.id))
+            case ExportPolicy():
+                for actor in self._concerned(command.behavior):
+                    seconds = self._chance.uniform(0.3, 0.8)
+                    self._jobs.put(Job(seconds, partial(self._export, actor, seconds), command.id))
+            case SetHyperparameter():
+                self._finish(command.id, *self._set(command))
+            case RollBack():
+                self._jobs.put(Job(0.5, partial(self._roll_back, command), command.id))
+            case AddNote():
+                self._finish(command.id, *self._note(command))
+
+    def _halt(self, stop: Stop) -> None:
+        """Of several stops, the first exit code but 0 counts, and the hastiest mode."""
+        is_first, saves = not self._stops, stop.mode == "checkpoint"
+        self._stops.append(stop)
+        if is_first or not saves:
+            self._enter("stopping", "saving" if saves else "")
+        if not saves:
+            for actor in self._alive():
+                self._tell_all(actor.enter("finished", "stopped"))
+            self._end()
+        elif is_first:
+            for actor in self._alive():
+                self._jobs.put(Job(STOP_SECONDS, partial(self._save_and_leave, actor)))
+
+    def _pause(self, command: Pause) -> None:
+        actors = [actor for actor in self._concerned(command.behavior) if not actor.is_over]
+        for actor in actors:
+            if actor.state == "training":
+                self._tell_all(actor.enter("paused"))
+        names = ", ".join(actor.role.name for actor in actors)
+        self._finish(command.id, bool(actors), f"{names} paused" if actors else "nothing trains")
+        self._follow_behaviors()
+
+    def _resume(self, command: Resume) -> None:
+        actors = [actor for actor in self._concerned(command.behavior) if actor.state == "paused"]
+        for actor in actors:
+            self._tell_all(actor.enter("training"))
+        names = ", ".join(actor.role.name for actor in actors)
+        self._finish(command.id, bool(actors), f"{names} training" if actors else "nothing is paused")
+        self._follow_behaviors()
+
+    def _follow_behaviors(self) -> None:
+        """The run is paused when all that is not over is."""
+        alive = self._alive()
+        state: RunState = "paused" if alive and all(actor.state == "paused" for actor in alive) else "training"
+        if state != self.state:
+            self._enter(state)
+
+    def _set(self, command: SetHyperparameter) -> Outcome:
+        actor = self.actors[command.behavior]
+        if actor.is_over:
+            return False, f"{command.behavior} has ended"
+        reason = refusal(actor.role, command.name, command.value)
+        if reason:
+            return False, reason
+        old = actor.values[command.name]
+        self._tell_all(actor.set(command.name, command.value))
+        return True, f"{command.name} {old:.6g} -> {command.value:.6g} from step {actor.step}"
+
+    def _note(self, command: AddNote) -> Outcome:
+        text = command.text.strip()
+        if not text:
+            return False, "the note is empty"
+        if len(text) > NOTE_LENGTH:
+            return False, f"the note has {len(text)} characters, at most {NOTE_LENGTH} are kept"
+        self._tell(NoteAdded(text, command.behavior))
+        return True, text
+
+    def _save(self, actor: Actor, reason: CheckpointReason, seconds: float) -> Outcome:
+        """A checkpoint, and as in a real run its policy beside it."""
+        self._machine.write(actor.checkpoint_bytes)
+        self._tell_all(actor.save(reason, 0.7 * seconds))
+        self._tell(actor.export(0.3 * seconds))
+        return True, actor.checkpoints[-1].path
+
+    def _save_and_leave(self, actor: Actor) -> Outcome:
+        outcome = self._save(actor, "interrupted", STOP_SECONDS)
+        self._tell_all(actor.enter("finished", "stopped"))
+        return outcome
+
+    def _export(self, actor: Actor, seconds: float) -> Outcome:
+        exported = actor.export(seconds)
+        self._tell(exported)
+        return True, exported.path
+
+    def _roll_back(self, command: RollBack) -> Outcome:
+        actor = self.actors[command.behavior]
+        snapshot = next((each for each in actor.checkpoints if each.path == command.path), None)
+        if actor.is_over:
+            return False, f"{command.behavior} has ended"
+        if snapshot is None:
+            return False, f"{command.path}: no checkpoint of {command.behavior}"
+        self._tell_all(actor.roll_back(snapshot))
+        return True, f"goes on from step {actor.step}, {snapshot.path}"
+
+    def _alive(self) -> list[Actor]:
+        return [actor for actor in self.actors.values() if not actor.is_over]
+
+    def _training(self) -> list[Actor]:
+        return [actor for actor in self.actors.values() if actor.state == "training"]
+
+    def _concerned(self, behavior: str | None) -> list[Actor]:
+        return [actor for name, actor in self.actors.items() if behavior in (None, name)]
+
+    def _enter(self, state: RunState, reason: str = "", exit_code: int | None = None) -> None:
+        self.state = state
+        self._tell(RunStateChanged(state, reason, exit_code))
+
+    def _finish(self, command: str, is_ok: bool, message: str) -> None:
+        self._tell(CommandFinished(command, is_ok, message))
+
+    def _tell_all(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        """Tell it, and the warnings that it gives reason to or ends."""
+        self._num_told += 1
+        self._tell_outside(event)
+        for warning in self._health.apply(Envelope(self._num_told, self.time, event)):
+            self._tell_outside(warning)

@@ -1,0 +1,133 @@
+"""What the user should notice wherever he looks: toasts on the screen, and the terminal's bell and notice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from textual.app import App
+from textual.geometry import Region
+from textual.screen import ModalScreen
+
+from engine.session.messages import BehaviorStateChanged, CheckpointFailed, Event, RunStateChanged, WarningRaised
+from engine.session.text import safe_text
+from engine.session.view import RunView
+from tui.painting import toast_regions
+from tui.text import count, fit, number
+
+TOAST_SECONDS = 8.0
+MOST_TOASTS, MOST_ON_FEW_ROWS, FEW_ROWS = 3, 2, 30  # in TOAST_SECONDS; the rest is counted
+TOAST_WIDTH, TOAST_LINES = 56, 4  # the width is that of app.tcss, or 60 % of the screen where that is less
+LONGEST = 200  # characters of the terminal's own notice
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something to notice. is_loud: worth calling somebody who looks elsewhere."""
+
+    title: str
+    text: str
+    severity: Literal["error", "warning", "information"]
+    is_loud: bool = False
+
+
+class Notices:
+    """Lives in the app's thread. Owns what was heard and not shown yet."""
+
+    def __init__(self, app: App[Any], view: RunView, key_of_warnings: str, *, may_call: bool) -> None:
+        """may_call: use the bell and the terminal's notice."""
+        self._app, self._view = app, view
+        self._key, self._may_call = key_of_warnings, may_call
+        self._heard: list[News] = []
+        self._loud: list[News] = []
+        self._covered: frozenset[Region] = frozenset()
+        self._room, self._until = MOST_TOASTS, 0.0
+
+    def hear(self, event: Event) -> None:
+        """An event was folded into the view."""
+        news = news_of(event, self._view)
+        if news is not None:
+            self._heard.append(news)
+        if news is not None and news.is_loud and self._may_call:
+            self._loud.append(news)
+
+    def tell(self, now: float) -> None:
+        """Call for what is loud. Show what was heard, the worst first, but not over a dialog nor too much at once."""
+        self._uncover()
+        if self._loud:
+            call(self._app, self._loud[0])
+            self._loud.clear()
+        if now >= self._until:
+            self._room = MOST_TOASTS if self._app.size.height >= FEW_ROWS else MOST_ON_FEW_ROWS
+        if not self._heard or not self._room or isinstance(self._app.screen, ModalScreen):
+            return
+        self._heard.sort(key=lambda news: ("error", "warning", "information").index(news.severity))
+        shown, num_more = self._heard[: self._room], len(self._heard) - self._room
+        for news in shown:
+            self._toast(news)
+        if num_more > 0:
+            self._toast(News("", f"and {num_more} more: {self._key} shows them", "warning"))
+        self._room, self._until = self._room - len(shown), now + TOAST_SECONDS
+        self._heard.clear()
+
+    def _uncover(self) -> None:
+        """Paint what stood below a toast that is gone: Textual 8.2.8 misses it if a hidden widget has changed."""
+        covered = toast_regions(self._app.screen)
+        if self._covered - covered:
+            self._app.screen.refresh(*(self._covered - covered))
+        self._covered = covered
+
+    def _toast(self, news: News) -> None:
+        width = min(TOAST_WIDTH, self._app.size.width * 6 // 10) - 10  # less what frame, blanks and whole words take
+        text = fit(safe_text(news.text), width * TOAST_LINES)
+        self._app.notify(text, title=safe_text(news.title), severity=news.severity, timeout=TOAST_SECONDS, markup=False)
+
+
+def news_of(event: Event, view: RunView) -> News | None:
+    """What is to be noticed of the event, which `view` has seen; None for nearly all of them."""
+    match event:
+        case WarningRaised():
+            return News(event.behavior or "run", f"{event.message}; {event.advice}", "warning")
+        case BehaviorStateChanged(behavior=name, state="failed"):
+            return News(f"{name} failed", f"{event.reason}; {_kept(view, name)}", "error", is_loud=True)
+        case CheckpointFailed():
+            text = f"step {count(event.step)} is not saved: {event.message}; earlier checkpoints are untouched"
+            return News(event.behavior, text, "error")
+        case RunStateChanged(state="finished"):
+            return News("Run finished", f"{_best(view)}{event.reason}", "information", is_loud=True)
+        case RunStateChanged(state="failed"):
+            return News("Run failed", event.reason, "error", is_loud=True)
+        case _:
+            return None
+
+
+def _kept(view: RunView, name: str) -> str:
+    saved = view.behavior(name).checkpoints
+    return f"its last checkpoint is of step {count(saved[-1][1].step)}" if saved else "it has no checkpoint"
+
+
+def _best(view: RunView) -> str:
+    best = [f"{b.name} {number(b.best_return)}" for b in view.behaviors.values() if b.best_return is not None]
+    return f"best return: {', '.join(best)}. " if best else ""
+
+
+def call(app: App[Any], news: News) -> None:
+    """Ring the bell, and let the terminal show a notice where it can."""
+    app.bell()
+    if app._driver is not None and not app.is_headless:
+        app._driver.write(notice(f"{news.title}: {news.text}", os.environ))
+
+
+def notice(text: str, environment: Mapping[str, str]) -> str:
+    """The escape sequence that shows `text` outside the terminal's window; "" where it would be printed instead."""
+    if environment.get("TERM") == "linux":
+        return ""
+    plain = fit(safe_text(text).replace(";", ","), LONGEST)  # a semicolon would start another field
+    is_iterm = any(environment.get(name, "").startswith("iTerm") for name in ("LC_TERMINAL", "TERM_PROGRAM"))
+    knows_only_9 = is_iterm or "ConEmuPID" in environment
+    sequence = f"\x1b]9;{plain}\x1b\\" if knows_only_9 else f"\x1b]777;notify;rl-tui;{plain}\x1b\\"
+    if "TMUX" in environment:  # needs its allow-passthrough
+        return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    return sequence

@@ -1,0 +1,103 @@
+"""The command palette: every command that has a use on the screen below it, found by its words."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from textual.actions import parse
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.dom import DOMNode
+
+from engine.session.text import safe_text
+from tui.keymap import Key
+from tui.screens.base import RunScreen
+from tui.text import left
+from tui.themes import THEMES
+
+KEY_WIDTH = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A command as the palette has it. node: the part of the screen whose key it is; shown: the key."""
+
+    node: DOMNode
+    action: str
+    shown: str
+    words: str
+
+
+class Commands(Provider):
+    """The commands of the screen that the palette was called from."""
+
+    async def search(self, query: str) -> Hits:
+        """Those whose words match."""
+        matcher = self.matcher(query)
+        for offer in self._offers():
+            if (score := matcher.match(offer.words)) > 0:
+                display = Content(left(offer.shown, KEY_WIDTH)) + matcher.highlight(offer.words)
+                yield Hit(score, display, self._running(offer), text=offer.words)
+
+    async def discover(self) -> Hits:
+        """All of them."""
+        for offer in self._offers():
+            display = Content(left(offer.shown, KEY_WIDTH) + offer.words)
+            yield DiscoveryHit(display, self._running(offer), text=offer.words)
+
+    def _offers(self) -> Iterator[Offer]:
+        return offers(self.screen) if isinstance(self.screen, RunScreen) else iter(())
+
+    def _running(self, offer: Offer) -> Callable[[], Awaitable[bool]]:
+        return partial(self.app.run_action, offer.action, offer.node)
+
+
+def palette() -> CommandPalette:
+    """The dialog; it goes away with the command that is chosen."""
+    return CommandPalette([Commands], placeholder="a command")
+
+
+def offers(screen: RunScreen) -> Iterator[Offer]:
+    """The commands that have a use there, in the order of the keymap."""
+    for key in screen.context.keymap.keys:
+        node = owner(key, screen)
+        if node is None or not is_useful(key, screen) or key.id == "palette":
+            continue
+        for action, shown, words in _variants(key, screen):
+            _, name, parameters = parse(action)
+            if node.check_action(name, parameters):
+                yield Offer(node, action, shown, words)
+
+
+def owner(key: Key, screen: RunScreen) -> DOMNode | None:
+    """Who acts on that key when `screen` has the keys; None when nobody does."""
+    pane = screen.pane
+    if pane is not None and not set(key.places).isdisjoint(pane.places):
+        return pane
+    if not set(key.places).isdisjoint(screen.places_now):
+        return screen
+    return screen.app if "anywhere" in key.places else None
+
+
+def is_useful(key: Key, screen: RunScreen) -> bool:
+    """Whether the run is in a state, and of a size, in which the command does something."""
+    context = screen.context
+    has_run = not context.controls.why_not()
+    has_several = len(context.view.behaviors) > 1
+    return (has_run or not (key.needs_run or key.changes)) and (has_several or not key.needs_several)
+
+
+def _variants(key: Key, screen: RunScreen) -> Iterator[tuple[str, str, str]]:
+    """Action, key and words; a command that takes a number is one for each behavior."""
+    if key.id == "theme":
+        for name, words in THEMES.items():
+            yield f"theme('{name}')", key.shown, f"{key.label} {name}: {words}"
+        return
+    if "{n}" not in key.action:
+        yield key.action, key.shown, f"{key.label}: {key.explained}"
+        return
+    for name, number in zip(screen.context.view.behaviors, key.keys, strict=False):
+        words = f"{key.label} {safe_text(name)}"
+        yield key.action.replace("{n}", number), number, words

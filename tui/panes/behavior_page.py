@@ -1,0 +1,164 @@
+"""Everything known about one behavior, to read."""
+
+from __future__ import annotations
+
+from engine.session.text import safe_text
+from engine.session.view import BehaviorView
+from tui.lines import Line, Span, line, wrap
+from tui.panes.base import BEAT, Frame
+from tui.panes.behaviors import state_sign
+from tui.panes.detail import (
+    NAME_WIDTH,
+    VALUE_WIDTH,
+    course_lines,
+    environment_line,
+    heading_of,
+    metric_pairs,
+    pair_lines,
+    setup_pairs,
+    time_lines,
+    warnings_of,
+)
+from tui.panes.page import PagePane
+from tui.panes.state_line import remaining_seconds
+from tui.text import count, duration, fit_path, left, percent, right, time_of_day, wrapped
+
+SCHEDULED = {  # the summary that tells a hyperparameter's value of now, where a schedule moves it
+    "learning_rate": "Policy/Learning Rate",
+    "epsilon": "Policy/Epsilon",
+    "beta": "Policy/Beta",
+}
+LONGEST_NAME = 14
+LOW = 14  # rows below which no row is left blank
+MOST_NOTES = MOST_CHANGES = 20  # the newest; the log has them all
+
+
+class BehaviorPage(PagePane):
+    """One section after the other, the most urgent first."""
+
+    topic = "figures"
+    seconds = BEAT
+
+    def inputs(self, frame: Frame) -> object:
+        """Which behavior, and how much there is to tell of it."""
+        one, view = frame.behavior, frame.view
+        if one is None:
+            return None
+        told = len(one.metrics), len(one.lessons), len(one.changes), len(one.exports), one.num_parameters
+        return super().inputs(frame), one.name, one.reason, told, tuple(view.warnings), len(view.failures)
+
+    def heading(self, frame: Frame) -> str:
+        """Which behavior."""
+        return heading_of(frame)
+
+    def text(self, frame: Frame, width: int) -> list[Line]:
+        """All sections that have anything to tell."""
+        behavior = frame.behavior
+        if behavior is None:
+            return [line(Span(" the run has no behavior yet", "dim"))]
+        sections = {
+            "": [_standing(behavior, frame)],
+            "What ended it": _failures(behavior, frame, width),
+            "Warnings": _warnings(behavior, frame, width),
+            "Course": course_lines(behavior, frame, width),
+            "Where its time goes": time_lines(behavior.time_split, frame, width),
+            "Newest summary": pair_lines(metric_pairs(behavior), width),
+            "Hyperparameters": _hyperparameters(behavior, frame),
+            "Changed by hand": _changes(behavior, width),
+            "Lessons": _lessons(behavior, width),
+            "Notes": _notes(behavior, frame, width),
+            "Exports": _exports(behavior, frame, width),
+            "Setup": [*pair_lines(setup_pairs(behavior), width), *environment_line(behavior, frame, width)],
+        }
+        is_low = self.size.height < LOW
+        rows: list[Line] = []
+        for title, lines in sections.items():
+            if lines:
+                rows += [line(Span(f" {title}", "strong"))] if title else []
+                rows += lines if is_low else [*lines, line()]
+        return rows if is_low else rows[:-1]
+
+
+def _standing(behavior: BehaviorView, frame: Frame) -> Line:
+    """State, step, and how long still."""
+    steps = f"  {count(behavior.step)} steps"
+    if behavior.max_steps:
+        done = percent(behavior.step, behavior.max_steps)
+        steps = f"  {count(behavior.step)}/{count(behavior.max_steps)}  {done}%"
+    remaining = remaining_seconds(behavior)
+    eta = f"  ETA {duration(remaining)}" if remaining is not None else ""
+    return line(" ", state_sign(behavior, frame), steps, Span(eta, "dim"))
+
+
+def _failures(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    """Why, in full, with the traceback where one is known."""
+    told = [failure for failure in frame.view.failures if behavior.name in failure.behaviors]
+    if behavior.state != "failed" and not told:
+        return []
+    texts = [f"{time_of_day(failure.time)} {failure.reason}\n{failure.detail}".rstrip() for failure in told]
+    if behavior.state == "failed" and not any(behavior.reason in text for text in texts):
+        texts.append(behavior.reason)
+    return [
+        line(Span(f" {row}", "bad" if at == 0 else "text"))
+        for text in texts
+        for at, row in enumerate(wrapped(safe_text(text, multiline=True).expandtabs(4), max(2, width - 2)))
+    ]
+
+
+def _warnings(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    rows: list[Line] = []
+    for since, message, advice in warnings_of(behavior, frame.view):
+        told = f"{frame.glyphs.warning} {message}, for {duration(frame.time - since)}"
+        rows += [line(Span(f" {row}", "warning")) for row in wrap(told, width - 2, 4)]
+        rows += [line(f"   {row}") for row in wrap(f"try: {advice}", width - 4, 4)] if advice else []
+    return rows
+
+
+def _hyperparameters(behavior: BehaviorView, frame: Frame) -> list[Line]:
+    """Those that may be changed; where a schedule has moved one, where it began."""
+    rows = []
+    for name, value in behavior.hyperparameters.items():
+        now = behavior.metrics.get(SCHEDULED.get(name, ""), value)
+        moved = f"  scheduled from {value:.4g}" if f"{now:.4g}" != f"{value:.4g}" else ""
+        title = left(safe_text(name), LONGEST_NAME, frame.glyphs.ellipsis)
+        rows.append(line(Span(f" {title}", "dim"), right(f"{now:.4g}", VALUE_WIDTH), Span(moved, "dim")))
+    return rows
+
+
+def _changes(behavior: BehaviorView, width: int) -> list[Line]:
+    told = [
+        f"{time_of_day(at)} {safe_text(change.name)} {change.old:.4g} -> {change.new:.4g} at step {count(change.step)}"
+        for at, change in reversed(behavior.changes[-MOST_CHANGES:])
+    ]
+    told += [
+        f"{time_of_day(at)} rolled back from step {count(back.from_step)} to {count(back.step)}"
+        for at, back in reversed(behavior.rollbacks[-MOST_CHANGES:])
+    ]
+    return [line(f" {row}") for text in told for row in wrap(text, width - 2, 2)]
+
+
+def _lessons(behavior: BehaviorView, width: int) -> list[Line]:
+    told = []
+    for at, lesson in reversed(behavior.lessons):
+        name = f' "{safe_text(lesson.name)}"' if lesson.name else ""
+        where = f"{safe_text(lesson.parameter)} {lesson.lesson}/{lesson.num_lessons}{name}"
+        told.append(f"{time_of_day(at)} {where} at step {count(lesson.step)}")
+    return [line(f" {row}") for text in told for row in wrap(text, width - 2, 2)]
+
+
+def _notes(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    told = [
+        f"{time_of_day(note.time)} at step {count(note.steps.get(behavior.name, 0))}: {safe_text(note.text)}"
+        for note in reversed(frame.view.notes[-MOST_NOTES:])
+        if note.behavior in (None, behavior.name)
+    ]
+    return [line(f" {row}") for text in told for row in wrap(text, width - 2, 3)]
+
+
+def _exports(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
+    rows = []
+    for at, export in reversed(behavior.exports[-3:]):
+        head = f" {time_of_day(at)} step {right(count(export.step), 5)}  "
+        path = fit_path(safe_text(export.path), max(NAME_WIDTH, width - len(head) - 1), frame.glyphs.ellipsis)
+        rows.append(line(Span(head, "dim"), path))
+    return rows

@@ -1,0 +1,204 @@
+"""The words around a chart: what it shows, what was read off it, why it is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.session.text import safe_text
+from engine.session.view import RETURN, BehaviorView
+from tui.charts.drawing import GUTTER
+from tui.charts.figure import Figure, Mark, Reading, Sampled, Samples, read, smoothed_at
+from tui.charts.metrics import metric_title
+from tui.charts.reducing import Floats
+from tui.charts.run_figure import MAX_CURVES
+from tui.charts.state import ChartState
+from tui.charts.x_axis import span_label, step_label, x_label
+from tui.lines import Line, Span, cells, clip, flush, line, pack, wrap
+from tui.panes.base import Frame, is_over
+from tui.text import count, duration, fit, number
+
+NAME_WIDTH = 24
+AXES = {"steps": "by steps", "wall": "by time of day", "relative": "since the start"}
+
+
+def chart_heading(frame: Frame, state: ChartState) -> str:
+    """Metrics, behaviors, and how they are drawn."""
+    titles = [metric_title(tag) for tag in state.metrics]
+    shown = " + ".join(titles[:2]) + (f" + {len(titles) - 2} more" if len(titles) > 2 else "")
+    whose = f"{len(frame.view.behaviors)} behaviors" if _is_overlay(frame, state) else ""
+    if not whose and frame.behavior is not None:
+        whose = fit(safe_text(frame.behavior.name), NAME_WIDTH, frame.glyphs.ellipsis)
+    smooth = f"smooth {state.smoothing:g}" if state.smoothing > 0 else "not smoothed"
+    parts = [shown, whose, AXES[state.x_axis], smooth, window_words(state), "log y" if state.is_log else ""]
+    return f" {frame.glyphs.dot} ".join(part for part in parts if part)
+
+
+def _is_overlay(frame: Frame, state: ChartState) -> bool:
+    return state.has_all_behaviors and len(frame.view.behaviors) > 1
+
+
+def window_words(state: ChartState) -> str:
+    """Which part of the x axis is in sight; "" for all of it."""
+    if state.window is None:
+        return ""
+    start, end = state.window
+    length = end - start
+    if state.is_live:
+        return "last " + (step_label(length, length / 100) if state.x_axis == "steps" else span_label(length, 1.0))
+    return f"{x_label(start, state.x_axis, length / 100)} to {x_label(end, state.x_axis, length / 100)}"
+
+
+def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line:
+    """The line above a chart: what lies below the crosshair, else the legend, else the behavior's figures."""
+    behavior = frame.behavior
+    notes = _notes(figure, samples)
+    if behavior is not None and behavior.state == "failed" and figure.crosshair is None:
+        reason = fit(f" {frame.glyphs.failed} failed: {safe_text(behavior.reason)}", width, frame.glyphs.ellipsis)
+        return line(Span(reason, "bad"))
+    room = width - cells(notes) - 2
+    if figure.crosshair is not None:
+        return flush(cross_words(figure, figure.crosshair, room, max(1, width - GUTTER)), notes, width)
+    if len(figure.curves) > 1 or behavior is None or frame.state.chart.has_all_behaviors:
+        words = legend(samples, room)
+    elif figure.curves[0].metric == RETURN:
+        words = _return_words(behavior, room)
+    else:
+        words = _metric_words(figure, samples, room)
+    return flush(words, notes or _mark_words(figure), width)
+
+
+def legend(samples: Samples, width: int) -> Line:
+    """Sign, name and newest value of each curve; with its range where each has a scale of its own, if there is room."""
+    whole, bare = ([_entry(each, samples, has_range) for each in samples.curves] for has_range in (True, False))
+    if samples.has_own_scales and sum(cells(entry) + 2 for entry in whole) <= width:
+        return line(" ", *pack(whole, width - 1, gap=2))
+    num_shown = len(bare)
+    while num_shown > 1 and sum(cells(entry) + 2 for entry in bare[:num_shown]) + 4 * (num_shown < len(bare)) > width:
+        num_shown -= 1
+    rest = [line(Span(f"+{len(bare) - num_shown}", "dim"))] if num_shown < len(bare) else []
+    return line(" ", *pack([*bare[:num_shown], *rest], width - 1, gap=2))
+
+
+def _entry(sampled: Sampled, samples: Samples, has_range: bool) -> Line:
+    curve, scale = sampled.curve, samples.scales.get(sampled.curve.metric)
+    own = f" [{number(scale.bottom)}, {number(scale.top)}]" if scale and has_range else ""
+    name = Span(f"{curve.label} {fit(curve.name, NAME_WIDTH)} ", curve.tone)
+    return line(name, Span(number(_last(curve.mean)), "strong"), Span(own, "dim"))
+
+
+def cross_words(figure: Figure, x: float, width: int, num_cells: int) -> Line:
+    """The place of the crosshair, what each curve is there, and what happened there."""
+    start, end = figure.sight.shown
+    readings = read(figure, x, num_cells)
+    place = readings[0].x if len(figure.curves) == 1 and readings else x
+    at = x_label(place, figure.x_axis, (end - start) / num_cells / 10)
+    parts = [line(Span(f" {at}", "accent")), *(_reading_words(each, len(figure.curves) > 1) for each in readings)]
+    words = pack(parts if readings else [*parts, line(Span("no value here", "dim"))], width, gap=2)
+    for mark in _marks_at(figure, x, num_cells):
+        words = clip(line(*words, Span(f"  {mark.glyph} {mark.text or mark.word}", mark.tone)), width)
+    smooth = smoothed_at(figure, readings[0].curve, x) if len(readings) == 1 else None
+    return pack([words, line(Span(f"smoothed {number(smooth)}", "dim"))], width, gap=2) if smooth is not None else words
+
+
+def _reading_words(reading: Reading, has_several: bool) -> Line:
+    curve = reading.curve
+    name = Span(f"{curve.label} {fit(curve.name, 12)} " if has_several else "", curve.tone)
+    has_spread = number(reading.low) != number(reading.high)
+    spread = f" ({number(reading.low)} to {number(reading.high)})" if has_spread else ""
+    return line(name, Span(number(reading.mean), "strong"), Span(spread, "dim"))
+
+
+def copied(figure: Figure, x: float, num_cells: int) -> str:
+    """What lies below the crosshair, to be pasted elsewhere: a number, or with several curves names and numbers."""
+    readings = read(figure, x, num_cells)
+    if len(figure.curves) == 1:
+        return f"{readings[0].mean:.8g}" if readings else ""
+    return ", ".join(f"{reading.curve.name} {reading.mean:.8g}" for reading in readings)
+
+
+def _marks_at(figure: Figure, x: float, num_cells: int) -> Sequence[Mark]:
+    """The rarest first."""
+    start, end = figure.sight.shown
+    cell = (end - start) / num_cells
+    return [mark for mark in reversed(figure.marks) if abs(mark.x - x) < cell]
+
+
+def _last(values: Floats) -> float | None:
+    return float(values[-1]) if len(values) else None
+
+
+def _notes(figure: Figure, samples: Samples) -> Line:
+    """What one must know to read the curves."""
+    if samples.is_symlog:
+        return line(Span("symlog y: not all above 0 ", "warning"))
+    if samples.has_own_scales:
+        return line(Span("own scales ", "dim"))
+    if figure.num_left_out:
+        return line(Span(f"{MAX_CURVES} of {MAX_CURVES + figure.num_left_out} curves ", "dim"))
+    return ()
+
+
+def _mark_words(figure: Figure) -> Line:
+    """What the marks in sight mean."""
+    start, end = figure.sight.shown
+    kinds = {mark.word: mark.glyph for mark in figure.marks if start <= mark.x <= end}
+    return line(Span("  ".join(f"{glyph} {word}" for word, glyph in kinds.items()) + " ", "dim")) if kinds else ()
+
+
+def _return_words(behavior: BehaviorView, width: int) -> Line:
+    last = line(Span(" last ", "dim"), Span(number(behavior.mean_return), "strong"))
+    best = line(Span("best ", "dim"), number(behavior.best_return))
+    of = f" of {count(behavior.max_steps)}" if behavior.max_steps else ""
+    steps = line(Span("step ", "dim"), count(behavior.step), Span(of, "dim"))
+    return pack([last, best, steps], width)
+
+
+def _metric_words(figure: Figure, samples: Samples, width: int) -> Line:
+    parts = [line(Span(" last ", "dim"), Span(number(_last(figure.curves[0].mean)), "strong"))]
+    extremes = samples.curves[0].spread.extremes
+    if extremes is not None:
+        parts.append(line(Span(f"{number(extremes[0])} to {number(extremes[1])}", "dim")))
+    return pack(parts, width)
+
+
+def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
+    """Why there is no curve yet, in the order in which a run comes up."""
+    view, behavior = frame.view, frame.behavior
+    if behavior is not None and behavior.state == "failed":
+        return [Span(f"{frame.glyphs.failed} failed: {safe_text(behavior.reason)}", "bad")]
+    if RETURN not in metrics and (view.run is not None or is_over(view)):
+        return [Span(f"no {_listed(metrics)} yet", "dim"), Span(_why_no_metric(behavior, is_over(view)), "dim")]
+    if is_over(view):
+        return [Span("the run ended before the first episode did", "dim")]
+    if view.run is None:
+        return [Span("starting engine", "wait"), Span("the libraries are being loaded", "dim")]
+    if behavior is None or behavior.state == "starting":
+        return [Span("starting the environments", "wait")]
+    steps = max(behavior.sampled, behavior.step)
+    rate = f" at {count(behavior.steps_per_second)} steps/s" if behavior.steps_per_second else ""
+    since = f", {duration(frame.time - view.started_at)} after the start" if view.started_at else ""
+    return [Span("waiting for the first episode", "wait"), Span(f"{count(steps)} steps collected{rate}{since}", "dim")]
+
+
+def _listed(metrics: Sequence[str]) -> str:
+    return " or ".join(metric_title(tag) for tag in metrics[:3])
+
+
+def _why_no_metric(behavior: BehaviorView | None, is_at_end: bool) -> str:
+    if behavior is not None and behavior.metrics:
+        return f"{safe_text(behavior.name)} tells other metrics; M shows which"
+    return "the run ended before the first summary" if is_at_end else "comes with the first summary"
+
+
+def no_value_words(figure: Figure) -> list[Span]:
+    """Why there is a curve but nothing of it in sight."""
+    if figure.sight.shown != figure.sight.full:
+        return [Span("no finite value in this window", "dim"), Span("0 shows the whole run", "dim")]
+    return [Span("every value so far is NaN or infinite", "bad")]
+
+
+def centered(spans: Sequence[Span], height: int, width: int) -> list[Line]:
+    """The words in the middle of a pane."""
+    rows = [Span(row, span.tone) for span in spans for row in wrap(span.text, width - 2, 3)]
+    top = max(0, (height - len(rows)) // 2)
+    return [line()] * top + [line(" " * max(0, (width - len(row.text)) // 2), row) for row in rows]

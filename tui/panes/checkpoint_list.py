@@ -1,0 +1,154 @@
+"""Every checkpoint of the selected behavior with its figures, and all about the one below the cursor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from engine.session.messages import CheckpointSaved
+from engine.session.text import safe_text
+from engine.session.view import BehaviorView
+from tui.lines import Line, Span, labelled, line
+from tui.panes.base import BEAT, Frame, Pane
+from tui.panes.list import Entry, ListPane
+from tui.text import count, duration, fit_path, left, number, right, size, time_of_day
+
+REASON_WIDTH = 12  # "interrupted" is the longest
+
+
+class CheckpointList(ListPane):
+    """Newest first; a star marks the best. An entry's key is the checkpoint's path."""
+
+    topic = "checkpoints"
+    seconds = BEAT  # their ages tell seconds
+
+    def inputs(self, frame: Frame) -> object:
+        """The checkpoints, too."""
+        return super().inputs(frame), [saved.path for _, saved in _checkpoints(frame)]
+
+    def heading(self, frame: Frame) -> str:
+        """Whose they are and how many."""
+        name = safe_text(frame.behavior.name) if frame.behavior else "no behavior yet"
+        return f"Checkpoints of {name} {len(_checkpoints(frame)) or ''}".rstrip()
+
+    def header(self, frame: Frame, width: int) -> Line:
+        """The columns of `_row`."""
+        words = f"  {'step':>6}{'return':>9}{'age':>8}{'size':>6}{'took':>7}  {'reason':<{REASON_WIDTH}}path"
+        return line(" " * self.cursor_width, Span(words, "dim"))
+
+    def empty(self, frame: Frame) -> str:
+        """How to get one."""
+        return "none on disk yet" if frame.refuses else "none on disk yet; c saves one now"
+
+    def entries(self, frame: Frame) -> Sequence[Entry]:
+        """One for each that is on disk."""
+        newest_first = _checkpoints(frame)[::-1]
+        best = best_of(newest_first)
+        return [
+            Entry(
+                saved.path,
+                safe_text(f"{count(saved.step)} {number(saved.mean_return)} {saved.reason} {saved.path}"),
+                partial(_row, saved, duration(frame.time - at), saved is best, frame),
+            )
+            for at, saved in newest_first
+        ]
+
+
+class CheckpointDetails(Pane):
+    """All about the checkpoint that the cursor of `checkpoints` stands on."""
+
+    seconds = BEAT
+
+    def __init__(self, checkpoints: CheckpointList) -> None:
+        super().__init__()
+        self._list = checkpoints
+
+    def inputs(self, frame: Frame) -> object:
+        """Which one it is, and what is told of it."""
+        behavior = frame.behavior
+        return self._key(frame), (len(behavior.exports), len(behavior.checkpoints)) if behavior else None
+
+    def heading(self, frame: Frame) -> str:
+        """Its name."""
+        return "Details"
+
+    def wanted_height(self, frame: Frame, width: int) -> int:
+        """All of it."""
+        return max(1, len(self.lines(frame, width, 0)))
+
+    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
+        """What it is, how good, where, and what going back to it costs."""
+        behavior, key = frame.behavior, self._key(frame)
+        found = next(((at, saved) for at, saved in _checkpoints(frame) if saved.path == key), None)
+        if behavior is None or found is None:
+            return [line(Span(" no checkpoint below the cursor", "dim"))]
+        at, saved = found
+        told = [
+            ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {saved.reason}"),
+            ("step", f"{saved.step:,} of {behavior.max_steps:,}" if behavior.max_steps else f"{saved.step:,}"),
+            ("return", standing(saved, behavior)),
+            ("path", safe_text(saved.path)),
+            ("ONNX", export_at(saved.step, behavior)),
+            ("roll back", f"{given_up(behavior, at, saved, frame.time)}; {set_aside(behavior, saved)}"),
+        ]
+        return [row for label, text in told for row in labelled(label, text, width)]
+
+    def _key(self, frame: Frame) -> str:
+        entry = self._list.current(frame)
+        return entry.key if entry is not None else ""
+
+
+def best_of(newest_first: Sequence[tuple[float, CheckpointSaved]]) -> CheckpointSaved | None:
+    """The best of them: the newest that was the best when it was saved."""
+    return next((saved for _, saved in newest_first if saved.is_best), None)
+
+
+def standing(saved: CheckpointSaved, behavior: BehaviorView) -> str:
+    """Its return and how it ranks among those on disk."""
+    if saved.mean_return is None or not math.isfinite(saved.mean_return):
+        return "none: no episode had ended" if saved.mean_return is None else str(saved.mean_return)
+    returns = [other.mean_return for _, other in behavior.checkpoints if other.mean_return is not None]
+    rank = 1 + sum(other > saved.mean_return for other in returns)
+    return f"{number(saved.mean_return)}, number {rank} of {len(returns)} on disk"
+
+
+def export_at(step: int, behavior: BehaviorView) -> str:
+    """The policy of that step as ONNX, if it was exported."""
+    exported = next((event for _, event in reversed(behavior.exports) if event.step == step), None)
+    if exported is None:
+        return "none was exported at that step"
+    return f"{safe_text(exported.path)} (differs by at most {exported.max_difference:.1g})"
+
+
+def given_up(behavior: BehaviorView, at: float, saved: CheckpointSaved, now: float) -> str:
+    """What going on from a checkpoint saved at time `at` would cost."""
+    steps = behavior.step - saved.step
+    if steps <= 0:
+        return "nothing is given up"
+    return f"the {count(steps)} steps of the {duration(now - at)} since then are given up"
+
+
+def set_aside(behavior: BehaviorView, saved: CheckpointSaved) -> str:
+    """What would become of the checkpoints after it."""
+    newer = sum(other.step > saved.step for _, other in behavior.checkpoints)
+    if newer == 0:
+        return "no checkpoint is newer"
+    return f"{newer} newer checkpoints are set aside" if newer > 1 else "the newer checkpoint is set aside"
+
+
+def _checkpoints(frame: Frame) -> list[tuple[float, CheckpointSaved]]:
+    return frame.behavior.checkpoints if frame.behavior is not None else []
+
+
+def _row(saved: CheckpointSaved, age: str, is_best: bool, frame: Frame, width: int) -> Line:
+    glyphs = frame.glyphs
+    figures = f"{right(count(saved.step), 6)}{right(number(saved.mean_return), 9)}"
+    rest = f"{right(age, 8)}{right(size(saved.size_bytes), 6)}{right(f'{saved.seconds:.1f}s', 7)}"
+    reason = left("best" if is_best else saved.reason, REASON_WIDTH)
+    room = width - 2 - len(figures) - len(rest) - 2 - len(reason)
+    path = fit_path(safe_text(saved.path), room, glyphs.ellipsis) if room > 0 else ""
+    return line(
+        Span(f"{glyphs.best if is_best else ' '} ", "warning"), figures, Span(rest, "dim"), f"  {reason}",
+        Span(path, "dim"),
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""What may be changed of the selected behavior while it trains, and what was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.session.messages import HyperparameterChanged
+from engine.session.text import safe_text
+from engine.session.view import BehaviorView
+from tui.lines import Line, Span, line
+from tui.panes.base import BEAT, Frame
+from tui.panes.list import Entry, ListPane, same
+from tui.text import count, duration, left, right, time_of_day
+
+SCHEDULED = {  # the metric that tells what a schedule has made of the value
+    "learning_rate": "Policy/Learning Rate",
+    "epsilon": "Policy/Epsilon",
+    "beta": "Policy/Beta",
+}
+NAME_WIDTH = 22
+VALUE_WIDTH = 12
+
+
+class HyperparameterList(ListPane):
+    """One line each, in the order of the trainer. An entry's key is the name."""
+
+    topic = "hyperparameters"
+    seconds = BEAT  # how long ago a change was tells seconds
+
+    def inputs(self, frame: Frame) -> object:
+        """The values, too."""
+        values = dict(frame.behavior.hyperparameters) if frame.behavior else None
+        return super().inputs(frame), values
+
+    def heading(self, frame: Frame) -> str:
+        """Whose they are."""
+        return f"Hyperparameters of {safe_text(frame.behavior.name) if frame.behavior else 'no behavior yet'}"
+
+    def header(self, frame: Frame, width: int) -> Line:
+        """The columns of `_value_row`."""
+        words = f"{'name':<{NAME_WIDTH}}{'value':>{VALUE_WIDTH}}{'last summary':>{VALUE_WIDTH + 2}}   changed"
+        return line(" " * self.cursor_width, Span(words, "dim"))
+
+    def empty(self, frame: Frame) -> str:
+        """Why there are none."""
+        if frame.behavior is None or frame.behavior.state == "starting":
+            return "told once training has begun"
+        return "nothing of this behavior can be changed while it trains"
+
+    def entries(self, frame: Frame) -> Sequence[Entry]:
+        """One for each that may be changed."""
+        behavior = frame.behavior
+        if behavior is None:
+            return []
+        newest = {change.name: (at, change) for at, change in behavior.changes}
+        return [
+            Entry(
+                name,
+                f"{safe_text(name)} {figure(value)}",
+                same(_value_row(name, value, moved_to(name, behavior), newest.get(name), frame.time)),
+            )
+            for name, value in behavior.hyperparameters.items()
+        ]
+
+
+class ChangesList(ListPane):
+    """What was changed while this behavior trained, newest first."""
+
+    topic = "changes"
+
+    def inputs(self, frame: Frame) -> object:
+        """The changes, too."""
+        return super().inputs(frame), len(frame.behavior.changes) if frame.behavior else None
+
+    def heading(self, frame: Frame) -> str:
+        """Its name."""
+        return "Changes"
+
+    def empty(self, frame: Frame) -> str:
+        """None."""
+        return "none in this run"
+
+    def entries(self, frame: Frame) -> Sequence[Entry]:
+        """One for each."""
+        changes = list(enumerate(frame.behavior.changes if frame.behavior is not None else ()))
+        return [_change_entry(number, at, change) for number, (at, change) in reversed(changes)]
+
+
+def figure(value: float) -> str:
+    """A hyperparameter in as many digits as people write: 0.0003, 0.995, 3e-05."""
+    return f"{value:.6g}"
+
+
+def moved_to(name: str, behavior: BehaviorView) -> float | None:
+    """What the last summary tells the value was; None where no metric does."""
+    return behavior.metrics.get(SCHEDULED.get(name, ""))
+
+
+def _value_row(
+    name: str, value: float, moved: float | None, changed: tuple[float, HyperparameterChanged] | None, now: float
+) -> Line:  # fmt: skip
+    told = ""
+    if changed is not None:
+        at, change = changed
+        told = f"{figure(change.old)} -> {figure(change.new)}, {duration(now - at)} ago"
+    return line(
+        left(safe_text(name), NAME_WIDTH),
+        Span(right(figure(value), VALUE_WIDTH), "strong"),
+        Span(right("-" if moved is None else f"{moved:.4g}", VALUE_WIDTH + 2), "dim"),
+        Span(f"   {told}", "dim"),
+    )
+
+
+def _change_entry(number: int, at: float, change: HyperparameterChanged) -> Entry:
+    told = f"{safe_text(change.name)} {figure(change.old)} -> {figure(change.new)}"
+    text = f"{time_of_day(at)}  {told}  at step {count(change.step)}"
+    return Entry(str(number), text, same(line(text)))

@@ -1,0 +1,161 @@
+"""A recorded run, told again at another pace."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from engine.errors import RlTuiError
+from engine.session.bus import EventBus, Subscription
+from engine.session.messages import (
+    Command,
+    CommandAsked,
+    CommandFinished,
+    Envelope,
+    LogEmitted,
+    LogLevel,
+    RunStateChanged,
+    Stop,
+)
+from tui.text import duration
+
+SPEEDS = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0, math.inf)  # notches of `change_speed`
+START_SPEED = 30.0  # of a run whose length nobody knows
+WATCHED_SECONDS = 60.0  # what a run whose length is known takes at the speed it starts with
+BEAT_SECONDS = 0.05  # from one look at the time to the next
+LONGEST_BEAT_SECONDS = 1.0  # the rest of a longer one is lost: the process was suspended
+SILENT_SECONDS = 60.0  # a longer time without events lies between two lives of a run: it is skipped
+MAIL = 4000  # events that wait for the screen; it folds them within 20 ms
+REFUSAL = "a replay: nothing to control"
+
+
+def start_speed(seconds: float | None) -> float:
+    """The notch at which a run of that length takes about WATCHED_SECONDS."""
+    if seconds is None:
+        return START_SPEED
+    notches = SPEEDS[1:-1]
+    return notches[min(bisect_left(notches, seconds / WATCHED_SECONDS), len(notches) - 1)]
+
+
+class Replay:
+    """A Session and a Player over the events of a run. Any thread may send, subscribe and change the speed. Either
+    `main` is the main of a thread of its own, or somebody calls `advance`; events are read in there, a few ahead.
+
+    Its clock is that of the recording: the time of the event told last.
+    """
+
+    def __init__(self, events: Iterator[Envelope], speed: float = START_SPEED) -> None:
+        self.bus = EventBus(self.clock)
+        self._events = events
+        self._speed = speed
+        self._next: Envelope | None = None
+        self._time: float | None = None
+        self._position = 0.0  # how far the recording has been played
+        self._run_is_over = False
+        self._subscriptions: list[Subscription] = []
+        self._stopped = threading.Event()
+        self._has_ended = False
+
+    def clock(self) -> float:
+        """The recording's time."""
+        return self._time or 0.0
+
+    def notes(self) -> tuple[str, ...]:
+        """For the state line."""
+        return (f"replay {'ended' if self._has_ended else speed_in_words(self._speed)}",)
+
+    def subscribe(self) -> Subscription:
+        """A mailbox with every event from now on; whoever does not empty it holds up the replay."""
+        subscription = self.bus.subscribe(2 * MAIL)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def send(self, command: Command) -> None:
+        """A stop ends the replay; anything else is refused."""
+        self.bus.publish(CommandAsked(command.id, type(command).__name__, getattr(command, "behavior", None)))
+        if isinstance(command, Stop):
+            self._stopped.set()
+        self.bus.publish(CommandFinished(command.id, isinstance(command, Stop), REFUSAL))
+
+    def wait(self, timeout: float) -> bool:
+        """Whether nothing has to be waited for, which is always so."""
+        return True
+
+    def change_speed(self, by: int) -> str:
+        """Faster or slower by so many notches; returns the speed in words."""
+        at = bisect_right(SPEEDS, self._speed) - 1 if by > 0 else bisect_left(SPEEDS, self._speed)
+        self._speed = SPEEDS[max(0, min(len(SPEEDS) - 1, at + by))]
+        return "the recording has ended" if self._has_ended else speed_in_words(self._speed)
+
+    def advance(self, seconds: float) -> None:
+        """Tell what is due so many real seconds later, as far as there is room in every mailbox."""
+        if self._time is None:
+            self._begin()
+        self._position = max(self._position, self.clock()) + (seconds * self._speed if self._speed < math.inf else 0.0)
+        while self._next is not None and self._speed > 0 and not self._stopped.is_set():
+            if any(subscription.num_waiting >= MAIL for subscription in self._subscriptions):
+                self._position = self.clock()
+                return
+            if self._next.time > self._position and self._speed < math.inf and not self._skip_silence(self._next):
+                return
+            self._tell(self._next)
+            self._next = self._read()
+
+    def main(self) -> None:
+        """The recording is told until it ends or nobody watches any more."""
+        before = time.monotonic()
+        while not self._has_ended and not self._stopped.wait(BEAT_SECONDS):
+            now = time.monotonic()
+            self.advance(min(now - before, LONGEST_BEAT_SECONDS))
+            before = now
+
+    def crashed(self, error: BaseException) -> None:
+        """The thread has died of `error`, a bug of ours."""
+        self._has_ended = True
+        self.bus.publish(LogEmitted("error", "replay", f"{type(error).__name__}: {error}"))
+
+    def _begin(self) -> None:
+        self._next = self._read()
+        self._time = self._position = self._next.time if self._next is not None else 0.0
+
+    def _skip_silence(self, envelope: Envelope) -> bool:
+        """Go to the next event where it is far away; whether it was."""
+        silence = envelope.time - self.clock()
+        if silence <= SILENT_SECONDS:
+            return False
+        self._say("info", f"{duration(silence)} without events skipped")
+        self._position = envelope.time
+        return True
+
+    def _tell(self, envelope: Envelope) -> None:
+        self._time = max(self.clock(), envelope.time)  # a progress report may have been written late
+        if isinstance(envelope.event, RunStateChanged):
+            self._run_is_over = envelope.event.state in ("finished", "failed")
+        self.bus.publish(envelope.event)
+
+    def _read(self) -> Envelope | None:
+        """The next event; None at the end of the recording, and where it cannot be read further."""
+        try:
+            envelope = next(self._events, None)
+        except (OSError, ValueError, RlTuiError) as error:
+            self._say("error", f"the recording cannot be read further: {error}")
+            self._has_ended = True
+            return None
+        if envelope is None:
+            self._has_ended = True
+            if not self._run_is_over:
+                self._say("warning", "the recording ends here, before the run did")
+        return envelope
+
+    def _say(self, level: LogLevel, message: str) -> None:
+        self.bus.publish(LogEmitted(level, "replay", message))
+
+
+def speed_in_words(speed: float) -> str:
+    """The speed as the state line has it."""
+    if speed == 0:
+        return "stands still"
+    return "all at once" if speed == math.inf else f"{speed:g}x"

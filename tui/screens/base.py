@@ -1,0 +1,292 @@
+"""What every screen of a run has: the state above, words and keys below, and the keys that work everywhere."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar, cast
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
+
+from tui import clipboard
+from tui.context import Context
+from tui.keymap import Place, bindings
+from tui.painting import Piece, spots
+from tui.panes.base import BEAT, Frame, Pane, Turn
+from tui.panes.compact import TooSmallPane
+from tui.panes.filter_line import FilterLine, filtering
+from tui.panes.keys_line import KeysLine
+from tui.panes.list import ListPane
+from tui.panes.outcome import OutcomeLine
+from tui.panes.state_line import StateLine
+
+SCREENS: Mapping[str, str] = {  # imported when first opened
+    "detail": "tui.screens.detail:DetailScreen",
+    "chart": "tui.screens.chart:ChartScreen",
+    "checkpoints": "tui.screens.checkpoints:CheckpointsScreen",
+    "hyperparameters": "tui.screens.hyperparameters:HyperparametersScreen",
+    "devices": "tui.screens.devices:DevicesScreen",
+    "log": "tui.screens.log:LogScreen",
+    "warnings": "tui.screens.log:WarningsScreen",
+    "configuration": "tui.screens.configuration:ConfigurationScreen",
+    "runs": "tui.screens.runs:RunsScreen",
+}
+
+T = TypeVar("T")
+
+
+class RunScreen(Screen[None]):
+    """Owns its panes. A subclass says which stand in its middle, and in `places` whose keys it has besides "run"'s.
+
+    name: the word in SCREENS under which it is opened.
+    """
+
+    BINDINGS = bindings("run", "replay")
+    places: tuple[Place, ...] = ()
+
+    def __init__(self, context: Context, name: str = "overview") -> None:
+        super().__init__(name=name)
+        self.context = context
+        self._panes: list[Pane] = []
+
+    def body(self) -> Iterable[Widget]:
+        """What stands between the state line and the words at the bottom."""
+        return ()
+
+    def compose(self) -> ComposeResult:
+        """The state line, the middle, what was said, the keys."""
+        yield StateLine()
+        yield from self.body()
+        yield TooSmallPane()
+        yield OutcomeLine()
+        yield KeysLine()
+
+    def on_mount(self) -> None:
+        """The panes stay the same from now on."""
+        self._panes = list(self.query(Pane))
+
+    @property
+    def pane(self) -> Pane | None:
+        """The pane that has the keys, or has lent them to its filter."""
+        return filtering(self) or (self.focused if isinstance(self.focused, Pane) else None)
+
+    @property
+    def places_now(self) -> tuple[Place, ...]:
+        """Whose keys work, nearest first."""
+        replay: tuple[Place, ...] = ("replay",) if self.context.player is not None else ()
+        return (*replay, *(self.pane.places if self.pane else ()), *self.places, "run")
+
+    @property
+    def list_pane(self) -> ListPane | None:
+        """The list that keys act upon: the focused one, or outside the overview the first."""
+        if isinstance(self.pane, ListPane) or self.name == "overview":
+            return self.pane if isinstance(self.pane, ListPane) else None
+        return next((pane for pane in self._panes if isinstance(pane, ListPane)), None)
+
+    def draw(self, frame: Frame) -> list[Piece]:
+        """Bring every pane up to `frame` and return what is to be painted."""
+        pane = self.pane
+        places: tuple[Place, ...] = ("filtering",) if filtering(self) else self.places_now
+        frame = replace(frame, places=places, focus=pane.topic if pane else "")
+        where = spots(self)
+        is_beat = any(pane.seconds == BEAT and pane.is_due(frame, where.get(pane)) for pane in self._panes)
+        return [
+            piece for pane in self._panes for piece in pane.draw(frame, where.get(pane), turn_of(pane, is_beat=is_beat))
+        ]
+
+    def on_descendant_focus(self) -> None:
+        """Another pane has the keys: the bottom line tells them."""
+        self.context.redraw()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A replay's keys work in a replay alone."""
+        return action != "speed" or self.context.player is not None
+
+    def action_redraw(self) -> None:
+        """Draw, now."""
+        self.context.redraw()
+
+    def say(self, words: str) -> None:
+        """Tell the user, now."""
+        self.context.outcomes.say(words, "text")
+        self.context.redraw()
+
+    def open_dialog(self, dialog: Screen[T], then: Callable[[T], None] | None = None) -> None:
+        """Show it; `then` takes its answer, unless there is none."""
+
+        def answered(answer: T | None) -> None:
+            if answer is not None and then is not None:
+                then(answer)
+            self.context.redraw()
+
+        self.app.push_screen(dialog, answered)
+        dialog.call_after_refresh(self.context.redraw)
+
+    def action_select(self, number: int) -> None:
+        """Select the behavior with that number, if there is one."""
+        if number > len(self.context.view.behaviors):
+            self.say(f"there is no behavior {number}")
+            return
+        self.context.state.selected = number - 1
+        self.context.redraw()
+
+    def action_move(self, by: int) -> None:
+        """Select a neighbor; the ends are ends."""
+        last = max(0, len(self.context.view.behaviors) - 1)
+        self.context.state.selected = max(0, min(last, self.context.state.selected + by))
+        self.context.redraw()
+
+    def action_pane(self, by: int) -> None:
+        """Give the keys to the next pane, or to the one before."""
+        before = self.focused
+        after = self.focus_next() if by > 0 else self.focus_previous()
+        if after is before:
+            self.say("there is no other pane here")
+
+    def action_filter(self) -> None:
+        """Let the user type the filter of the list."""
+        pane = self.list_pane
+        if pane is None or not pane.topic:
+            self.say("filter: no list has the keys; tab goes from pane to pane")
+        else:
+            line = FilterLine(pane, self.context.state, self.context.redraw)
+            self.mount(line, before=self.query_one(OutcomeLine))
+
+    def action_copy(self) -> None:
+        """Copy what the cursor of the list stands on."""
+        entry = self.list_pane.chosen() if self.list_pane is not None else None
+        if entry is None:
+            self.say("copy: there is nothing below a cursor")
+        else:
+            self.copy(entry.text)
+
+    def copy(self, text: str) -> None:
+        """Put the text on the clipboard of the user's terminal, and say so."""
+        self.say(clipboard.copy(self.app, text))
+
+    def action_theme(self, name: str = "") -> None:
+        """Show other colors: those of that name, or the next ones."""
+        self.say(f"theme {self.context.choose_theme(name)}")
+
+    def action_screenshot(self) -> None:
+        """Write the screen as a picture and as text into the run's folder."""
+        self.run_worker(self._screenshot())
+
+    async def _screenshot(self) -> None:
+        from tui.screenshot import save_screenshot
+
+        run = self.context.view.run
+        try:
+            where = await save_screenshot(self.app, Path(run.path) if run is not None else None)
+        except OSError as error:
+            self.context.outcomes.say(f"screenshot: failed, {error}", "bad")
+            self.context.redraw()
+        else:
+            self.say(f"screenshot: {where}")
+
+    def action_help(self) -> None:
+        """The keys of the focused pane, and all others."""
+        from tui.screens.help import HelpScreen  # imported when first opened, as those in SCREENS
+
+        self.open_dialog(HelpScreen(self.context, self.name or "", self.pane, self.places_now))
+
+    def action_palette(self) -> None:
+        """Every command by name."""
+        from tui.palette import palette
+
+        self.app.push_screen(palette())
+
+    def action_note(self) -> None:
+        """Ask for a note, and write it into the run."""
+        from tui.screens.note import note_prompt
+
+        controls = self.context.controls
+        if not controls.may("note"):
+            self.context.redraw()
+            return
+        dialog = note_prompt(controls.selected)
+        self.open_dialog(dialog, lambda text: controls.note(text, about_run=dialog.subject > 0))
+
+    def action_pause(self, everything: bool) -> None:
+        """Pause what trains, or let go on what is paused."""
+        self.context.controls.pause(everything)
+        self.context.redraw()
+
+    def action_checkpoint(self, everything: bool) -> None:
+        """Save a checkpoint."""
+        self.context.controls.checkpoint(everything)
+        self.context.redraw()
+
+    def action_export(self, everything: bool) -> None:
+        """Export the policy."""
+        self.context.controls.export(everything)
+        self.context.redraw()
+
+    def action_freeze(self) -> None:
+        """Hold the picture still, or let it follow."""
+        self.context.freeze()
+
+    def action_speed(self, by: int) -> None:
+        """Replay faster or slower."""
+        if self.context.player is not None:
+            self.context.outcomes.say(f"replay: {self.context.player.change_speed(by)}", "text")
+            self.context.redraw()
+
+    def action_open_screen(self, name: str) -> None:
+        """Show that screen; its own key leads back."""
+        if name == self.name:
+            self.action_back()
+            return
+        module, _, class_name = SCREENS[name].partition(":")
+        kind = cast(type[RunScreen], getattr(importlib.import_module(module), class_name))
+        screen = kind(self.context, name)
+        if self.name == "overview":
+            self.app.push_screen(screen)
+        else:
+            self.app.switch_screen(screen)
+        screen.call_after_refresh(self.context.redraw)
+
+    def action_back(self) -> None:
+        """One step back: the list's filter goes, or the screen; the overview stays."""
+        if self.list_pane is not None and self.context.state.filters.pop(self.list_pane.topic, ""):
+            self.context.redraw()
+        elif self.name == "overview":
+            self.say("this is the overview; q asks how to leave")
+        else:
+            self.app.pop_screen()
+            self.app.call_after_refresh(self.context.redraw)
+
+    async def action_leave(self) -> None:
+        """Ask how to leave."""
+        await self.app.run_action("app.leave")
+
+
+def turn_of(pane: Pane, *, is_beat: bool) -> Turn:
+    """On a beat all figures are made anew, so that no two panes tell different steps; what is slower waits for the next
+    picture, so that none costs too much."""
+    if not is_beat or pane.seconds in (0, math.inf):
+        return "own"
+    return "now" if pane.seconds == BEAT else "later"
+
+
+class PaneDialog(ModalScreen[bool]):
+    """A dialog whose one pane is drawn like those of the screens."""
+
+    def __init__(self, pane: Pane) -> None:
+        super().__init__()
+        self.pane = pane
+
+    def compose(self) -> ComposeResult:
+        """One box."""
+        with Vertical(classes="dialog"):
+            yield self.pane
+
+    def draw(self, frame: Frame) -> list[Piece]:
+        """Bring the box up to `frame` and return what is to be painted."""
+        return self.pane.draw(frame, spots(self).get(self.pane))

@@ -1,0 +1,195 @@
+"""The keys of every screen with a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tui.charts.curve import XAxis
+from tui.charts.figure import Figure
+from tui.charts.metrics import metric_order, metric_title
+from tui.charts.run_figure import place_on
+from tui.charts.state import LARGEST_SMOOTHING, X_AXES, ChartState
+from tui.charts.x_axis import NAMES
+from tui.panes.chart import ChartPane, CurvesPane
+from tui.panes.chart_words import copied, window_words
+from tui.screens.base import RunScreen
+from tui.screens.pick_metrics import PickMetricsScreen
+from tui.screens.prompt import PromptScreen, Verdict
+
+
+class ChartActions(RunScreen):
+    """What the user chooses to see of the curves. Each key shows at once, or says why nothing changed.
+
+    A screen whose chart is not of its run says in `chart_state`, `tags` and `place_on` what holds instead.
+    """
+
+    @property
+    def chart_state(self) -> ChartState:
+        """What the keys change."""
+        return self.context.state.chart
+
+    @property
+    def chart_pane(self) -> ChartPane | None:
+        """The chart whose x axis the keys mean: the large one."""
+        panes = [pane for pane in self._panes if isinstance(pane, ChartPane)]
+        return next((pane for pane in panes if pane.topic == CurvesPane.topic), panes[0] if panes else None)
+
+    def tags(self) -> Mapping[str, str]:
+        """Every metric there is, in the order of `m`, with a word on whose it is."""
+        behaviors = self.context.view.behaviors
+        order = metric_order(tag for behavior in behaviors.values() for tag in behavior.histories)
+        owners = {tag: [name for name in behaviors if tag in behaviors[name].histories] for tag in order}
+        return {tag: "" if len(owners[tag]) == len(behaviors) else f"{len(owners[tag])} of {len(behaviors)} behaviors"
+                for tag in order}  # fmt: skip
+
+    def place_on(self, x: float, x_axis: XAxis) -> float:
+        """Where x of the present axis lies on another."""
+        state = self.context.state
+        return place_on(self.context.view, state.selected, x, self.chart_state.x_axis, x_axis)
+
+    def action_metric(self, by: int) -> None:
+        """The next metric that the selected behavior has, or with all drawn any of them has."""
+        behavior = self.context.controls.selected
+        is_alone = behavior is not None and not self.chart_state.has_all_behaviors
+        order = metric_order(behavior.histories) if behavior is not None and is_alone else list(self.tags())
+        self.chart_state.next_metric(order, by)
+        self._shown(f"metric: {metric_title(self.chart_state.metrics[0])}" if len(order) < 2 else "")
+
+    def action_pick_metrics(self) -> None:
+        """Ask for several by name."""
+        dialog = PickMetricsScreen(self.context, self.tags(), self.chart_state.metrics)
+
+        def take(_: bool) -> None:
+            self.chart_state.metrics = dialog.picked
+
+        self.open_dialog(dialog, take)
+
+    def action_overlay(self) -> None:
+        """Every behavior, or the selected one."""
+        if len(self.context.view.behaviors) < 2 and not self.chart_state.has_all_behaviors:
+            self.say("overlay: there is one behavior alone")
+            return
+        self.chart_state.has_all_behaviors = not self.chart_state.has_all_behaviors
+        self._shown()
+
+    def action_zoom(self, factor: float) -> None:
+        """More or less of the x axis."""
+        figure = self._figure()
+        if figure is not None:
+            before = self.chart_state.window
+            self.chart_state.zoom(factor, figure.sight)
+            self._shown("zoom: this is the whole run" if before is None and self.chart_state.window is None else "")
+
+    def action_zoom_reset(self) -> None:
+        """The whole run."""
+        self.chart_state.show_all()
+        self._shown()
+
+    def action_pan(self, by: int) -> None:
+        """Earlier or later."""
+        figure = self._figure()
+        if figure is not None and self.chart_state.window is None:
+            self.say("pan: the whole run is in sight; + zooms in")
+        elif figure is not None:
+            self.chart_state.pan(by, figure.sight)
+            self._shown()
+
+    def action_live(self) -> None:
+        """Follow the newest steps."""
+        self.chart_state.follow()
+        self._shown()
+
+    def action_crosshair(self) -> None:
+        """On or off."""
+        figure = self._figure()
+        if figure is not None:
+            self.chart_state.toggle_crosshair(figure.sight)
+            self._shown()
+
+    def action_slide(self, by: int) -> None:
+        """Move the crosshair, or without one the chart."""
+        figure, pane = self._figure(), self.chart_pane
+        if self.chart_state.crosshair is None:
+            self.action_pan(by)
+        elif figure is not None and pane is not None:
+            self.chart_state.slide(by, figure.sight, pane.num_cells)
+            self._shown()
+
+    def action_smooth(self) -> None:
+        """The next of the usual ones."""
+        self.chart_state.next_smoothing()
+        self._shown()
+
+    def action_smooth_value(self) -> None:
+        """Ask for any."""
+
+        def take(text: str) -> None:
+            self.chart_state.smoothing = float(text)
+
+        title = "Smoothing of the curves"
+        self.open_dialog(PromptScreen(title, smoothing_verdict, f"{self.chart_state.smoothing:g}"), take)
+
+    def action_log_y(self) -> None:
+        """Logarithmic y axis, or linear."""
+        self.chart_state.is_log = not self.chart_state.is_log
+        self._shown()
+
+    def action_x_axis(self) -> None:
+        """The next unit of x."""
+        if not self.context.view.behaviors:
+            self.chart_state.x_axis = X_AXES[(X_AXES.index(self.chart_state.x_axis) + 1) % len(X_AXES)]
+        else:
+            self.chart_state.next_x_axis(self.place_on)
+        self._shown(f"x axis: {NAMES[self.chart_state.x_axis]}")
+
+    def action_copy(self) -> None:
+        """The value below the crosshair; without one what the list says."""
+        text = self._below_crosshair()
+        if text:
+            self.copy(text)
+        elif self.list_pane is not None:
+            super().action_copy()
+        else:
+            self.say("copy: x turns the crosshair on, y copies the value below it")
+
+    def action_configuration(self) -> None:
+        """With the crosshair on copy its value, else the configuration."""
+        if self.chart_state.crosshair is None:
+            self.action_open_screen("configuration")
+        else:
+            self.action_copy()
+
+    def _below_crosshair(self) -> str:
+        figure, pane, x = self._drawn(), self.chart_pane, self.chart_state.crosshair
+        return "" if figure is None or pane is None or x is None else copied(figure, x, pane.num_cells)
+
+    def _drawn(self) -> Figure | None:
+        return self.chart_pane.drawn() if self.chart_pane is not None else None
+
+    def _figure(self) -> Figure | None:
+        """What is drawn; says so where there is nothing."""
+        figure = self._drawn()
+        if figure is None:
+            self.say("there is no curve yet")
+        return figure
+
+    def _shown(self, words: str = "") -> None:
+        """The change shows in the chart; where no chart is in sight, in words."""
+        pane = self.chart_pane
+        if not words and (pane is None or pane.size.width == 0):
+            words = f"chart: {window_words(self.chart_state) or 'the whole run'}, smooth {self.chart_state.smoothing:g}"
+        if words:
+            self.say(words)
+        else:
+            self.context.redraw()
+
+
+def smoothing_verdict(text: str) -> Verdict:
+    """Whether the text is a smoothing."""
+    try:
+        value = float(text)
+    except ValueError:
+        return Verdict("a number from 0 (none) to 0.999", is_good=False)
+    if not 0 <= value <= LARGEST_SMOOTHING:
+        return Verdict(f"0 to {LARGEST_SMOOTHING} can be, {text} cannot", is_good=False)
+    return Verdict("no smoothing" if value == 0 else f"the last {1 / (1 - value):.3g} points count most")

@@ -1,0 +1,77 @@
+"""The checkpoints of the selected behavior: looked at, copied, gone back to."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+
+from engine.session.messages import CheckpointSaved, RollBack
+from engine.session.text import safe_text
+from engine.session.view import BehaviorView
+from tui.context import Context
+from tui.keymap import bindings
+from tui.panes.checkpoint_list import CheckpointDetails, CheckpointList, given_up, set_aside
+from tui.screens.base import RunScreen
+from tui.screens.confirm import ConfirmScreen
+from tui.text import count, number
+
+
+class CheckpointsScreen(RunScreen):
+    """enter shows and hides the details; R goes back to the checkpoint below the cursor, after asking."""
+
+    BINDINGS = bindings("checkpoints")
+    places = ("checkpoints",)
+
+    def __init__(self, context: Context, name: str) -> None:
+        super().__init__(context, name)
+        self._list = CheckpointList()
+
+    def body(self) -> ComposeResult:
+        """The list and the details."""
+        yield self._list
+        yield CheckpointDetails(self._list)
+
+    def action_open(self) -> None:
+        """The details, or more room for the list."""
+        self.toggle_class("-without-details")
+        self.call_after_refresh(self.context.redraw)
+
+    def action_copy(self) -> None:
+        """Copy the path."""
+        entry = self._list.chosen()
+        if entry is None:
+            super().action_copy()
+        else:
+            self.copy(safe_text(entry.key))
+
+    def action_roll_back(self) -> None:
+        """Ask, and then go on from the checkpoint below the cursor."""
+        controls, behavior, entry = self.context.controls, self.context.controls.selected, self._list.chosen()
+        if behavior is None or entry is None:
+            self.say("roll back: there is no checkpoint below the cursor")
+            return
+        found = next(((at, saved) for at, saved in behavior.checkpoints if saved.path == entry.key), None)
+        if found is None:  # the view is frozen, and time went on
+            self.say("roll back: this checkpoint is no longer on disk")
+        elif controls.may(f"roll back {safe_text(behavior.name)}"):
+            command = RollBack(behavior.name, entry.key)
+            self.open_dialog(
+                _question(behavior, *found, now=self.context.view.now),
+                lambda is_yes: controls.ask(command) if is_yes else None,
+            )
+        else:
+            self.context.redraw()
+
+
+def _question(behavior: BehaviorView, at: float, saved: CheckpointSaved, now: float) -> ConfirmScreen:
+    name, step = safe_text(behavior.name), count(saved.step)
+    reward = "" if saved.mean_return is None else f" (return {number(saved.mean_return)})"
+    cost, aside = given_up(behavior, at, saved, now), set_aside(behavior, saved)
+    return ConfirmScreen(
+        f"Roll {name} back to step {step}?",
+        [
+            f"{name} goes on from step {step}{reward}.",
+            f"{cost[0].upper()}{cost[1:]}; {aside}.",
+            "Hyperparameters are again what they were then.",
+        ],
+        yes="roll back",
+    )

@@ -1,0 +1,105 @@
+"""Up to six runs of the folder in one chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual.app import ComposeResult
+
+from tui.charts.compared_figure import Compared
+from tui.charts.curve import XAxis, history_curve, nearest
+from tui.charts.metrics import metric_order
+from tui.charts.state import ChartState
+from tui.comparing import Comparison
+from tui.context import Context
+from tui.keymap import bindings
+from tui.panes.comparison import ComparisonChart, ComparisonLegend, compared
+from tui.screens.base import RunScreen
+from tui.screens.chart_actions import ChartActions
+
+
+class ComparisonScreen(ChartActions):
+    """Reads the runs while it is open. Its chart is looked at apart from those of the run on screen."""
+
+    BINDINGS = bindings("comparison")
+    places = ("comparison",)
+
+    def __init__(self, context: Context, name: str, run_ids: Sequence[str]) -> None:
+        super().__init__(context, name)
+        own = context.view.run.run_id if context.view.run is not None else ""
+        chosen = context.state.chart
+        self.comparison = Comparison(run_ids, own)
+        self._chart = ChartState(
+            metrics=list(chosen.metrics), smoothing=chosen.smoothing, x_axis=chosen.x_axis, is_log=chosen.is_log
+        )
+        self._curves = ComparisonChart(self.comparison, self._chart)
+
+    def body(self) -> ComposeResult:
+        """The chart, and a line on each run."""
+        yield self._curves
+        yield ComparisonLegend(self.comparison, self._curves)
+
+    def on_mount(self) -> None:
+        """Reading begins."""
+        if self.context.runs is not None:
+            self.run_worker(self.comparison.read(self.context.runs))
+
+    def on_unmount(self) -> None:
+        """Reading ends."""
+        self.comparison.close()
+
+    def action_open_screen(self, name: str) -> None:
+        """Another screen takes the place of the runs from which this one was opened."""
+        self.app.pop_screen()
+        below = self.app.screen
+        if name != below.name and isinstance(below, RunScreen):
+            below.action_open_screen(name)
+        else:
+            below.call_after_refresh(self.context.redraw)
+
+    @property
+    def chart_state(self) -> ChartState:
+        """That of this chart alone."""
+        return self._chart
+
+    def tags(self) -> Mapping[str, str]:
+        """Every metric of the runs, with a word on whose it is."""
+        shown = self._compared()
+        order = metric_order(tag for each in shown for tag in each.behavior.histories)
+        num_with = {tag: sum(tag in each.behavior.histories for each in shown) for tag in order}
+        return {tag: "" if num_with[tag] == len(shown) else f"{num_with[tag]} of {len(shown)}" for tag in order}
+
+    def place_on(self, x: float, x_axis: XAxis) -> float:
+        """Where x of the present axis lies on another, as the first of the runs went."""
+        for each in self._compared():
+            curves = [
+                history_curve(max(each.behavior.histories.values(), key=len), axis, each.origin)
+                for axis in (self._chart.x_axis, x_axis)
+            ]
+            if len(curves[0].xs):
+                return float(curves[1].xs[nearest(curves[0].xs, x)])
+        return x
+
+    def action_metric(self, by: int) -> None:
+        """The next metric that any of the runs has."""
+        order = list(self.tags())
+        self._chart.next_metric(order, by)
+        if len(order) < 2:
+            self.say("metric: these runs have no other")
+        else:
+            self.context.redraw()
+
+    def action_overlay(self) -> None:
+        """Every behavior of each run, or one."""
+        if not self._chart.has_all_behaviors and not any(
+            len(run.behaviors(self.context.view)) > 1 for run in self.comparison.runs
+        ):
+            self.say("overlay: each of these runs has one behavior alone")
+            return
+        self._chart.has_all_behaviors = not self._chart.has_all_behaviors
+        self.context.redraw()
+
+    def _compared(self) -> list[Compared]:
+        selected = self.context.controls.selected
+        wanted = selected.name if selected is not None else ""
+        return compared(self.comparison, self._chart, wanted, self.context.view)

@@ -1,0 +1,75 @@
+"""One behavior by itself: everything known of it, its curves, its checkpoints, what happened to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Container, Grid, Horizontal, Vertical
+
+from engine.session.text import safe_text
+from tui.keymap import bindings
+from tui.panes.base import Frame
+from tui.panes.behavior_page import BehaviorPage
+from tui.panes.chart import CurvesPane, MetricChart
+from tui.panes.checkpoints import CheckpointsPane
+from tui.panes.histogram import HistogramPane
+from tui.panes.list import Entry
+from tui.panes.log_list import LogList, concerns, log_entry
+from tui.screens.chart_actions import ChartActions
+
+NUM_METRIC_CHARTS = 6
+
+
+class BehaviorLog(LogList):
+    """What the log tells of the selected behavior, whatever its level."""
+
+    topic = "happened"
+    cursor_width = 1
+
+    def inputs(self, frame: Frame) -> object:
+        """Whose lines they are."""
+        return super().inputs(frame), frame.behavior and frame.behavior.name
+
+    def heading(self, frame: Frame) -> str:
+        """Whose lines they are."""
+        return f"Log of {safe_text(frame.behavior.name)}" if frame.behavior else "Log"
+
+    def empty(self, frame: Frame) -> str:
+        """Nothing yet."""
+        return "nothing has happened to it yet"
+
+    def entries(self, frame: Frame) -> Sequence[Entry]:
+        """Newest first."""
+        name, view = frame.behavior.name if frame.behavior else None, frame.view
+        numbered = zip(range(view.num_logged, 0, -1), reversed(view.log), strict=False)
+        return [log_entry(str(number), told, frame.glyphs) for number, told in numbered if concerns(told, name)]
+
+
+class DetailScreen(ChartActions):
+    """The selected behavior; the keys that select another one work here too."""
+
+    BINDINGS = bindings("detail")
+    places = ("detail",)
+    AUTO_FOCUS = "CurvesPane"
+
+    def on_mount(self) -> None:
+        """Why it failed is what one wants to read of a failed behavior; else the chart has the keys."""
+        behavior = self.context.controls.selected
+        if behavior is not None and behavior.state == "failed":
+            self.query_one(BehaviorPage).focus()
+
+    def body(self) -> ComposeResult:
+        """Every pane of every layout; app.tcss shows those that fit the size."""
+        with Horizontal(id="detail"):
+            yield BehaviorPage()
+            with Container(id="beside"):
+                with Vertical(id="curves"):
+                    yield CurvesPane()
+                    with Grid(id="small"):
+                        for number in range(NUM_METRIC_CHARTS):
+                            yield MetricChart(number).set_class(number >= 2, "extra")
+                with Vertical(id="records"):
+                    yield HistogramPane()
+                    yield CheckpointsPane()
+                    yield BehaviorLog()

@@ -1,0 +1,118 @@
+"""The hyperparameters of the selected behavior: changed while training goes on, and taken back."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+from textual.app import ComposeResult
+
+from engine.session.messages import HyperparameterChanged, SetHyperparameter
+from engine.session.text import safe_text
+from engine.session.view import BehaviorView
+from tui.context import Context
+from tui.keymap import bindings
+from tui.panes.hyperparameter_list import ChangesList, HyperparameterList, figure, moved_to
+from tui.screens.base import RunScreen
+from tui.screens.confirm import ConfirmScreen
+from tui.screens.prompt import PromptScreen, Verdict
+
+
+class HyperparametersScreen(RunScreen):
+    """enter changes the one below the cursor, z takes the newest change back; both ask."""
+
+    BINDINGS = bindings("hyperparameters")
+    places = ("hyperparameters",)
+
+    def __init__(self, context: Context, name: str) -> None:
+        super().__init__(context, name)
+        self._list = HyperparameterList()
+
+    def body(self) -> ComposeResult:
+        """The values, and what was changed."""
+        yield self._list
+        yield ChangesList()
+
+    def action_open(self) -> None:
+        """Ask for another value of the one below the cursor."""
+        behavior, entry = self.context.controls.selected, self._list.chosen()
+        old = behavior.hyperparameters.get(entry.key) if behavior is not None and entry is not None else None
+        if behavior is None or entry is None or old is None:
+            self.say("change: there is no hyperparameter below the cursor")
+        elif self._may(behavior, entry.key):
+            name = entry.key
+            prompt = PromptScreen(
+                f"{safe_text(name)} of {safe_text(behavior.name)}", lambda text: verdict(text, old), figure(old)
+            )
+            self.open_dialog(prompt, lambda text: self._confirm(behavior, name, new_value(text, old)))
+
+    def action_undo(self) -> None:
+        """Ask, and then give the hyperparameter that was changed last its old value."""
+        behavior = self.context.controls.selected
+        change = newest_standing(change for _, change in behavior.changes) if behavior is not None else None
+        if behavior is None or change is None:
+            self.say("undo: nothing was changed that is not undone")
+        elif self._may(behavior, change.name):
+            self._confirm(behavior, change.name, change.old)
+
+    def _may(self, behavior: BehaviorView, name: str) -> bool:
+        may = self.context.controls.may(f"change {safe_text(name)} of {safe_text(behavior.name)}")
+        if not may:
+            self.context.redraw()
+        return may
+
+    def _confirm(self, behavior: BehaviorView, name: str, new: float) -> None:
+        command = SetHyperparameter(behavior.name, name, new)
+        dialog = ConfirmScreen(
+            f"Change {safe_text(name)} of {safe_text(behavior.name)}?", told(behavior, name, new), yes="change it"
+        )
+        self.open_dialog(dialog, lambda is_yes: self.context.controls.ask(command) if is_yes else None)
+
+
+def told(behavior: BehaviorView, name: str, new: float) -> list[str]:
+    """What the change does, a paragraph each."""
+    old, moved = behavior.hyperparameters.get(name, math.nan), moved_to(name, behavior)
+    rows = [f"{safe_text(name)} {figure(old)} -> {figure(new)}, applies from the next update."]
+    if moved is not None and not math.isclose(moved, old, rel_tol=1e-3):
+        rows.append(f"The schedule has moved it to {moved:.4g}; it goes on from the new value, equally far along.")
+    rows.append("It is kept in checkpoints; z takes it back.")
+    return rows
+
+
+def verdict(text: str, old: float) -> Verdict:
+    """What entering that text would do."""
+    try:
+        new = new_value(text, old)
+    except ValueError as error:
+        return Verdict(str(error), is_good=False)
+    return Verdict(f"{figure(old)} -> {figure(new)}, from the next update on")
+
+
+def new_value(text: str, old: float) -> float:
+    """The number in `text`: 3e-4, or *0.5 and /2 of the old one. Raises ValueError with a sentence."""
+    found = re.fullmatch(r"\s*([*/]?)\s*(\S+)\s*", text)
+    try:
+        number = float(found[2]) if found else math.nan
+    except ValueError:
+        number = math.nan
+    if found is None or not math.isfinite(number) or (found[1] == "/" and number == 0):
+        raise ValueError("type a number, such as 0.0003 or 3e-4, or *0.5 or /2 of what it is")
+    new = {"": number, "*": old * number, "/": old / (number or 1.0)}[found[1]]
+    if not math.isfinite(new):
+        raise ValueError("that is too large for a number")
+    if new == old:
+        raise ValueError(f"it is {figure(old)} now; type another number, or *0.5 or /2 of it")
+    return new
+
+
+def newest_standing(changes: Iterable[HyperparameterChanged]) -> HyperparameterChanged | None:
+    """The newest change that no later one has taken back."""
+    standing: list[HyperparameterChanged] = []
+    for change in changes:
+        last = standing[-1] if standing else None
+        if last is not None and (change.name, change.old, change.new) == (last.name, last.new, last.old):
+            standing.pop()
+        else:
+            standing.append(change)
+    return standing[-1] if standing else None

@@ -1,0 +1,48 @@
+"""The log by level and behavior, and the warnings alone."""
+
+from __future__ import annotations
+
+from tui.context import Context
+from tui.keymap import bindings
+from tui.panes.log_list import LEVELS, LogList, WarningsList
+from tui.screens.looking import LookingScreen
+
+
+class LogScreen(LookingScreen):
+    """The log."""
+
+    BINDINGS = bindings("log")
+    places = ("log",)
+
+    def __init__(self, context: Context, name: str) -> None:
+        super().__init__(context, name, LogList())
+
+    def action_level(self) -> None:
+        """The next lowest level."""
+        state = self.context.state
+        state.log_level = LEVELS[(LEVELS.index(state.log_level) + 1) % len(LEVELS)]
+        self.context.redraw()
+
+    def action_one_behavior(self) -> None:
+        """The selected behavior's lines, or all."""
+        toggle_behavior(self.context)
+
+
+class WarningsScreen(LookingScreen):
+    """The warnings; what is wrong now stands on top."""
+
+    BINDINGS = bindings("warnings")
+    places = ("warnings",)
+
+    def __init__(self, context: Context, name: str) -> None:
+        super().__init__(context, name, WarningsList())
+
+    def action_one_behavior(self) -> None:
+        """The selected behavior's warnings, or all."""
+        toggle_behavior(self.context)
+
+
+def toggle_behavior(context: Context) -> None:
+    """Show the lines of the selected behavior alone, or all again."""
+    context.state.log_is_of_selected = not context.state.log_is_of_selected
+    context.redraw()

@@ -1,0 +1,150 @@
+"""The dialog in which the metrics of a chart are picked, by fuzzy search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.fuzzy import Matcher
+from textual.widgets import Input
+
+from engine.session.text import safe_text
+from tui.context import Context
+from tui.keymap import bindings
+from tui.lines import Line, Span, flush, line
+from tui.panes.base import Frame, Pane
+from tui.panes.line_input import LineInput
+from tui.screens.base import PaneDialog
+from tui.text import fit
+
+ROWS = 12
+
+
+class PickMetricsScreen(PaneDialog):
+    """Ends with True when `picked` is to be drawn, and with None when the user would rather not.
+
+    metrics: every tag, in its order, with a word on where it comes from.
+    """
+
+    BINDINGS = bindings("picking")
+
+    def __init__(self, context: Context, metrics: Mapping[str, str], drawn: Sequence[str]) -> None:
+        self._list = PickPane(metrics, drawn)
+        super().__init__(self._list)
+        self._shared = context
+
+    @property
+    def picked(self) -> list[str]:
+        """The tags to be drawn together, in the order in which they were marked."""
+        return self._list.picked()
+
+    def compose(self) -> ComposeResult:
+        """What was typed, and the metrics that fit to it."""
+        with Vertical(id="pick", classes="dialog") as box:
+            box.border_title = Content("Metrics")
+            box.border_subtitle = "space mark   enter draw   esc cancel"
+            yield SearchInput("")
+            yield self._list
+
+    def on_mount(self) -> None:
+        """The line has the keys."""
+        self.query_one(LineInput).focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Other metrics fit."""
+        event.stop()
+        self._list.search(event.value.strip())
+        self._shared.redraw()
+
+    def action_cursor(self, by: int) -> None:
+        """Move the cursor; the ends are ends."""
+        self._list.move(by)
+        self._shared.redraw()
+
+    def action_pick(self) -> None:
+        """Mark the metric below the cursor, or no longer."""
+        self._list.toggle()
+        self._shared.redraw()
+
+    def action_take(self) -> None:
+        """Draw them."""
+        if self.picked:
+            self.dismiss(True)
+
+    def action_cancel(self) -> None:
+        """Draw what was drawn before."""
+        self.dismiss(None)
+
+
+class SearchInput(LineInput):
+    """What is typed into it has no blanks: space marks."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Textual asks whether bindings must leave the key alone."""
+        return key != "space" and super().check_consume_key(key, character)
+
+
+class PickPane(Pane):
+    """Owns the marks and the cursor."""
+
+    def __init__(self, metrics: Mapping[str, str], drawn: Sequence[str]) -> None:
+        super().__init__()
+        self._metrics = metrics
+        self._marked = [tag for tag in drawn if tag in metrics]
+        self._fitting = list(metrics)
+        self._cursor = 0
+        self._was_marked_by_hand = False
+
+    def wanted_height(self, frame: Frame, width: int) -> int:
+        """As if nothing was typed, so that the dialog stands still."""
+        return min(ROWS, max(1, len(self._metrics)))
+
+    def search(self, typed: str) -> None:
+        """Only what fits to it, the best first."""
+        self._fitting, self._cursor = fitting(self._metrics, typed), 0
+
+    def move(self, by: int) -> None:
+        """Move the cursor; the ends are ends."""
+        self._cursor = max(0, min(len(self._fitting) - 1, self._cursor + by))
+
+    def toggle(self) -> None:
+        """Mark the metric below the cursor, or no longer."""
+        if self._fitting:
+            self._was_marked_by_hand = True
+            tag = self._fitting[self._cursor]
+            self._marked = [each for each in self._marked if each != tag] + [tag] * (tag not in self._marked)
+
+    def picked(self) -> list[str]:
+        """Those marked; if the user marked none, the one below the cursor. Empty when there is neither."""
+        if self._was_marked_by_hand and self._marked:
+            return list(self._marked)
+        return self._fitting[self._cursor : self._cursor + 1]
+
+    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
+        """The metrics around the cursor."""
+        if not self._fitting:
+            return [line(Span("  no metric fits to that", "dim"))]
+        first = max(0, min(self._cursor - height // 2, len(self._fitting) - height))
+        return [self._row(index, frame, width) for index in range(first, min(first + height, len(self._fitting)))]
+
+    def _row(self, index: int, frame: Frame, width: int) -> Line:
+        tag = self._fitting[index]
+        is_current, is_marked = index == self._cursor, tag in self._marked
+        name = fit(safe_text(tag), width - 7, frame.glyphs.ellipsis)
+        spans = line(
+            Span(f"{frame.glyphs.marker if is_current else ' '} ", "accent"),
+            Span(f"[{frame.glyphs.done if is_marked else ' '}] ", "good" if is_marked else "dim"),
+            Span(name, "strong" if is_current else "text"),
+        )
+        return flush(spans, line(Span(self._metrics[tag], "dim")), width)
+
+
+def fitting(tags: Mapping[str, str] | Sequence[str], typed: str) -> list[str]:
+    """The tags that fit to what was typed, the best first; all, in their order, when nothing was."""
+    if not typed:
+        return list(tags)
+    match = Matcher(typed).match
+    scores = {tag: match(tag) for tag in tags}
+    return sorted((tag for tag in tags if scores[tag] > 0), key=lambda tag: -scores[tag])

@@ -1,0 +1,23 @@
+"""What the user has chosen on this screen; every screen of the run shares it, and it is remembered per run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.session.messages import LogLevel
+from tui.charts.state import ChartState
+
+
+@dataclass(slots=True)
+class ScreenState:
+    """Owned by the app; changed by actions of screens and panes, read by panes through their Frame.
+
+    filters and cursors: by a pane's topic; a cursor is the key of the entry it stands on.
+    """
+
+    selected: int = 0  # index of the behavior that keys act upon
+    chart: ChartState = field(default_factory=ChartState)
+    filters: dict[str, str] = field(default_factory=dict)
+    cursors: dict[str, str] = field(default_factory=dict)
+    log_level: LogLevel = "info"
+    log_is_of_selected: bool = False

@@ -1,0 +1,198 @@
+"""The user's own keys: keys.yaml names commands of tui/keymap.py by their ids, each with a key or a list of keys."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual.keys import _character_to_key
+
+from tui.keymap import Key, Keymap, Place
+
+FILE_NAME = "keys.yaml"
+LARGEST_BYTES = 64_000
+FIXED = ("select",)  # its keys are the numbers that it selects
+TYPING: tuple[Place, ...] = ("anywhere", "asking", "filtering", "picking")
+SHARED: tuple[Place, ...] = ("run", "replay", "overview", "list")  # the overview's panes are lists and charts too
+SAME_CODE = {  # a terminal sends one code for both
+    "ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+left_square_bracket": "escape",
+}  # fmt: skip
+SENT = {  # the keys that have a code of their own in every terminal's old protocol, by Textual's table of those codes
+    key.value
+    for keys in ANSI_SEQUENCES_KEYS.values() if isinstance(keys, tuple)
+    for key in keys if not key.value[-1].isdigit() and key.value[0] != "<"
+} | {f"f{number}" for number in range(1, 13)}  # fmt: skip
+NAMES = {name.split("+")[-1] for name in SENT}
+SIGNS = {_character_to_key(chr(code)) for code in range(33, 127) if not chr(code).isalnum()}
+MODIFIERS = ["ctrl", "shift", "alt", "super", "hyper", "meta"]
+
+
+@dataclass(frozen=True, slots=True)
+class UserKeys:
+    """What keys.yaml asks for and can be given. problems: why the rest cannot, one sentence each."""
+
+    chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the file."""
+
+    line: int
+    command: str
+    keys: tuple[str, ...]
+
+
+def read_user_keys(folder: Path) -> UserKeys:
+    """The keys in that folder's keys.yaml; an entry that cannot be given keeps its default and is a problem."""
+    path = folder / FILE_NAME
+    if not path.is_file():
+        return UserKeys()
+    keymap = Keymap()
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            return UserKeys(problems=(f"{path}: longer than {LARGEST_BYTES} bytes, so it is no list of keys",))
+        entries, problems = _entries(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        return UserKeys(problems=(f"{path}: cannot be read: {error}",))
+    kept = dict[str, Entry]()
+    for entry in entries:
+        problem = _problem_of(entry, keymap)
+        if problem or entry.command in kept:
+            problems.append((entry.line, problem or f"{entry.command}: is there twice; the first one counts"))
+        else:
+            kept[entry.command] = entry
+    problems += _without_conflicts(kept, keymap)
+    told = tuple(f"{path}:{line}: {problem}" if line else f"{path}: {problem}" for line, problem in sorted(problems))
+    return UserKeys({entry.command: _spellings(entry.keys) for entry in kept.values()}, told)
+
+
+def _entries(text: str) -> tuple[list[Entry], list[tuple[int, str]]]:
+    """What the file says line by line, and what of it is no entry, with its line."""
+    import yaml  # here: most users have no such file
+
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        return [], [(mark.line + 1 if mark else 0, f"is no YAML: {getattr(error, 'problem', None) or error}")]
+    if root is None:
+        return [], []
+    if not isinstance(root, yaml.MappingNode):
+        return [], [(1, "must be lines of the form `command: key` or `command: [key, key]`")]
+    entries: list[Entry] = []
+    problems: list[tuple[int, str]] = []
+    for name, value in root.value:
+        line = name.start_mark.line + 1
+        nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        if all(isinstance(node, yaml.ScalarNode) for node in (name, *nodes)):
+            entries.append(Entry(line, name.value, tuple(_named(node.value) for node in nodes if node.value)))
+        else:
+            problems.append((line, f"{name.value}: must be a key or a list of keys"))
+    return entries, problems
+
+
+def _named(key: str) -> str:
+    """Textual's name of a key that may be written as its character: "question_mark" for "?"."""
+    *modifiers, last = key.replace("++", "+plus").split("+") if len(key) > 1 else [key]
+    last = _character_to_key(last if not modifiers else last.lower()) if len(last) == 1 else last.lower()
+    name = "+".join([*(modifier.lower() for modifier in modifiers), last])
+    return {"ctrl+space": "ctrl+@", "esc": "escape", "return": "enter", "del": "delete"}.get(name, name)
+
+
+def _spellings(keys: Iterable[str]) -> tuple[str, ...]:
+    """The keys, capital letters in both ways in which terminals tell them."""
+    spelled: list[str] = []
+    for key in keys:
+        letter = key.removeprefix("shift+")
+        is_capital = len(letter) == 1 and letter.isalpha() and (letter.isupper() or letter != key)
+        spelled += [letter.upper(), f"shift+{letter.lower()}"] if is_capital else [key]
+    return tuple(dict.fromkeys(spelled))
+
+
+def _problem_of(entry: Entry, keymap: Keymap) -> str:
+    """What is wrong with the entry by itself; "" when nothing is."""
+    command = next((key for key in keymap.keys if key.id == entry.command), None)
+    if command is None:
+        ids = [key.id for key in keymap.keys if key.id not in FIXED]
+        return f"{entry.command}: no such command{_suggestion(entry.command, ids)}"
+    if command.id in FIXED:
+        return f"{entry.command}: its keys cannot be changed"
+    if not entry.keys:
+        return f"{entry.command}: needs a key"
+    for key in entry.keys:
+        if why := _why_unusable(key):
+            return f"{entry.command}: {key}: {why}"
+        if not set(command.places).isdisjoint(TYPING) and _is_character(key):
+            return f"{entry.command}: {key}: works where one types, so it must not be a character"
+    return ""
+
+
+def _why_unusable(key: str) -> str:
+    """Why no terminal, or not every one, sends that key; "" when all do."""
+    if key in SENT or _is_character(key):
+        return ""
+    if key in SAME_CODE:
+        return f"a terminal sends the same for it as for {SAME_CODE[key]}"
+    *modifiers, last = key.split("+")
+    if last not in NAMES and not _is_character(last):
+        return f"unknown key{_suggestion(last, sorted(NAMES))}"
+    if unknown := [modifier for modifier in modifiers if modifier not in MODIFIERS]:
+        return f"unknown modifier {unknown[0]}{_suggestion(unknown[0], MODIFIERS)}"
+    is_letter = len(last) == 1 and last.isalpha()
+    may = (is_letter and modifiers == ["shift"]) or (_is_character(last) and modifiers == ["alt"])
+    return "" if may else "most terminals cannot send it"
+
+
+def _is_character(name: str) -> bool:
+    """Whether the key types a character; names are Textual's."""
+    return (len(name) == 1 and name.isprintable()) or name in SIGNS
+
+
+def _suggestion(word: str, words: list[str]) -> str:
+    close = difflib.get_close_matches(word, words, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _without_conflicts(kept: dict[str, Entry], keymap: Keymap) -> list[tuple[int, str]]:
+    """Take entries out of `kept`, the lower ones first, until no key stands for two commands; returns why."""
+    problems: list[tuple[int, str]] = []
+    while True:
+        table = keymap.remapped({entry.command: _spellings(entry.keys) for entry in kept.values()})
+        found = max(
+            ((kept[mine.id], other, key) for mine, other, key in _conflicts(table, keymap) if mine.id in kept),
+            key=lambda conflict: conflict[0].line,
+            default=None,
+        )
+        if found is None:
+            return problems
+        entry, other, key = found
+        del kept[entry.command]
+        problems.append((entry.line, f"{entry.command}: {key} is the key of {other.id} at the same place"))
+
+
+def _conflicts(table: Keymap, defaults: Keymap) -> Iterator[tuple[Key, Key, str]]:
+    """Pairs of commands that share a key where both work, unless they share one by default, as a list's up does."""
+    shared_by_default = {
+        frozenset((one.id, other.id))
+        for one in defaults.keys for other in defaults.keys if set(one.keys) & set(other.keys)
+    }  # fmt: skip
+    dialogs = {place for key in table.keys if key.group == "Dialog" for place in key.places}
+    for one in table.keys:
+        for other in table.keys:
+            keys = set(one.keys) & set(other.keys)
+            if one.id == other.id or not keys or frozenset((one.id, other.id)) in shared_by_default:
+                continue
+            if any(_work_together({mine, others}, dialogs) for mine in one.places for others in other.places):
+                yield one, other, min(keys)
+
+
+def _work_together(places: set[Place], dialogs: set[Place]) -> bool:
+    """Whether keys of both places, or of the only one, work at the same time somewhere."""
+    if len(places) == 1 or "anywhere" in places:
+        return True
+    return not places & dialogs and bool(places & set(SHARED))

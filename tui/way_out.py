@@ -1,0 +1,109 @@
+"""How the screen is left: what keys and signals ask for, and what becomes of the run."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from textual.app import App
+
+from engine.session.messages import Stop, StopMode
+from engine.session.session import Session
+from tui.context import Context
+from tui.panes.base import is_over
+from tui.screens.leave import LeaveScreen
+
+Departure: TypeAlias = Literal["finished", "stop", "now", "hangup"]
+
+INTERRUPT_SECONDS = 2.0  # presses of ctrl+c nearer together than this count as one request
+HANGUP = 128 + signal.SIGHUP
+UNSAVED_EXIT_CODE = 130  # of a run that a key stopped without saving: nobody's next command should take it for done
+
+
+class WayOut:
+    """Owned by the app. Knows whether the run was asked to stop, and how the screen will be left then.
+
+    "finished": after the run's end; "stop": stopped with checkpoints, and the run has ended; "now": stop asked for, not
+    waited for; "hangup": the terminal is gone, stop with checkpoints asked for.
+    """
+
+    def __init__(self, app: App[Departure], session: Session, context: Context, clock: Callable[[], float]) -> None:
+        self.context = context
+        self.departure: Departure | None = None
+        self.stop_asked_at: float | None = None
+        self._app, self._session, self._clock = app, session, clock
+        self._interrupts: list[float] = []
+
+    @property
+    def is_free(self) -> bool:
+        """Whether there is nothing to stop."""
+        return is_over(self.context.view) or self.context.player is not None
+
+    def ask(self) -> None:
+        """Leave at once when nothing runs; otherwise ask."""
+        if self.is_free:
+            self._app.exit("finished")
+        else:
+            self._show_dialog()
+
+    def interrupt(self) -> None:
+        """Ask; the second time within two seconds stop with checkpoints, the third time stop now."""
+        now = time.monotonic()
+        self._interrupts = [at for at in self._interrupts if now - at <= INTERRUPT_SECONDS] + [now]
+        if self.is_free or len(self._interrupts) == 1:
+            self.ask()
+        elif len(self._interrupts) == 2:
+            self.stop("checkpoint")
+        else:
+            self.stop("now")
+
+    def stop(self, mode: StopMode, exit_code: int = 0) -> None:
+        """Ask the run to stop. "checkpoint": the screen closes once it has; "now": at once."""
+        self._session.send(Stop(mode, exit_code or (UNSAVED_EXIT_CODE if mode == "now" else 0)))
+        self.departure = "stop" if mode == "checkpoint" else "now"
+        if self.stop_asked_at is None:
+            self.stop_asked_at = self._clock()
+        if mode == "now":
+            self._app.exit(self.departure)
+        else:
+            self._show_dialog()
+
+    def heed(self, exit_code: int) -> None:
+        """A signal came: save, stop and leave; a second one does not wait for that. Call it in the app's loop.
+
+        129 tells that the terminal is gone: the screen is left at once and nothing is painted any more.
+        """
+        if exit_code == HANGUP:
+            self.departure = "hangup"
+            self._session.send(Stop("checkpoint", exit_code))
+            self._app.exit("hangup")
+        elif self.is_free:
+            self._app.exit("finished")
+        else:
+            self.stop("checkpoint" if self.stop_asked_at is None else "now", exit_code)
+
+    def follow(self) -> bool:
+        """Once the run is over, how to stop it is no longer the question; returns whether the screen is being left."""
+        if self.departure == "hangup":
+            return True
+        if not is_over(self.context.view):
+            return False
+        if self.departure is not None:
+            self._app.exit(self.departure)
+            return True
+        if isinstance(self._app.screen, LeaveScreen):
+            self.context.outcomes.say("the run has ended by itself; q leaves", "text")
+            self._app.screen.dismiss()
+        return False
+
+    def _show_dialog(self) -> None:
+        if isinstance(self._app.screen, LeaveScreen):
+            self.context.redraw()
+        else:
+            self._app.push_screen(LeaveScreen(self), callback=self._redraw)
+            self._app.call_after_refresh(self.context.redraw)
+
+    def _redraw(self, _: Any) -> None:
+        self.context.redraw()
