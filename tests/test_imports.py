@@ -84,6 +84,11 @@ def test_launch_of_a_run_waits_with_torch_until_it_starts() -> None:
     assert imported_modules("engine.running.launch") & {"torch", "gymnasium", "textual"} == set()
 
 
+def test_first_picture_needs_no_numbers() -> None:
+    """There is no curve in it yet, and numpy would come before it."""
+    assert imported_modules("tui.showing, engine.config, engine.running.launch") & {"numpy", "plotext"} == set()
+
+
 def test_only_the_engine_of_workers_makes_threads() -> None:
     makers = {path for path in python_files("engine", "tui") if makes_thread(ast.parse(path.read_text()))}
     assert {str(path.relative_to(ROOT)) for path in makers} == {"engine/running/workers.py"}

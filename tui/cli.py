@@ -196,22 +196,34 @@ def train(arguments: Arguments) -> int:
     """The run that the command line describes is over; returns its exit code. Raises RlTuiError before it begins."""
     for warning in arguments.warnings:
         complain(warning)
-    from engine.config import find_unsupported, list_warnings, load_config, without_effect
-
-    config = load_config(find_config(arguments.config), arguments.overrides)
-    if arguments.is_deterministic:
-        config = without_chance(config)
-    unsupported = find_unsupported(config)
     if arguments.is_dry_run:
-        return print_effective(config, [*unsupported, *without_effect(config), *list_warnings(config)])
-    if unsupported:
-        raise NotSupportedError("\n".join(unsupported))
+        return print_effective(configuration(arguments))
     reason = why_headless(arguments)
     if reason is None:
-        return run_on_screen(config, arguments)
+        return run_on_screen(arguments)
+    config = runnable(arguments)
     if reason:
         complain(f"no screen: {reason}")
     return run_headless(config, arguments)
+
+
+def configuration(arguments: Arguments) -> RunConfig:
+    """What the file and the flags say together. Raises ConfigError with every mistake."""
+    from engine.config import load_config
+
+    config = load_config(find_config(arguments.config), arguments.overrides)
+    return without_chance(config) if arguments.is_deterministic else config
+
+
+def runnable(arguments: Arguments) -> RunConfig:
+    """The same, and all of it can be run. Raises NotSupportedError otherwise."""
+    from engine.config import find_unsupported
+
+    config = configuration(arguments)
+    unsupported = find_unsupported(config)
+    if unsupported:
+        raise NotSupportedError("\n".join(unsupported))
+    return config
 
 
 def find_config(name: str) -> Path:
@@ -237,12 +249,12 @@ def without_chance(config: RunConfig) -> RunConfig:
     return config.model_copy(update={"behaviors": behaviors})
 
 
-def print_effective(config: RunConfig, notes: Sequence[str]) -> int:
+def print_effective(config: RunConfig) -> int:
     """The effective configuration is on stdout, and on stderr what of it is not supported or has no effect."""
-    from engine.config import effective_yaml
+    from engine.config import effective_yaml, find_unsupported, list_warnings, without_effect
 
     print(effective_yaml(config), end="")
-    for note in notes:
+    for note in (*find_unsupported(config), *without_effect(config), *list_warnings(config)):
         complain(note)
     return 0
 
@@ -259,11 +271,11 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
     from engine.session.bus import EventBus
     from tui.signals import StopSignals
 
-    launch = Launch(config, EventBus())
+    launch = Launch(EventBus())
     mail = launch.subscribe()
     writer = ConsoleWriter(sys.stdout, arguments.log_format, debug=config.debug)
     with StopSignals() as signals:
-        launch.start()
+        launch.start(config)
         is_over = has_lost_stdout = False
         while not is_over:
             is_over = launch.wait(0)
@@ -280,33 +292,39 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
     return launch.exit_code
 
 
-def run_on_screen(config: RunConfig, arguments: Arguments) -> int:
-    """Train while the screen shows it; returns the run's exit code once the screen was left and the run is over."""
+def run_on_screen(arguments: Arguments) -> int:
+    """Train while the screen shows it; returns the run's exit code once the screen was left and the run is over.
+
+    The configuration is read when the first picture stands, which a fifth of a second would delay by half.
+    """
     from engine.running.archive import Archive
     from engine.running.launch import Launch
     from engine.session.bus import EventBus
+    from engine.session.view import RunView
     from tui.showing import Subject, show
 
-    launch = Launch(config, EventBus())
-    view, runs = expected_view(config), Archive(Path(config.checkpoint_settings.results_dir))
-    shown = show(Subject(launch, launch.start, arguments.config, view, launch.subscribe(), runs=runs), arguments.look)
+    launch, view, runs = Launch(EventBus()), RunView(), Archive(Path(RESULTS_DIR))
+
+    def start() -> None:
+        config = runnable(arguments)
+        runs.results_dir = Path(config.checkpoint_settings.results_dir)
+        expect(view, config)
+        launch.start(config)
+
+    shown = show(Subject(launch, start, arguments.config, view, launch.subscribe(), runs=runs), arguments.look)
     keep_output(shown, view)
     if shown.departure != "hangup":
         say_goodbye(launch, view)
     return launch.exit_code
 
 
-def expected_view(config: RunConfig) -> RunView:
-    """What the screen may show before the engine has told anything."""
-    from engine.session.view import RunView
-
-    view = RunView()
+def expect(view: RunView, config: RunConfig) -> None:
+    """What the screen may show before the engine has told anything is in the view."""
     for name, behavior in config.behaviors.items():
         pane = view.behavior(name)
         pane.algorithm, pane.max_steps = behavior.trainer_type, behavior.max_steps
         env = config.env_settings.env
         pane.environment = (env.get(name, "") if isinstance(env, dict) else env) or ""
-    return view
 
 
 def keep_output(shown: Shown, view: RunView) -> None:

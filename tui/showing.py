@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from engine.errors import ConfigError
+from engine.errors import ConfigError, RlTuiError
 from engine.session.bus import Subscription
 from engine.session.messages import Stop
 from engine.session.session import Session
@@ -41,7 +41,7 @@ class Ending(Session, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is shown. start: called after the first picture; for the rest see TrainerApp.
+    """What is shown. start: called after the first picture, and may raise RlTuiError; for the rest see TrainerApp.
 
     is_remembered: whether what the user chooses on the screen is written down for the next time.
     """
@@ -69,7 +69,10 @@ class Shown:
 
 
 def show(subject: Subject, look: Look) -> Shown:
-    """The screen was left, and the run is over or had LEAVE_SECONDS for it. Raises ConfigError for a wrong look."""
+    """The screen was left, and the run is over or had LEAVE_SECONDS for it.
+
+    Raises ConfigError for a wrong look, and what `start` raised once the terminal is as it was.
+    """
     if look.theme and look.theme not in THEMES:
         raise ConfigError(f"--theme: found {look.theme}, expected one of {', '.join(THEMES)}")
     with tempfile.NamedTemporaryFile(prefix="rl-tui-", suffix=".log") as output:
@@ -79,12 +82,18 @@ def show(subject: Subject, look: Look) -> Shown:
 
 def _show(subject: Subject, look: Look, output: Path) -> tuple[Departure | None, str]:
     has_begun = False
+    mistake: RlTuiError | None = None
     with StopSignals() as signals, redirect_output(output):
 
         def begin() -> None:
-            nonlocal has_begun
+            nonlocal has_begun, mistake
+            try:
+                subject.start()
+            except RlTuiError as error:
+                mistake = error
+                app.exit("finished")
+                return
             has_begun = True
-            subject.start()
             for stop in signals.take():
                 app.way_out.heed(stop.exit_code)
 
@@ -95,6 +104,8 @@ def _show(subject: Subject, look: Look, output: Path) -> tuple[Departure | None,
         if has_begun:
             _await_end(subject.session, signals, LEAVE_SECONDS if departure == "now" else None)
         app.fold()
+    if mistake is not None:
+        raise mistake
     return departure, app.failure
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import queue
 import threading
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from engine.config import RunConfig
 from engine.errors import RlTuiError
 from engine.running.workers import spawn
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
+
+if TYPE_CHECKING:
+    from engine.config import RunConfig
 
 COMMANDS_WAITING = 100  # more keys than anybody presses in a coordinator's tick
 STOPS_WAITING = 10  # room that only they may take: a run can always be stopped
@@ -19,9 +22,8 @@ STOPS_WAITING = 10  # room that only they may take: a run can always be stopped
 class Launch:
     """A Session from the first moment on. `start` builds and runs the run in the thread `coordinator`."""
 
-    def __init__(self, config: RunConfig, bus: EventBus):
+    def __init__(self, bus: EventBus):
         self.error: RlTuiError | None = None
-        self._config = config
         self._bus = bus
         self._commands: queue.Queue[Command] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
         self._ended = threading.Event()
@@ -32,9 +34,9 @@ class Launch:
         """What the process should end with; valid once the run is over."""
         return self._exit_code
 
-    def start(self) -> None:
-        """Return at once; everything else happens in the coordinator's thread."""
-        spawn("coordinator", self._main, self._bus, self._crashed)
+    def start(self, config: RunConfig) -> None:
+        """Return at once; everything else happens in the coordinator's thread. Called once."""
+        spawn("coordinator", lambda: self._main(config), self._bus, self._crashed)
 
     def wait(self, timeout: float) -> bool:
         """Whether the run is over, waiting at most `timeout` seconds for it."""
@@ -59,11 +61,11 @@ class Launch:
         """A mailbox with every event from now on."""
         return self._bus.subscribe()
 
-    def _main(self) -> None:
+    def _main(self, config: RunConfig) -> None:
         from engine.running.run import Run  # imports torch: 1.3 s in which the screen is there already
 
         try:
-            self._exit_code = Run(self._config, self._bus, self._commands).main()
+            self._exit_code = Run(config, self._bus, self._commands).main()
         except RlTuiError as error:
             self.error, self._exit_code = error, error.exit_code
         self._end()

@@ -7,6 +7,7 @@ A line is one object: {"v": 1, "n": number, "t": time, "event": class name, ...f
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import types
@@ -524,13 +525,9 @@ def _fields(kind: type, body: Mapping[str, object]) -> dict[str, object]:
     """The fields of `kind` in `body`; those with a default came later than the schema, and may be missing."""
     return {
         name: _typed(body[name], hint)
-        for name, hint in _HINTS[kind].items()
-        if name in body or name not in _OPTIONAL[kind]
+        for name, hint in _hints(kind).items()
+        if name in body or name not in _optional(kind)
     }
-
-
-def _with_default(kind: type) -> frozenset[str]:
-    return frozenset(f.name for f in dataclasses.fields(kind) if f.default is not dataclasses.MISSING)
 
 
 def _single(value: object, hint: object) -> object:
@@ -556,6 +553,15 @@ def _integer(value: object) -> int:
 
 
 _EVENTS: dict[str, type] = {event_class.__name__: event_class for event_class in typing.get_args(Event)}
-_CLASSES = (*_EVENTS.values(), Gpu, GpuProcess, Histogram)
-_HINTS: dict[type, dict[str, object]] = {c: typing.get_type_hints(c) for c in _CLASSES}
-_OPTIONAL: dict[type, frozenset[str]] = {c: _with_default(c) for c in _CLASSES}
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, object]:
+    """The types of its fields. Looked up when a line is read, not at import: a program's first picture needs none."""
+    return typing.get_type_hints(kind)
+
+
+@functools.cache
+def _optional(kind: type) -> frozenset[str]:
+    """Its fields with a default."""
+    return frozenset(f.name for f in dataclasses.fields(kind) if f.default is not dataclasses.MISSING)

@@ -178,10 +178,10 @@ def run_headless(workload: Workload, seed: int, *, is_threaded: bool) -> Measure
     watch, last = Stopwatch(), dict[type, Event]()
     with TemporaryDirectory(prefix="rl-tui-bench-") as results, Path(os.devnull).open("w") as nowhere:
         config = parse_config(configuration(workload, seed, Path(results), is_threaded=is_threaded).encode(), "bench")
-        launch = Launch(config, EventBus())
+        launch = Launch(EventBus())
         mail = launch.subscribe()
         writer = ConsoleWriter(nowhere)
-        launch.start()
+        launch.start(config)
         is_over = False
         while not is_over:
             is_over = launch.wait(0)

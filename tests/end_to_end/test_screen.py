@@ -97,6 +97,20 @@ def test_mistake_found_at_start_is_readable_after_the_screen_is_left(folder: Pat
         assert b"--resume" in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
 
 
+def test_mistakes_in_the_file_end_the_screen_with_all_of_them_told(folder: Path) -> None:
+    """The file is read when the first picture stands."""
+    (folder / "cartpole.yaml").write_text(
+        CARTPOLE.replace("max_steps", "max_stepz").replace("num_envs: 4", "num_envs: x")
+    )
+    with terminal("cartpole.yaml", folder=folder) as screen:
+        assert screen.wait() == 2
+        assert_terminal_was_given_back(screen)
+        told = screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
+        assert b"max_stepz" in told
+        assert b"env_settings.num_envs" in told
+        assert not (folder / "results").exists()
+
+
 def test_redirected_input_means_no_screen(folder: Path) -> None:
     """stdout is a terminal, stdin is not: lines instead of a screen that would wait busily for keys."""
     with terminal("cartpole.yaml", folder=folder, stdin=subprocess.DEVNULL) as screen:

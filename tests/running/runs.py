@@ -73,11 +73,11 @@ class LiveRun:
         """commands: sent before anything else can happen."""
         self.folder = Path(config.checkpoint_settings.results_dir, config.checkpoint_settings.run_id)
         self.mail: list[Envelope] = []
-        self.launch = Launch(config, EventBus())
+        self.launch = Launch(EventBus())
         self._subscription = self.launch.subscribe()
         for command in commands:
             self.launch.send(command)
-        self.launch.start()
+        self.launch.start(config)
 
     @property
     def events(self) -> list[Event]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.session.history import History
-from tui.charts.reducing import Floats, extremes, means
+from tui.charts.arrays import Counts, Floats, np
+from tui.charts.reducing import extremes, means
 from tui.lines import Tone
 
 XAxis: TypeAlias = Literal["steps", "wall", "relative"]
-Counts: TypeAlias = NDArray[np.uint64]
 Range: TypeAlias = tuple[float, float]
 
 COARSE_POINTS = 8192  # of a curve with many more: enough for every column of a wide terminal

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tui.charts.arrays import Codes, Points, np
 from tui.charts.curve import Range
 from tui.charts.figure import Figure, Sampled, Samples, sample
-from tui.charts.raster import BRAILLE, Bars, Codes, bars, braille_codes, dot_rows, filled
+from tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
 from tui.charts.scale import LABEL_WIDTH, Scale
 from tui.charts.x_axis import x_ticks
 from tui.glyphs import Glyphs
 from tui.lines import Line, Span, Tone, line
 from tui.text import right
-
-Points: TypeAlias = NDArray[np.uint32]  # characters, as their code points
 
 GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axis
 ASCII_LINES = "*+ox#@%&"

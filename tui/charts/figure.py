@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
+from tui.charts.arrays import Floats, np
 from tui.charts.curve import Curve, Range, XAxis, nearest
-from tui.charts.reducing import Floats
 from tui.charts.sampling import Columns, columns, polyline
 from tui.charts.scale import Scale, scale_of
 from tui.charts.smoothing import smooth_line

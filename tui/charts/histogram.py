@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from tui.charts.reducing import Floats
+from tui.charts.arrays import Floats, np
 from tui.glyphs import Glyphs
 from tui.lines import Line, Span, Tone, clip, flush, line
 from tui.text import number

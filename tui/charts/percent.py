@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from engine.session.history import History
+from tui.charts.arrays import Floats, np
 from tui.charts.curve import Range
 from tui.charts.raster import BRAILLE, COLUMNS_IN_CELL, ROWS_IN_CELL, Bars, braille_codes, dot_rows, filled
-from tui.charts.reducing import Floats
 from tui.glyphs import Glyphs
 from tui.lines import Line, Span, line
 

@@ -11,11 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from tui.charts.arrays import Floats, np
 from tui.charts.drawing import ASCII_LINES, Look
 from tui.charts.figure import Figure, Sampled, Samples, sample
-from tui.charts.reducing import Floats
 from tui.charts.scale import Scale
 from tui.charts.x_axis import NAMES, x_ticks
 from tui.lines import Line, Span, Tone, line

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from functools import cache
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tui.charts.arrays import Bools, Codes, Floats, Indices, np
 from tui.charts.curve import Range
-from tui.charts.reducing import Bools, Floats
-
-Codes: TypeAlias = NDArray[np.uint8]
-Rows: TypeAlias = NDArray[np.int64]
 
 MIDDLE = 0.5 + 1e-6  # round values often lie between two rows; noise in the last digit must not part them
 BRAILLE = 0x2800
 ROWS_IN_CELL, COLUMNS_IN_CELL = 4, 2
 
 _BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # Unicode's order of dots: left column, right column
-_FILLED = np.array(  # [column, first dot, one past the last dot]: the bits of a column filled between them
-    [[[sum(bits[first:past]) for past in range(5)] for first in range(5)] for bits in _BITS], dtype=np.uint8
-)
 
 
 class Bars(NamedTuple):
     """i64[D]: in each dot column the dots from row `first`, 0 at the top, up to but without row `past`."""
 
-    first: Rows
-    past: Rows
+    first: Indices
+    past: Indices
 
 
 def dot_rows(values: Floats, y_range: Range, num_rows: int) -> Floats:
@@ -62,8 +54,16 @@ def braille_codes(drawn: Bars, num_rows: int) -> Codes:
     tops = np.arange(num_rows)[:, None] * ROWS_IN_CELL
     first = np.minimum(np.maximum(drawn.first - tops, 0), ROWS_IN_CELL)
     past = np.minimum(np.maximum(drawn.past - tops, 0), ROWS_IN_CELL)
-    left, right = (_FILLED[side, first[:, side::2], past[:, side::2]] for side in range(COLUMNS_IN_CELL))
+    bits = _filled_bits()
+    left, right = (bits[side, first[:, side::2], past[:, side::2]] for side in range(COLUMNS_IN_CELL))
     return np.asarray(left | right, dtype=np.uint8)
+
+
+@cache
+def _filled_bits() -> Codes:
+    """u8[2, 5, 5] by column, first dot and one past the last dot: the bits of a column that is filled between them."""
+    filled = [[[sum(bits[first:past]) for past in range(5)] for first in range(5)] for bits in _BITS]
+    return np.array(filled, dtype=np.uint8)
 
 
 def filled(drawn: Bars, num_rows: int) -> Bools:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
-Floats: TypeAlias = NDArray[np.float64]
-Bools: TypeAlias = NDArray[np.bool_]
-Indices: TypeAlias = NDArray[np.int64]
+from tui.charts.arrays import Bools, Floats, Indices, np
 
 LARGEST = 1e300  # beyond it the difference of two values is no longer a float
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
+from tui.charts.arrays import Bools, Floats, Indices, np
 from tui.charts.curve import Curve, Range
-from tui.charts.reducing import LARGEST, Bools, Floats, Indices, extremes
+from tui.charts.reducing import LARGEST, extremes
 
 
 class Columns(NamedTuple):

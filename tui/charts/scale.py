@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import numpy as np
-
+from tui.charts.arrays import Floats, np
 from tui.charts.axes import ticks, value_range
 from tui.charts.curve import Range
-from tui.charts.reducing import LARGEST, Floats
+from tui.charts.reducing import LARGEST
 from tui.charts.x_axis import Tick, step_label
 from tui.text import number, round_count
 
@@ -45,7 +44,7 @@ class Scale:
         return bottom, top
 
     def ticks(self, num_ticks: int) -> list[Tick]:
-        """Round values from bottom to top, at most about `num_ticks`, and their labels."""
+        """Round values from bottom to top, at most about `num_ticks`, on a linear axis at least two, and their labels."""
         values = self._values(num_ticks)
         if self.kind != "linear":
             return [Tick(value, _power_label(value)) for value in values]
@@ -54,7 +53,8 @@ class Scale:
 
     def _values(self, num_ticks: int) -> list[float]:
         if self.kind == "linear" or (self.kind == "log" and self.top < 3 * self.bottom):
-            return ticks(self.bottom, self.top, num_ticks)
+            values = ticks(self.bottom, self.top, num_ticks)
+            return values if len(values) > 1 else ticks(self.bottom, self.top, 5)  # 5 make at least two
         highest = math.floor(math.log10(max(abs(self.bottom), abs(self.top))) + 1e-9)
         if self.kind == "log":
             lowest = math.ceil(math.log10(self.bottom) - 1e-9)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from tui.charts.arrays import Floats, np
 from tui.charts.curve import Curve, Range
-from tui.charts.reducing import Floats, means
+from tui.charts.reducing import means
 
 POINTS = 512  # at most, and more than half as many where there are enough values
 LONGEST_LEAD = 4 * POINTS  # points before the window that the average remembers

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from tui.charts.reducing import Floats
+from tui.charts.arrays import Floats, np
 
 TREND_SECONDS = 600.0
 FEWEST_POINTS = 6

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from rich.cells import cell_len
 from textual import events
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
+from tui.charts.arrays import np
 from tui.charts.sparkline import by_time, sparkline
 from tui.charts.trend import TREND_SECONDS, trend
 from tui.glyphs import Glyphs

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from engine.session.text import safe_text
 from engine.session.view import RETURN, BehaviorView
+from tui.charts.arrays import Floats
 from tui.charts.drawing import GUTTER
 from tui.charts.figure import Figure, Mark, Reading, Sampled, Samples, read, smoothed_at
 from tui.charts.metrics import metric_title
-from tui.charts.reducing import Floats
 from tui.charts.run_figure import MAX_CURVES
 from tui.charts.state import ChartState
 from tui.charts.x_axis import span_label, step_label, x_label

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import islice
 
-import numpy as np
 from rich.cells import cell_len
 
 from engine.session.messages import LessonChanged, TimeSplit
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
+from tui.charts.arrays import np
 from tui.charts.bar import bar
 from tui.charts.trend import trend
 from tui.glyphs import Glyphs

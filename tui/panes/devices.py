@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from engine.session.history import History
 from engine.session.messages import DevicesSampled, Gpu
 from engine.session.text import safe_text
 from engine.session.view import RunView
+from tui.charts.arrays import np
 from tui.charts.bar import bar
 from tui.charts.sparkline import by_time, sparkline
 from tui.glyphs import Glyphs

@@ -13,7 +13,6 @@ from tui.charts.x_axis import NAMES
 from tui.panes.chart import ChartPane, CurvesPane
 from tui.panes.chart_words import copied, window_words
 from tui.screens.base import RunScreen
-from tui.screens.pick_metrics import PickMetricsScreen
 from tui.screens.prompt import PromptScreen, Verdict
 
 
@@ -57,6 +56,8 @@ class ChartActions(RunScreen):
 
     def action_pick_metrics(self) -> None:
         """Ask for several by name."""
+        from tui.screens.pick_metrics import PickMetricsScreen  # imported when first opened
+
         dialog = PickMetricsScreen(self.context, self.tags(), self.chart_state.metrics)
 
         def take(_: bool) -> None:
