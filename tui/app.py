@@ -28,7 +28,7 @@ from tui.pacing import LOCAL_SECONDS, REMOTE_SECONDS, Pace
 from tui.painting import PiecesUpdate, exact_console, is_behind
 from tui.panes.base import Frame
 from tui.remembered import Memory, RunMemory
-from tui.screens.base import PaneDialog, RunScreen
+from tui.screens.base import HELP, PaneDialog, RunScreen, prepare_help
 from tui.screens.overview import OverviewScreen
 from tui.signals import LoopSignals
 from tui.state import ScreenState
@@ -37,6 +37,7 @@ from tui.user_keys import UserKeys
 from tui.way_out import Departure, WayOut
 
 OUTCOME_SECONDS = 0.1  # from one look at the events to the next while a key waits for its outcome or its picture
+PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
 SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms makes a key take 5 times as long to show
 
 
@@ -145,6 +146,12 @@ class TrainerApp(App[Departure]):
         self.call_after_refresh(self.tick)
         if self._on_shown is not None:
             self.call_after_refresh(self._on_shown)
+        self.set_timer(PREPARE_SECONDS, self._prepare)
+
+    def _prepare(self) -> None:
+        """The help is mounted before anybody asks for it: its first opening then takes no longer than every other."""
+        prepare_help(self, self.context)
+        self._get_screen(HELP)
 
     def on_unmount(self) -> None:
         """Signals mean again what they meant before."""
@@ -163,6 +170,8 @@ class TrainerApp(App[Departure]):
         self._follow(must_draw=False)
 
     def _follow(self, must_draw: bool) -> None:
+        if not self.screen_stack:  # Textual closes the screens before it stops the timers
+            return
         now = time.monotonic()
         has_news = self.fold() or self._run_memory.recall() or self._owes_a_picture
         self._run_memory.keep_seldom(now)

@@ -166,6 +166,11 @@ class Pane(Widget):
             return []
         return [self._piece(y, first, last) for y, first, last in changed if last > first]
 
+    def forget_lines(self) -> None:
+        """Make them anew for the next picture, whatever asks for it."""
+        self._lines_size = Size()
+        self.refresh()
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """See wanted_height."""
         if self._frame is not None:

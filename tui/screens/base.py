@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
@@ -26,6 +26,9 @@ from tui.panes.list import ListPane
 from tui.panes.outcome import OutcomeLine
 from tui.panes.state_line import StateLine
 
+if TYPE_CHECKING:
+    from tui.screens.help import HelpScreen
+
 SCREENS: Mapping[str, str] = {  # imported when first opened
     "detail": "tui.screens.detail:DetailScreen",
     "chart": "tui.screens.chart:ChartScreen",
@@ -37,6 +40,8 @@ SCREENS: Mapping[str, str] = {  # imported when first opened
     "configuration": "tui.screens.configuration:ConfigurationScreen",
     "runs": "tui.screens.runs:RunsScreen",
 }
+
+HELP = "help"  # the name of the one screen that is kept
 
 T = TypeVar("T")
 
@@ -192,9 +197,9 @@ class RunScreen(Screen[None]):
 
     def action_help(self) -> None:
         """The keys of the focused pane, and all others."""
-        from tui.screens.help import HelpScreen  # imported when first opened, as those in SCREENS
-
-        self.open_dialog(HelpScreen(self.context, self.name or "", self.pane, self.places_now))
+        page = prepare_help(self.app, self.context)
+        page.tell(self.name or "", self.pane, self.places_now)
+        self.open_dialog(page)
 
     def action_palette(self) -> None:
         """Every command by name."""
@@ -265,6 +270,15 @@ class RunScreen(Screen[None]):
     async def action_leave(self) -> None:
         """Ask how to leave."""
         await self.app.run_action("app.leave")
+
+
+def prepare_help(app: App[Any], context: Context) -> HelpScreen:
+    """The one help screen of the app, made at its first use."""
+    from tui.screens.help import HelpScreen  # imported when first opened, as those in SCREENS
+
+    if not app.is_screen_installed(HELP):
+        app.install_screen(HelpScreen(context), HELP)
+    return app.get_screen(HELP, HelpScreen)
 
 
 def turn_of(pane: Pane, *, is_beat: bool) -> Turn:

@@ -31,31 +31,29 @@ FOREIGN: dict[Place, str] = {  # where a key works that does not work here
 
 
 class HelpScreen(PaneDialog):
-    """Scrolls like every list, and is filtered like every list."""
+    """Scrolls like every list, and is filtered like every list.
+
+    There is one, kept from its first use on: making and mounting it anew would take three times as long as showing it.
+    """
 
     BINDINGS = bindings("help")
 
-    def __init__(self, context: Context, screen_name: str, pane: Pane | None, here: Sequence[Place]) -> None:
-        """screen_name, pane: what had the keys before; here: whose keys worked there, nearest first."""
-        self._keys = HelpPane(blocks(context.keymap, here))
+    def __init__(self, context: Context) -> None:
+        self._keys = HelpPane()
         super().__init__(self._keys)
-        self._title = title(screen_name, pane.topic if pane is not None else "")
+        self._page = Vertical(self._keys, id="help", classes="dialog")
+        self._page.border_subtitle = "/ filter   esc close"
         self._shared = context
 
     def compose(self) -> ComposeResult:
         """The page, and its title in the frame."""
-        with Vertical(id="help", classes="dialog") as page:
-            page.border_title = Content(self._title)
-            page.border_subtitle = "/ filter   esc close"
-            yield self._keys
+        yield self._page
 
-    def on_mount(self) -> None:
-        """The page begins at its top, with all keys."""
+    def tell(self, screen_name: str, pane: Pane | None, here: Sequence[Place]) -> None:
+        """Be about what has the keys: a screen and its pane; here: whose keys work there, nearest first."""
         self._forget()
-
-    def on_unmount(self) -> None:
-        """What was looked for here is no concern of the run."""
-        self._forget()
+        self._page.border_title = Content(title(screen_name, pane.topic if pane is not None else ""))
+        self._keys.tell(blocks(self._shared.keymap, here))
 
     def draw(self, frame: Frame) -> list[Piece]:
         """Bring the page up to `frame` and return what is to be painted."""
@@ -76,7 +74,8 @@ class HelpScreen(PaneDialog):
             self.query_one("#help").mount(line)
 
     def action_close(self) -> None:
-        """Back to the screen before."""
+        """Back to the screen before; what was looked for here is no concern of the run."""
+        self._forget()
         self.dismiss()
 
     def _forget(self) -> None:
@@ -89,9 +88,14 @@ class HelpPane(BlocksPane):
 
     topic = "keys"
 
-    def __init__(self, blocks: Sequence[tuple[str, Sequence[tuple[Key, str]]]]) -> None:
+    def __init__(self) -> None:
         super().__init__()
+        self._entries: Sequence[Entry] = ()
+
+    def tell(self, blocks: Sequence[tuple[str, Sequence[tuple[Key, str]]]]) -> None:
+        """Show these commands from the next picture on."""
         self._entries = [entry for heading, keys in blocks for entry in _entries(heading, keys)][1:]
+        self.forget_lines()
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
         """Every command."""
