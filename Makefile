@@ -35,9 +35,9 @@ bench: $(VENV)/.ready-dev
 faults: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m faults --timeout 3600 $(ARGS)
 
-# From a run that is recorded here and now.
+# Of the demo, and of a run of two behaviors that is recorded here and now.
 screenshots: $(VENV)/.ready-dev
-	$(BIN)/rl-tui $(CONFIG) --no-ui --run-id screenshots --force --seed 0
+	$(BIN)/rl-tui screenshots/two_behaviors.yaml --no-ui --run-id screenshots --force --seed 0
 	$(BIN)/python -m screenshots.make_screenshots results/screenshots/events.jsonl --until 0.85 $(ARGS)
 
 clean:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Pictures of the screen, made from a recorded run.
+"""Pictures of the screen, of the demo and of a recorded run.
 
-    python -m screenshots.make_screenshots results/RUN/events.jsonl [--out FOLDER] [--until SHARE]
+    python -m screenshots.make_screenshots [results/RUN/events.jsonl] [--out FOLDER] [--until SHARE]
 
-Replays the recording through the real app at each size and paints what it shows. Needs Pillow and DejaVu Sans Mono
-(Debian's fonts-dejavu-core). Braille and block elements are painted as shapes, so they sit on the exact grid.
+Shows the demo, and the recording if one is named, in the real app and paints what it draws. Needs Pillow and DejaVu
+Sans Mono (Debian's fonts-dejavu-core). Braille and block elements are painted as shapes, so they sit on the exact grid.
 """
 
 from __future__ import annotations
@@ -22,10 +22,34 @@ from rich.segment import Segment
 
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, decode
+from engine.session.session import Session
 from engine.session.view import RunView
 from tui.app import TrainerApp
+from tui.context import Runs
+from tui.demo.session import DemoSession
 
-SIZES = ((80, 24), (120, 40))
+SIZES = ((80, 24), (120, 40), (200, 60))
+USUAL = (120, 40)
+PAGES: dict[str, tuple[str, ...]] = {  # of the demo: name of the picture, keys that lead there
+    "detail": ("2", "enter"),
+    "chart": ("b", "f"),
+    "crosshair": ("x", *["left"] * 12),
+    "checkpoints": ("2", "k", "down", "down", "down"),
+    "roll-back": ("2", "k", "down", "down", "down", "R"),
+    "hyperparameters": ("u",),
+    "devices": ("g",),
+    "log": ("l",),
+    "warnings": ("w",),
+    "configuration": ("y", "v"),
+    "runs": ("r", "x", "down", "x", "down", "x"),
+    "comparison": ("r", "x", "down", "x", "down", "x", "enter"),
+    "help": ("question_mark",),
+    "palette": ("ctrl+p",),
+    "leave": ("q",),
+}
+THEMES = ("rl-light", "high-contrast")
+NOW = 1_795_000_000.0  # when the demo is shown: the same pictures every time
+WARNED_SECONDS = 30.0  # until the demo's first warning has come
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN = 10, 20, 16, 12
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
 FOREGROUND, BACKGROUND = (198, 198, 198), (18, 18, 18)
@@ -59,17 +83,40 @@ def replay(events: Path, until: float) -> RunView:
     return view
 
 
-async def picture(view: RunView, size: tuple[int, int], path: Path, keys: Sequence[str] = (), name: str = "") -> None:
+def demo() -> tuple[DemoSession, RunView]:
+    """The demo as it stands half a minute after its start."""
+    session, view = DemoSession(speed=10.0, now=lambda: NOW), RunView()
+    mail = session.subscribe()
+    session.begin()
+    for _ in range(int(WARNED_SECONDS * 5)):
+        session.advance(0.2)
+    for envelope in mail.take():
+        view.apply(envelope)
+    return session, view
+
+
+async def picture(
+    path: Path,
+    session: Session,
+    view: RunView,
+    size: tuple[int, int],
+    keys: Sequence[str] = (),
+    *,
+    runs: Runs | None = None,
+    theme: str | None = None,
+) -> None:
     """Paint what the app shows of `view` at `size`, after some keys."""
-    app = TrainerApp(Recording(), view, name, clock=lambda: view.now)
+    app = TrainerApp(session, view, clock=lambda: view.now, runs=runs, theme=theme, bell=False)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         for key in keys:
             await pilot.press(key)
+            await pilot.pause(0.4)  # what is read in a thread has come
         app.tick()
-        await pilot.pause()
+        await pilot.pause(0.2)
         rows = [list(strip) for strip in app.screen._compositor.render_strips()]
     paint(rows, size, path)
+    print(path)
 
 
 def paint(rows: Sequence[Sequence[Segment]], size: tuple[int, int], path: Path) -> None:
@@ -133,20 +180,42 @@ def _paint_strokes(draw: ImageDraw.ImageDraw, arms: int, x: int, y: int, front: 
             draw.line(((middle_x, middle_y), end), fill=front)
 
 
+async def paint_demo(folder: Path) -> None:
+    """The overview at every size, and every other screen once."""
+    for size in SIZES:
+        session, view = demo()
+        await picture(folder / f"demo-overview-{name_of(size)}.png", session, view, size, runs=session.runs())
+    for page, keys in PAGES.items():
+        session, view = demo()
+        await picture(folder / f"demo-{page}-{name_of(USUAL)}.png", session, view, USUAL, keys, runs=session.runs())
+    for theme in THEMES:
+        session, view = demo()
+        await picture(folder / f"demo-{theme}-{name_of(USUAL)}.png", session, view, USUAL, theme=theme)
+
+
+async def paint_recording(events: Path, until: float, folder: Path) -> None:
+    """The overview of a recorded run at every size."""
+    for size in SIZES:
+        await picture(folder / f"overview-{name_of(size)}.png", Recording(), replay(events, until), size)
+
+
+def name_of(size: tuple[int, int]) -> str:
+    """Columns and rows."""
+    return f"{size[0]}x{size[1]}"
+
+
 def main() -> None:
-    """Paint every size."""
+    """Paint everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("events", type=Path)
+    parser.add_argument("events", type=Path, nargs="?", help="of a recorded run")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     parser.add_argument("--until", type=float, default=0.9, help="share of the run that is shown")
     arguments = parser.parse_args()
     os.environ.update(LC_ALL="C.UTF-8", TERM="xterm-256color", TZ="UTC")
     time.tzset()
-    for columns, rows in SIZES:
-        view = replay(arguments.events, arguments.until)
-        path = arguments.out / f"overview-{columns}x{rows}.png"
-        asyncio.run(picture(view, (columns, rows), path))
-        print(path)
+    asyncio.run(paint_demo(arguments.out))
+    if arguments.events is not None:
+        asyncio.run(paint_recording(arguments.events, arguments.until, arguments.out))
 
 
 if __name__ == "__main__":

@@ -6,15 +6,16 @@ import copy
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
+from textual import events
 from textual.app import App
 from textual.screen import Screen
 from textual.timer import Timer
 
 from engine.session.bus import Subscription
-from engine.session.messages import Command
+from engine.session.messages import Command, Envelope
 from engine.session.session import Session
 from engine.session.view import RunView
 from tui.context import Context, Player, Runs
@@ -27,6 +28,7 @@ from tui.outcomes import Outcomes
 from tui.pacing import LOCAL_SECONDS, REMOTE_SECONDS, Pace
 from tui.painting import PiecesUpdate, exact_console, is_behind
 from tui.panes.base import Frame
+from tui.past import Past
 from tui.remembered import Memory, RunMemory
 from tui.screens.base import HELP, PaneDialog, RunScreen, prepare_help
 from tui.screens.overview import OverviewScreen
@@ -38,6 +40,7 @@ from tui.way_out import Departure, WayOut
 
 OUTCOME_SECONDS = 0.1  # from one look at the events to the next while a key waits for its outcome or its picture
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
+ANSWER_SECONDS = 0.1  # within which a key should have its picture
 SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms makes a key take 5 times as long to show
 
 
@@ -72,6 +75,7 @@ class TrainerApp(App[Departure]):
         bell: bool = True,
         user_keys: UserKeys | None = None,
         memory: Memory | None = None,
+        give_way: Callable[[float], None] | None = None,
     ) -> None:
         """`view` may hold behaviors already: they are shown until the engine tells more. It is changed from now on.
 
@@ -79,7 +83,8 @@ class TrainerApp(App[Departure]):
         subscription: one opened before the run was started, so that no event is missed; else one is opened at mount.
         runs, player: see Context. refuses: why nothing may be changed, such as --readonly; "" when it may.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
-        user when something fails or the run ends. memory: None to remember nothing.
+        user when something fails or the run ends. memory: None to remember nothing. give_way: lets what trains in this
+        process stand aside for so many seconds.
         """
         super().__init__()
         self.view = view
@@ -104,6 +109,7 @@ class TrainerApp(App[Departure]):
         self._session = session
         self._subscription, self._owns_subscription = subscription, subscription is None
         self._frozen: RunView | None = None
+        self._past: Past | None = None
         self._signals = LoopSignals(self.way_out.heed)
         self._former_switch_seconds = sys.getswitchinterval()
         self._config_name, self._clock, self._on_shown, self._notes = config_name, clock, on_shown, notes
@@ -115,6 +121,7 @@ class TrainerApp(App[Departure]):
         self._notices = Notices(self, view, keymap.of_id("warnings").shown, may_call=bell and player is None)
         self._memory, self._run_memory = memory, RunMemory(memory, view, state)
         self._theme_asked = theme
+        self._give_way = give_way
         self.animation_level = "none"
         self.console = exact_console(self.console)
 
@@ -122,6 +129,12 @@ class TrainerApp(App[Departure]):
     def failure(self) -> str:
         """Of what the screen itself failed; "" when it did not. The traceback is on stderr."""
         return "" if self._exception is None else f"{type(self._exception).__name__}: {self._exception}"
+
+    async def on_event(self, event: events.Event) -> None:
+        """A key should be answered as if nothing trained."""
+        if self._give_way is not None and isinstance(event, events.Key):
+            self._give_way(ANSWER_SECONDS)
+        await super().on_event(event)
 
     def get_default_screen(self) -> Screen[None]:
         """The overview."""
@@ -153,8 +166,22 @@ class TrainerApp(App[Departure]):
         prepare_help(self, self.context)
         self._get_screen(HELP)
 
+    def recall(self, events: Iterator[Envelope]) -> None:
+        """Let the view begin with a run's past; what the run tells until it is read waits in the mailbox."""
+        self._past = Past(events)
+        self.run_worker(self._live_through(self._past))
+
+    async def _live_through(self, past: Past) -> None:
+        await past.become(self.view)
+        self._past = None
+        self._complain([f"the run's past is not all here: {past.problem}"] if past.problem else [])
+        self.tick()
+
     def on_unmount(self) -> None:
         """Signals mean again what they meant before."""
+        if self._past is not None:
+            self._past.close()
+            self._past = None
         sys.setswitchinterval(self._former_switch_seconds)
         self._signals.stop()
         self._run_memory.keep()
@@ -197,7 +224,7 @@ class TrainerApp(App[Departure]):
 
     def fold(self) -> bool:
         """Bring the view up to the newest event; returns whether a command has ended or a state has changed."""
-        if self._subscription is not None:
+        if self._subscription is not None and self._past is None:
             for envelope in self._subscription.take():
                 self.view.apply(envelope)
                 self._notices.hear(envelope.event)

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from tui.terminal import complain, why_no_screen
 if TYPE_CHECKING:
     from engine.config import RunConfig
     from engine.running.launch import Launch
+    from engine.session.messages import Envelope
     from engine.session.view import RunView
     from tui.showing import Shown, Subject
     from tui.way_out import Departure
@@ -129,9 +130,13 @@ def demo(arguments: DemoArguments) -> int:
     session.begin()
     for envelope in mail.take():  # before the first picture, so that it shows hours of curves
         view.apply(envelope)
+
+    def start() -> None:
+        spawn("demo", session.main, session.bus, session.crashed)
+
     subject = Subject(
         session,
-        lambda: spawn("demo", session.main, session.bus, session.crashed),
+        start,
         "demo",
         view,
         mail,
@@ -160,9 +165,13 @@ def replay(arguments: ReplayArguments) -> int:
         summary = summarize(path if path.is_dir() else path.parent)
         speed = start_speed(summary.elapsed_seconds if summary is not None else None)
     session, view = Replay(archive.events(arguments.run), speed), RunView()
+
+    def start() -> None:
+        spawn("replay", session.main, session.bus, session.crashed)
+
     subject = Subject(
         session,
-        lambda: spawn("replay", session.main, session.bus, session.crashed),
+        start,
         arguments.run,
         view,
         session.subscribe(),
@@ -305,13 +314,17 @@ def run_on_screen(arguments: Arguments) -> int:
 
     launch, view, runs = Launch(EventBus()), RunView(), Archive(Path(RESULTS_DIR))
 
-    def start() -> None:
+    def start() -> Iterator[Envelope] | None:
         config = runnable(arguments)
-        runs.results_dir = Path(config.checkpoint_settings.results_dir)
+        settings = config.checkpoint_settings
+        runs.results_dir = Path(settings.results_dir)
         expect(view, config)
         launch.start(config)
+        return runs.events(settings.run_id) if settings.resume else None
 
-    shown = show(Subject(launch, start, arguments.config, view, launch.subscribe(), runs=runs), arguments.look)
+    mail = launch.subscribe()
+    subject = Subject(launch, start, arguments.config, view, mail, runs=runs, give_way=launch.give_way)
+    shown = show(subject, arguments.look)
     keep_output(shown, view)
     if shown.departure != "hangup":
         say_goodbye(launch, view)
@@ -346,12 +359,11 @@ def keep_output(shown: Shown, view: RunView) -> None:
 
 def say_goodbye(launch: Launch, view: RunView) -> None:
     """The terminal says how the run ended and where its files are."""
-    if launch.error is not None:
-        complain(str(launch.error))
-    elif view.state == "failed":
-        complain(view.reason or "the run failed")
+    reason = f" ({view.reason})" if view.reason else ""
+    if launch.error is not None or view.state == "failed":
+        complain(str(launch.error or view.reason or "the run failed"))
+        reason = ""  # it was said
     if view.run is not None:
-        reason = f" ({view.reason})" if view.reason else ""
         print(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}"))
 
 

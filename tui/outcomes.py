@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from engine.session.view import RunView
+from engine.session.view import CommandView, RunView
 from tui.lines import Tone
 
 SAID_SECONDS = 10.0  # how long words that are no command's outcome stay
@@ -13,12 +13,13 @@ SAID_SECONDS = 10.0  # how long words that are no command's outcome stay
 
 @dataclass(slots=True)
 class Asked:
-    """A command of this screen. Times are of the monotonic clock; settled_at: when its outcome was seen."""
+    """A command of this screen. asked_at: on the monotonic clock. outcome: None, or what came of it `seconds` later."""
 
     command_id: str
     label: str
     asked_at: float
-    settled_at: float | None = None
+    outcome: CommandView | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Outcomes:
         for asked in list(self._asked.values()):
             command = view.commands.get(asked.command_id)
             if command is not None and command.state != "asked":
-                asked.settled_at = time.monotonic()
+                asked.outcome, asked.seconds = command, time.monotonic() - asked.asked_at
                 self.latest, self.said = asked, None
                 del self._asked[asked.command_id]
                 has_settled = True

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import ConfigError, RlTuiError
 from engine.session.bus import Subscription
-from engine.session.messages import Stop
+from engine.session.messages import Envelope, Stop
 from engine.session.session import Session
 from engine.session.view import RunView
 from tui.app import TrainerApp
@@ -41,13 +41,14 @@ class Ending(Session, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is shown. start: called after the first picture, and may raise RlTuiError; for the rest see TrainerApp.
+    """What is shown. start: called after the first picture; returns the events of the run's past if it has one, and may
+    raise RlTuiError. For the rest see TrainerApp.
 
     is_remembered: whether what the user chooses on the screen is written down for the next time.
     """
 
     session: Ending
-    start: Callable[[], object]
+    start: Callable[[], Iterator[Envelope] | None]
     name: str
     view: RunView
     mail: Subscription
@@ -57,6 +58,7 @@ class Subject:
     refuses: str = ""
     notes: Callable[[], tuple[str, ...]] = tuple
     is_remembered: bool = True
+    give_way: Callable[[float], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,14 @@ def _show(subject: Subject, look: Look, output: Path) -> tuple[Departure | None,
         def begin() -> None:
             nonlocal has_begun, mistake
             try:
-                subject.start()
+                past = subject.start()
             except RlTuiError as error:
                 mistake = error
                 app.exit("finished")
                 return
             has_begun = True
+            if past is not None:
+                app.recall(past)
             for stop in signals.take():
                 app.way_out.heed(stop.exit_code)
 
@@ -127,6 +131,7 @@ def _app(subject: Subject, look: Look, begin: Callable[[], None]) -> TrainerApp:
         bell=look.has_bell,
         user_keys=read_user_keys(config_folder()),
         memory=memory if subject.is_remembered else None,
+        give_way=subject.give_way,
     )
 
 

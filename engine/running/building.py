@@ -23,6 +23,7 @@ from engine.running.learner import Learner, LearnerSettings
 from engine.running.run_folder import RunFolder
 from engine.running.saver import Files, Saver
 from engine.running.source import BLOCK_ROWS, Source
+from engine.running.workers import Courtesy
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.base import EnvironmentPool
 from engine.sampling.pools.process import ProcessPool
@@ -63,7 +64,15 @@ def derived_seed(*parts: int) -> int:
 class Builder:
     """Makes the sources of a run. Used by the coordinator while the run starts; `files` and `learners` fill up."""
 
-    def __init__(self, config: RunConfig, folder: RunFolder, seed: int, device: torch.device, bus: EventBus):
+    def __init__(
+        self,
+        config: RunConfig,
+        folder: RunFolder,
+        seed: int,
+        device: torch.device,
+        bus: EventBus,
+        courtesy: Courtesy,
+    ):
         self.files: dict[str, Files] = {}
         self.learners: dict[str, Learner] = {}
         self._config = config
@@ -71,6 +80,7 @@ class Builder:
         self._seed = seed
         self._device = device
         self._bus = bus
+        self._courtesy = courtesy
         self._started_at = time.monotonic()
 
     def sources(self, saver: Saver) -> list[Source]:
@@ -112,7 +122,7 @@ class Builder:
 
         # ML-Agents: environment i gets seed + i; apart from each other, sources of one run must not repeat those
         seed = self._seed + index * 1_000_003
-        return Source(env, make_pool, make_behaviors, seed, self._bus)
+        return Source(env, make_pool, make_behaviors, seed, self._bus, self._courtesy)
 
     def _behavior(self, spec: BehaviorSpec, env: str, pool: EnvironmentPool, saver: Saver) -> Behavior:
         config = self._settings_of(spec.name)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import RlTuiError
-from engine.running.workers import spawn
+from engine.running.workers import Courtesy, spawn
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
 
@@ -26,6 +26,7 @@ class Launch:
         self.error: RlTuiError | None = None
         self._bus = bus
         self._commands: queue.Queue[Command] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
+        self._courtesy = Courtesy()
         self._ended = threading.Event()
         self._exit_code = 1
 
@@ -57,6 +58,10 @@ class Launch:
         if self._ended.is_set():  # meanwhile
             self._refuse_waiting()
 
+    def give_way(self, seconds: float) -> None:
+        """Let training stand aside for that long, as soon as each of its threads comes to a safe point."""
+        self._courtesy.ask(seconds)
+
     def subscribe(self) -> Subscription:
         """A mailbox with every event from now on."""
         return self._bus.subscribe()
@@ -65,7 +70,7 @@ class Launch:
         from engine.running.run import Run  # imports torch: 1.3 s in which the screen is there already
 
         try:
-            self._exit_code = Run(config, self._bus, self._commands).main()
+            self._exit_code = Run(config, self._bus, self._commands, self._courtesy).main()
         except RlTuiError as error:
             self.error, self._exit_code = error, error.exit_code
         self._end()

@@ -25,7 +25,7 @@ from engine.running.run_folder import RunFolder
 from engine.running.saver import Saver
 from engine.running.supervision import Crew
 from engine.running.training_status import read_training_status, status_of, write_training_status
-from engine.running.workers import spawn
+from engine.running.workers import Courtesy, spawn
 from engine.session.bus import EventBus
 from engine.session.messages import (
     AddNote,
@@ -57,11 +57,12 @@ ENDING_SECONDS = 60.0  # a disk that takes longer than that for the last files i
 class Run:
     """Lives in the coordinator's thread. Owns the run's folder and state, routes commands, starts and ends the rest."""
 
-    def __init__(self, config: RunConfig, bus: EventBus, commands: queue.Queue[Command]):
+    def __init__(self, config: RunConfig, bus: EventBus, commands: queue.Queue[Command], courtesy: Courtesy):
         settings = config.checkpoint_settings
         self._config = config
         self._bus = bus
         self._commands = commands
+        self._courtesy = courtesy
         self._folder = RunFolder(Path(settings.results_dir), settings.run_id)
         self._ledger = CommandLedger(bus)
         self._state: RunState = "starting"
@@ -117,7 +118,7 @@ class Run:
     def _train(self, health: HealthReporter) -> int:
         seed, device = run_seed(self._config), device_of(self._config)
         self._announce(seed, device)
-        builder = Builder(self._config, self._folder, seed, device, self._bus)
+        builder = Builder(self._config, self._folder, seed, device, self._bus, self._courtesy)
         saver = Saver(builder.files, self._bus, self._ledger.report, lambda: self._write_status(builder))
         sources = builder.sources(saver)
         try:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
 from engine.running.reports import Reports
-from engine.running.workers import Control
+from engine.running.workers import Control, Courtesy
 from engine.sampling.collector import Collector
 from engine.sampling.pools.base import EnvironmentPool
 from engine.session.bus import EventBus
@@ -34,9 +34,10 @@ class Source:
         make_behaviors: Callable[[EnvironmentPool], Mapping[str, Behavior]],
         seed: int,
         bus: EventBus,
+        courtesy: Courtesy,
     ):
         self.environment = environment
-        self.control = Control()
+        self.control = Control(courtesy)
         self.behaviors: Mapping[str, Behavior] = {}
         self.pool: EnvironmentPool | None = None
         self.has_ended = False

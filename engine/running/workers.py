@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -15,10 +16,28 @@ T = TypeVar("T")
 PARK_SECONDS = 0.05  # how long a parked worker may take to see its mailbox or a stop
 
 
+class Courtesy:
+    """Lets workers stand aside for a moment, so that the screen has the interpreter to itself. Any thread."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def ask(self, seconds: float) -> None:
+        """Workers that come to a safe point from now on wait there until that time has passed."""
+        self._until = time.monotonic() + seconds
+
+    def give_way(self) -> None:
+        """Wait if that was asked for."""
+        left = self._until - time.monotonic()
+        if left > 0:
+            time.sleep(left)
+
+
 class Control:
     """Pause and stop of a group of workers. The workers call `safe_point`, everybody else the rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, courtesy: Courtesy) -> None:
+        self._courtesy = courtesy
         self._changed = threading.Condition()
         self._is_paused = False
         self._stop: StopMode | None = None
@@ -69,7 +88,8 @@ class Control:
             self._num_workers -= 1
 
     def safe_point(self, serve: Callable[[], None]) -> bool:
-        """Serve the mailbox, park while paused (still serving), and tell whether to go on."""
+        """Give way, serve the mailbox, park while paused (still serving), and tell whether to go on."""
+        self._courtesy.give_way()
         serve()
         if not self._is_paused:
             return self._stop is None

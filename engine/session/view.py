@@ -354,7 +354,8 @@ def _saved(view: RunView, event: CheckpointSaved, time: float) -> None:
     behavior = view.behavior(event.behavior)
     others = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
     behavior.checkpoints = [*others, (time, event)]
-    reward = "" if event.mean_return is None else f", return {event.mean_return:.1f}"
+    mean = event.mean_return
+    reward = "" if mean is None else f", return {mean:{'.1f' if abs(mean) >= 10 else '.3f'}}"
     best = ", best" if event.is_best else ""
     view.add_log(time, "info", "CKPT", event.behavior, f"step {event.step}{reward}{best}: {event.path}")
 

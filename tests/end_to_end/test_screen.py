@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.session.messages import CheckpointSaved, PolicyExported, RunStateChanged
-from tests.end_to_end.program import CARTPOLE, events_of, terminal
+from tests.end_to_end.program import CARTPOLE, events_of, run, terminal
 from tests.pseudo_terminal import PseudoTerminal
 
 ENDLESS = ("--set", "behaviors.CartPole.max_steps=1e8", "--set", "behaviors.CartPole.checkpoint_interval=1e8")
@@ -95,6 +95,20 @@ def test_mistake_found_at_start_is_readable_after_the_screen_is_left(folder: Pat
         assert screen.wait() == 2
         assert_terminal_was_given_back(screen)
         assert b"--resume" in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
+
+
+def test_resumed_run_shows_what_was_before(folder: Path) -> None:
+    """Its checkpoints can be rolled back to, and its curve begins where the run did."""
+    run("cartpole.yaml", "--no-ui", folder=folder)
+    last = [event for event in events_of(folder / "results/ppo") if isinstance(event, CheckpointSaved)][-1]
+    with terminal("cartpole.yaml", "--resume", *ENDLESS, folder=folder) as screen:
+        screen.wait_for("TRAINING")
+        screen.press("k")
+        screen.wait_for(f"Checkpoints of CartPole.*(?s:.*){Path(last.path).name}")
+        screen.press("q")
+        screen.wait_for("(?i)stay")
+        screen.press("k")
+        assert screen.wait() == 130
 
 
 def test_mistakes_in_the_file_end_the_screen_with_all_of_them_told(folder: Path) -> None:

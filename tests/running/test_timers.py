@@ -121,10 +121,10 @@ def test_a_timer_costs_a_hot_loop_almost_nothing():
     add = Timers().node("env_step").add
     best = math.inf
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.thread_time()
         for _ in range(20_000):
             add(0.001)
-        best = min(best, (time.perf_counter() - began) / 20_000)
+        best = min(best, (time.thread_time() - began) / 20_000)
     assert best < 0.3e-6
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.running.workers import Control, Mailbox, spawn
+from engine.running.workers import Control, Courtesy, Mailbox, spawn
 from engine.session.bus import EventBus
 from engine.session.messages import WorkerFailed
 
@@ -43,7 +43,7 @@ class Worker:
 
 
 def test_parked_workers_serve_and_do_nothing_else() -> None:
-    control = Control()
+    control = Control(Courtesy())
     workers = [Worker(control), Worker(control)]
     assert until(lambda: all(worker.turns for worker in workers))
     control.pause()
@@ -62,7 +62,7 @@ def test_parked_workers_serve_and_do_nothing_else() -> None:
 
 
 def test_nothing_is_parked_before_its_worker_has_come() -> None:
-    control = Control()
+    control = Control(Courtesy())
     control.pause()
     assert not control.is_parked, "nobody is there"
     control.join()
@@ -72,7 +72,7 @@ def test_nothing_is_parked_before_its_worker_has_come() -> None:
 
 
 def test_pause_and_resume_in_quick_succession_never_call_a_working_thread_parked() -> None:
-    control = Control()
+    control = Control(Courtesy())
     worker = Worker(control)
     for _ in range(200):
         control.pause()
@@ -88,7 +88,7 @@ def test_pause_and_resume_in_quick_succession_never_call_a_working_thread_parked
 
 @pytest.mark.parametrize("first", ["checkpoint", "now"])
 def test_hastier_stop_wins_and_ends_what_is_parked(first: str) -> None:
-    control = Control()
+    control = Control(Courtesy())
     worker = Worker(control)
     control.pause()
     assert until(lambda: control.is_parked)
@@ -125,3 +125,12 @@ def test_thread_that_fails_is_told_with_its_traceback() -> None:
     assert "in broken" in envelope.event.traceback
     assert isinstance(failures[0], SystemExit)
     assert (thread.name, thread.daemon) == ("broken", True)
+
+
+def test_worker_stands_aside_as_long_as_it_was_asked_to() -> None:
+    courtesy = Courtesy()
+    control = Control(courtesy)
+    courtesy.ask(0.2)
+    start = time.monotonic()
+    assert control.safe_point(lambda: None)
+    assert time.monotonic() - start >= 0.19

@@ -1,7 +1,8 @@
-"""Time zone and language are the same for every picture."""
+"""Time zone and language are the same for every picture, and no test waits for an idle processor."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 
@@ -18,3 +19,19 @@ def fixed_surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def pilot_that_does_not_doze(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual's pilot sleeps in steps of 20 ms until the process uses little processor time: slow, and on a busy
+    machine wrong. What it waits for is over as soon as the event loop has nothing left to run."""
+    monkeypatch.setattr("textual.pilot.wait_for_idle", until_nothing_is_ready)
+    monkeypatch.setattr("textual.app.wait_for_idle", until_nothing_is_ready)
+
+
+async def until_nothing_is_ready(*_: float) -> None:
+    """Every callback, message and task that could go on has done so; timers and threads are not waited for."""
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(0)
+    while loop._ready:  # type: ignore[attr-defined]  # asyncio tells it nowhere else
+        await asyncio.sleep(0)

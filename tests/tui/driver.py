@@ -14,7 +14,7 @@ from tui.app import TrainerApp
 from tui.context import Player, Runs
 from tui.screens.base import RunScreen
 
-DEADLINE_SECONDS = 10.0
+DEADLINE_SECONDS = 60.0  # for what takes less than a second on an idle machine
 
 
 class Driven:
@@ -46,7 +46,7 @@ class Driven:
 
     async def __aenter__(self) -> Driven:
         self.pilot = await self._running.__aenter__()
-        await self.pilot.pause()
+        await settled_text(self.pilot)  # Textual has given a pane the keys
         if self._opened:
             self.screen.action_open_screen(self._opened)
             await self.text()

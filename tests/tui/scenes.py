@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
 import random
+from bisect import bisect_right
 from dataclasses import replace
 
 from engine.session.messages import (
@@ -61,6 +64,12 @@ class Story:
         for envelope in self.told:
             view.apply(envelope)
         return view
+
+    def copied(self) -> Story:
+        """One that goes on by itself."""
+        story = copy.copy(self)
+        story.told, story.chance = [*self.told], copy.deepcopy(self.chance)
+        return story
 
     def begin(self, *names: str, max_steps: int = 500_000, algorithm: str = "ppo") -> None:
         """The run and its behaviors start."""
@@ -124,8 +133,8 @@ class Story:
         values = sorted(self.chance.gauss(reward, abs(reward) * 0.1 + 1) for _ in range(120))
         low, high = values[0], values[-1]
         limits = [low + (high - low) * (at + 1) / 30 for at in range(30)]
-        counts = [float(sum(before < value <= limit for value in values))
-                  for before, limit in zip([low - 1, *limits], limits, strict=False)]  # fmt: skip
+        up_to = [0, *(bisect_right(values, limit) for limit in limits)]
+        counts = [float(up_to[at + 1] - up_to[at]) for at in range(30)]
         return Histogram(low, high, 120, sum(values), sum(v * v for v in values), tuple(limits), tuple(counts))
 
     def save(self, name: str, step: int, reward: float, is_best: bool = False, seconds_later: float = 0.0) -> None:
@@ -158,6 +167,11 @@ def warming_up() -> Story:
 
 def healthy(number: int = 1, gpus: int = 0) -> Story:
     """`number` behaviors train well."""
+    return _healthy(number, gpus).copied()
+
+
+@functools.cache
+def _healthy(number: int, gpus: int) -> Story:
     story = Story()
     base = ("Walker", "Crawler", "Hopper", "HalfCheetah", "Ant", "Pusher", "Reacher", "Swimmer", "Humanoid", "Push")
     names = [*base, "Worm", LONG_NAME][:number]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,22 @@ from textual.app import App
 from textual.pilot import Pilot
 
 FOLDER = Path(__file__).parent / "snapshots"
+ROUNDS = 3  # of work that Textual puts off until the next refresh: a screen is shown, laid out, and then drawn
+FRAME_SECONDS = 0.02  # from one refresh by Textual's own timer to the next, and a little more
+BLANK_LOOKS = 10
 
 
 async def settled_text(pilot: Pilot[Any]) -> str:
-    """What the terminal shows once two looks in a row see the same: Textual lays out and paints in its own time."""
-    text, newer = "", screen_text(pilot.app)
-    while newer != text:
-        await pilot.pause()
+    """What the terminal shows once two looks in a row see the same: Textual lays out and paints in its own time.
+
+    A blank screen is looked at more often, for it may not have been drawn yet.
+    """
+    text, newer, looks = "", screen_text(pilot.app), 0
+    while newer != text or (looks < BLANK_LOOKS and not text.strip()):
+        looks += 1
+        await asyncio.sleep(FRAME_SECONDS)
+        for _ in range(ROUNDS):
+            await pilot.pause()
         text, newer = newer, screen_text(pilot.app)
     return text
 

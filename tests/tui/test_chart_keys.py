@@ -175,6 +175,14 @@ async def test_y_copies_names_and_values_of_several_curves() -> None:
         assert (first.split()[0], second.split()[0]) == ("Walker", "Crawler")
 
 
+async def test_esc_takes_the_crosshair_off_the_overview() -> None:
+    async with shown(scenes.healthy(1).view()) as (app, pilot):
+        before = await settled_text(pilot)
+        await pilot.press("x", "escape")
+        assert chart(app).crosshair is None
+        assert await settled_text(pilot) == before
+
+
 async def test_y_without_a_crosshair_opens_the_configuration() -> None:
     async with shown(scenes.healthy(1).view()) as (app, pilot):
         await pilot.press("y")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -192,6 +192,7 @@ def test_braille_has_unicodes_order_of_dots() -> None:
 
 @settings(max_examples=80)
 @given(st.integers(2, 40), st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.booleans(), st.booleans())
+@example(16, 6.3e-70, 50_001.0, True, False)
 def test_tick_stands_beside_the_row_of_its_value(
     height: int, low: float, length: float, is_log: bool, has_braille: bool
 ) -> None:
@@ -206,6 +207,11 @@ def test_tick_stands_beside_the_row_of_its_value(
         drawn = [any(is_dot(char) or char in ASCII_LINES for char in row[GUTTER + 15 : GUTTER + 35]) for row in rows]
         if tick.label in label and label.count(tick.label) == 1:
             assert drawn[label.index(tick.label)]
+
+
+@given(st.integers(1, 12), st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_linear_axis_has_two_ticks_however_low_it_is(num_ticks: int, low: float, length: float) -> None:
+    assert len(scale_of(low, low + length, False).ticks(num_ticks)) >= 2
 
 
 def test_half_rows_of_dots_all_go_the_same_way() -> None:

@@ -51,6 +51,13 @@ async def test_details_tell_rank_export_and_what_going_back_would_cost(size: tup
         assert "none was exported at that step" in await screen.text()
 
 
+async def test_small_terminal_leaves_room_for_more_than_one_checkpoint() -> None:
+    async with Driven(several().view(), (60, 15), opened="checkpoints") as screen:
+        text = await screen.text()
+        assert "50.0k" in text
+        assert "Details" in text
+
+
 async def test_enter_hides_and_shows_the_details() -> None:
     async with Driven(several().view(), opened="checkpoints") as screen:
         assert "on disk" not in await screen.press("enter")

@@ -52,6 +52,15 @@ async def test_screen_without_unicode() -> None:
         assert text.isascii()
 
 
+async def test_click_on_any_line_of_a_block_chooses_it() -> None:
+    async with Driven(machine(2), (120, 40), opened="devices") as screen:
+        rows = (await screen.text()).splitlines()
+        below = next(number for number, row in enumerate(rows) if "gpu0" in row) + 2
+        await screen.pilot.click(offset=(10, below))
+        await screen.text()
+        assert screen.app.context.state.cursors["devices"] == "gpu 0"
+
+
 @pytest.mark.parametrize("size", SIZES.values())
 async def test_eight_gpus_are_all_reached(size: tuple[int, int]) -> None:
     async with Driven(machine(8), size) as screen:

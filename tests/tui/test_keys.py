@@ -129,6 +129,14 @@ async def test_frozen_view_stands_still_while_the_run_goes_on() -> None:
         assert "333k" in text
 
 
+async def test_frozen_view_tells_all_the_same_what_became_of_a_command() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await screen.press("space")
+        text = await screen.press("c")
+        assert "VIEW FROZEN" in text
+        assert "✓ checkpoint Walker: done" in text
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_leaving_asks_and_says_what_stopping_now_costs(size: tuple[int, int]) -> None:
     async with Driven(scenes.healthy(3).view(), size) as screen:

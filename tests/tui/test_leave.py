@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from engine.session.messages import BehaviorStateChanged, ProgressReported, Stop
+from engine.session.messages import BehaviorStateChanged, ProgressReported, SaveCheckpoint, Stop
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.screens.leave import cost_of_stopping
+from tui.screens.leave import LeaveScreen, cost_of_stopping
 
 
 def cost(story: scenes.Story) -> str:
@@ -87,3 +87,18 @@ async def test_staying_is_what_enter_does_and_it_changes_nothing() -> None:
         assert re.search(r"▸ esc +stay +nothing changes", text)
         assert "nothing changes" not in await overview.press("enter")
         assert overview.session.commands == []
+
+
+async def test_click_on_an_answer_gives_it() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        text = await screen.press("q")
+        row = next(y for y, line in enumerate(text.splitlines()) if "esc" in line and "stay" in line)
+        await screen.pilot.click(offset=(text.splitlines()[row].index("stay"), row))
+        assert not isinstance(screen.app.screen, LeaveScreen)
+
+
+async def test_click_on_a_key_of_the_bottom_line_does_what_the_key_does() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        bottom = (await screen.text()).splitlines()[23]
+        await screen.pilot.click(offset=(bottom.index("checkpoint"), 23))
+        assert isinstance(screen.session.commands[-1], SaveCheckpoint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.events import Key
 
 from engine.session.messages import AddNote, RunStateChanged
 from tests.tui import scenes
@@ -37,6 +38,14 @@ async def test_empty_note_is_not_taken_and_escape_writes_none() -> None:
         assert "one line: what you saw" in text
         await screen.press("escape")
         assert screen.session.commands == []
+
+
+async def test_keys_typed_faster_than_they_are_drawn_act_in_their_order() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await screen.press("a")
+        for key, character in (("x", "x"), ("backspace", "\x7f"), ("o", "o"), ("home", None), ("n", "n")):
+            screen.app.post_message(Key(key, character))
+        assert " no " in await screen.text()
 
 
 async def test_note_of_too_many_characters_is_told() -> None:

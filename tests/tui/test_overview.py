@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from textual.events import MouseScrollDown, MouseScrollUp
 
 from engine.session.messages import BehaviorStateChanged
 from tests.fakes import FakeSession
@@ -87,6 +88,16 @@ async def test_clicked_row_is_selected_and_a_second_click_opens_it() -> None:
         await overview.text()
         assert overview.screen.name == "detail"
         assert overview.app.context.state.selected == 1
+
+
+async def test_wheel_selects_the_next_behavior() -> None:
+    async with overview_of(scenes.healthy(6)) as overview:
+        await overview.text()
+        pane = overview.screen.query_one(BehaviorsPane)
+        await overview.pilot._post_mouse_events([MouseScrollDown], pane, offset=(8, 4), button=0)
+        assert "▸ 2 Crawler" in await overview.text()
+        await overview.pilot._post_mouse_events([MouseScrollUp], pane, offset=(8, 4), button=0)
+        assert "▸ 1 Walker" in await overview.text()
 
 
 async def test_click_gives_a_pane_the_keys() -> None:

@@ -17,14 +17,14 @@ from tui.screens.help import HelpScreen
 SIZES = [(80, 24), (120, 40), (200, 60)]
 
 
-async def choose(screen: Driven, words: str) -> str:
-    """What the terminal shows after the first command found by these words was run."""
+async def choose(screen: Driven, words: str) -> None:
+    """Run the first command found by these words; it runs in its own time, once the palette has gone."""
     await screen.press("ctrl+p")
     await screen.pilot.press(*(letter if letter != " " else "space" for letter in words))
-    await screen.until(words)
+    await screen.until(lambda text: text.count(words) >= 2)  # where they are typed, and in what was found
     await screen.pilot.app.workers.wait_for_complete()
     await screen.pilot.press("enter")
-    return await screen.text()
+    await screen.until(lambda _: not isinstance(screen.app.screen, CommandPalette))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -48,39 +48,42 @@ async def test_every_screen_offers_the_commands_of_its_keys() -> None:
 
 async def test_chosen_command_does_what_its_key_does() -> None:
     async with Driven(scenes.healthy(3).view()) as screen:
-        text = await choose(screen, "save a checkpoint of the selected")
+        await choose(screen, "save a checkpoint of the selected")
+        await screen.until("✓ checkpoint Walker: done")
         assert [(type(c), c.behavior) for c in screen.session.commands] == [(SaveCheckpoint, "Walker")]  # type: ignore[union-attr]
-        assert "✓ checkpoint Walker: done" in text
         assert not isinstance(screen.app.screen, CommandPalette)
 
 
 async def test_behavior_is_selected_by_its_name() -> None:
     async with Driven(scenes.healthy(3).view()) as screen:
-        text = await choose(screen, "select Crawler")
-        assert "▸ 2 Crawler" in text
+        await choose(screen, "select Crawler")
+        await screen.until("▸ 2 Crawler")
 
 
 async def test_other_screens_and_dialogs_open_from_it() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await choose(screen, "details, roll back")
-        assert screen.screen.name == "checkpoints"
+        await screen.until(lambda _: screen.app.screen.name == "checkpoints")
         await choose(screen, "the keys of the focused pane")
-        assert isinstance(screen.app.screen, HelpScreen)
+        await screen.until(lambda _: isinstance(screen.app.screen, HelpScreen))
 
 
 async def test_command_of_a_screen_runs_on_that_screen() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
-        assert "Roll Walker back to step 150k?" in await choose(screen, "go on from the selected checkpoint")
+        await choose(screen, "go on from the selected checkpoint")
+        await screen.until("Roll Walker back to step 150k?")
 
 
 async def test_command_of_a_list_runs_on_that_list() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
-        assert "number 3 of 3 on disk" in await choose(screen, "last: the last line")
+        await choose(screen, "last: the last line")
+        await screen.until("number 3 of 3 on disk")
 
 
 async def test_themes_are_chosen_by_name() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
-        assert "theme rl-light" in await choose(screen, "theme rl-light")
+        await choose(screen, "theme rl-light")
+        await screen.until("theme rl-light")
         assert screen.app.theme == "rl-light"
 
 
@@ -127,7 +130,8 @@ async def test_escape_closes_it_and_ctrl_c_asks_how_to_leave() -> None:
 async def test_it_opens_while_a_filter_is_typed() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
         await screen.press("slash", "1")
-        assert "Roll Walker back" in await choose(screen, "go on from the selected checkpoint")
+        await choose(screen, "go on from the selected checkpoint")
+        await screen.until("Roll Walker back")
 
 
 def test_placeholder_is_ascii() -> None:

@@ -44,7 +44,7 @@ class Scale:
         return bottom, top
 
     def ticks(self, num_ticks: int) -> list[Tick]:
-        """Round values from bottom to top, at most about `num_ticks`, on a linear axis at least two, and their labels."""
+        """Round values from bottom to top and their labels: about `num_ticks` at most, two at least if linear."""
         values = self._values(num_ticks)
         if self.kind != "linear":
             return [Tick(value, _power_label(value)) for value in values]
@@ -53,8 +53,8 @@ class Scale:
 
     def _values(self, num_ticks: int) -> list[float]:
         if self.kind == "linear" or (self.kind == "log" and self.top < 3 * self.bottom):
-            values = ticks(self.bottom, self.top, num_ticks)
-            return values if len(values) > 1 else ticks(self.bottom, self.top, 5)  # 5 make at least two
+            tried = [ticks(self.bottom, self.top, most) for most in (num_ticks, 4, 5)]  # 5 make at least two
+            return next((values for values in tried if len(values) > 1), tried[0])
         highest = math.floor(math.log10(max(abs(self.bottom), abs(self.top))) + 1e-9)
         if self.kind == "log":
             lowest = math.ceil(math.log10(self.bottom) - 1e-9)
@@ -66,8 +66,12 @@ class Scale:
             each = max(1, math.ceil(2 * (highest - lowest + 1) / num_ticks))
             powers = [10.0**power for power in range(highest, lowest, -each)]
             values = [*(-power for power in powers), 0.0, *reversed(powers)]
-        slack = 1e-9 * max(abs(self.bottom), abs(self.top))
-        return [value for value in values if self.bottom - slack <= value <= self.top + slack]
+        if self.kind == "log":  # relative: the ends may be many powers of ten apart
+            least, most = self.bottom * (1 - 1e-9), self.top * (1 + 1e-9)
+        else:
+            slack = 1e-9 * max(abs(self.bottom), abs(self.top))
+            least, most = self.bottom - slack, self.top + slack
+        return [value for value in values if least <= value <= most]
 
 
 def scale_of(low: float, high: float, is_log: bool) -> Scale:

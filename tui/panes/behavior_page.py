@@ -21,7 +21,7 @@ from tui.panes.detail import (
 )
 from tui.panes.page import PagePane
 from tui.panes.state_line import remaining_seconds
-from tui.text import count, duration, fit_path, left, percent, right, time_of_day, wrapped
+from tui.text import count, duration, fit_path, left, number, percent, right, time_of_day, wrapped
 
 SCHEDULED = {  # the summary that tells a hyperparameter's value of now, where a schedule moves it
     "learning_rate": "Policy/Learning Rate",
@@ -119,9 +119,16 @@ def _hyperparameters(behavior: BehaviorView, frame: Frame) -> list[Line]:
     rows = []
     for name, value in behavior.hyperparameters.items():
         now = behavior.metrics.get(SCHEDULED.get(name, ""), value)
-        moved = f"  scheduled from {value:.4g}" if f"{now:.4g}" != f"{value:.4g}" else ""
+        exact = f"{now:.4g}"
+        moved = f"  began at {value:.4g}" if exact != f"{value:.4g}" else ""
         title = left(safe_text(name), LONGEST_NAME, frame.glyphs.ellipsis)
-        rows.append(line(Span(f" {title}", "dim"), right(f"{now:.4g}", VALUE_WIDTH), Span(moved, "dim")))
+        rows.append(
+            line(
+                Span(f" {title}", "dim"),
+                right(exact if len(exact) <= VALUE_WIDTH else number(now), VALUE_WIDTH),
+                Span(moved, "dim"),
+            )
+        )
     return rows
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from rich.cells import cell_len
-from textual import events
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
@@ -68,6 +67,7 @@ class BehaviorsPane(ListPane, inherit_bindings=False):
     places: tuple[Place, ...] = ()
     seconds = BEAT
     cursor_width = 0
+    wheel_entries = 1
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,16 +130,6 @@ class BehaviorsPane(ListPane, inherit_bindings=False):
         pattern = frame.state.filters.get(self.topic, "")
         shown = filtered(self.entries(frame), pattern) if pattern else []
         return not pattern or any(frame.behavior and entry.key == frame.behavior.name for entry in shown)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The behavior above."""
-        self.action_cursor(-1)
-        event.stop()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The behavior below."""
-        self.action_cursor(1)
-        event.stop()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from textual import events
-
 from engine.session.text import safe_text
 from tui.lines import Line, Span, line
 from tui.panes.base import Frame
@@ -76,13 +74,6 @@ class BlocksPane(ListPane):
             used += tall(first)
         return first
 
-    def on_click(self, event: events.Click) -> None:
-        """The clicked block gets the cursor; a second click opens it."""
-        offset = event.get_content_offset(self)
-        if offset is None or self._frame is None or not 0 <= offset.y < len(self._owners):
-            return
-        index = self._owners[offset.y]
-        if index >= 0:
-            self._go(index)
-            if event.chain == 2:
-                self.call_later(self.run_action, "screen.open")
+    def _index_at(self, y: int, frame: Frame) -> int:
+        """Of the block that the line belongs to."""
+        return self._owners[y] if 0 <= y < len(self._owners) else -1

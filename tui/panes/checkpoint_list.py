@@ -84,8 +84,10 @@ class CheckpointDetails(Pane):
         if behavior is None or found is None:
             return [line(Span(" no checkpoint below the cursor", "dim"))]
         at, saved = found
+        best = ", the best" if saved is best_of(_checkpoints(frame)[::-1]) else ""
+        why = f"{saved.reason}{best}"
         told = [
-            ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {saved.reason}"),
+            ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {why}"),
             ("step", f"{saved.step:,} of {behavior.max_steps:,}" if behavior.max_steps else f"{saved.step:,}"),
             ("return", standing(saved, behavior)),
             ("path", safe_text(saved.path)),

@@ -52,7 +52,7 @@ class ComparisonChart(ChartPane):
 
     def inputs(self, frame: Frame) -> object:
         """Which runs were read, besides."""
-        return super().inputs(frame), [run.view is None for run in self._comparison.runs]
+        return super().inputs(frame), [(run.view is None, run.problem) for run in self._comparison.runs]
 
     def heading(self, frame: Frame) -> str:
         """What is drawn and how."""

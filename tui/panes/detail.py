@@ -213,7 +213,7 @@ def time_lines(split: TimeSplit | None, frame: Frame, width: int) -> list[Line]:
         line(
             Span(" " + left(name, NAME_WIDTH + 1), "dim"),
             *bar(seconds / whole, bar_width, frame.glyphs, "accent"),
-            right(f"{percent(seconds, whole)}%", 5),
+            right(f"{100 * seconds / whole:.0f}%", 5),
         )
         for name, seconds in parts.items()
         if percent(seconds, whole) > 0 or name != "waiting"

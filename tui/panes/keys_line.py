@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 
+from textual import events
+
 from tui.keymap import Key
 from tui.lines import Line, Span, line
 from tui.panes.base import Frame, Pane, is_over
+
+FIRST = 2  # ranks up to this one, quit, help and back, stand first on every screen
 
 
 class KeysLine(Pane):
@@ -28,23 +32,57 @@ class KeysLine(Pane):
         """One line."""
         return [keys_line(frame, width)]
 
+    def on_click(self, event: events.Click) -> None:
+        """A click on a key does what the key does."""
+        offset = event.get_content_offset(self)
+        if self._frame is None or offset is None:
+            return
+        end = len(flag(self._frame).text)
+        for key, shown, word in fitting_keys(self._frame, self.size.width):
+            end += entry_width(shown, word)
+            if offset.x < end:
+                if "{n}" not in key.action:
+                    self.app.simulate_key(key.keys[0])
+                return
+
 
 def keys_line(frame: Frame, width: int) -> Line:
     """Key and word, the most important ones first."""
+    entries = fitting_keys(frame, width)
+    words = (span for _, key, word in entries for span in (Span(f" {key}", "accent"), Span(f" {word} ", "dim")))
+    return line(flag(frame), *words)
+
+
+def flag(frame: Frame) -> Span:
+    """Where nothing may be changed, that comes first."""
+    return Span(" READ ONLY " if frame.refuses else "", "flag")
+
+
+def fitting_keys(frame: Frame, width: int) -> list[tuple[Key, str, str]]:
+    """Each with its key and its word as they are shown; those of the screen itself before those of every screen."""
     words = {"pause": "resume"} if frame.behavior and frame.behavior.state == "paused" else {}
     if frame.is_frozen:
         words["freeze view"] = "unfreeze"
-    keys = sorted(useful_keys(frame), key=lambda key: key.footer_rank or 0)
-    shown: list[tuple[str, str]] = []
-    flag = Span(" READ ONLY " if frame.refuses else "", "flag")
-    room = width - len(flag.text)
-    for key in keys:
-        entry = key.shown.partition(", ")[0], words.get(key.label, key.label)
-        room -= len(entry[0]) + len(entry[1]) + 3
+    is_overview = "overview" in frame.places
+
+    def order(key: Key) -> tuple[bool, bool, int]:
+        rank = key.footer_rank or 0
+        return rank > FIRST, "run" in key.places and not is_overview, rank
+
+    entries: list[tuple[Key, str, str]] = []
+    room = width - len(flag(frame).text)
+    for key in sorted(useful_keys(frame), key=order):
+        shown, word = key.shown.partition(", ")[0], words.get(key.label, key.label)
+        room -= entry_width(shown, word)
         if room < 0:
             break
-        shown.append(entry)
-    return line(flag, *(span for key, word in shown for span in (Span(f" {key}", "accent"), Span(f" {word} ", "dim"))))
+        entries.append((key, shown, word))
+    return entries
+
+
+def entry_width(shown: str, word: str) -> int:
+    """Cells of one key with its word and the blanks around them."""
+    return len(shown) + len(word) + 3
 
 
 def useful_keys(frame: Frame) -> list[Key]:
@@ -57,4 +95,5 @@ def useful_keys(frame: Frame) -> list[Key]:
         if key.footer_rank is not None
         and (runs or not (key.needs_run or key.changes))
         and (has_several or not key.needs_several)
+        and (key.id != "back" or "overview" not in frame.places)
     ]

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from textual.binding import Binding
+from textual.events import Key
 from textual.widgets import Input
 
 from engine.session.text import safe_text
+
+EDITING = {
+    key: binding.action
+    for binding in Input.BINDINGS
+    if isinstance(binding, Binding) and binding.action != "submit"
+    for key in binding.key.split(",")
+}
 
 
 class LineInput(Input):
@@ -18,3 +27,11 @@ class LineInput(Input):
     def validate_value(self, value: str) -> str:
         """Textual asks before it takes a value over."""
         return safe_text(value)
+
+    async def on_key(self, event: Key) -> None:
+        """Keys that edit act at once; as bindings they would come after letters typed right behind them."""
+        action = EDITING.get(event.key)
+        if action is not None:
+            event.stop()
+            event.prevent_default()
+            await self.run_action(action)

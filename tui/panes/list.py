@@ -35,6 +35,7 @@ class ListPane(Pane):
     places: tuple[Place, ...] = ("list",)
     follows_end = False
     cursor_width = 2
+    wheel_entries = 3
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,20 +133,25 @@ class ListPane(Pane):
         offset = event.get_content_offset(self)
         if offset is None or self._frame is None:
             return
-        index = self._first + offset.y - (self.header(self._frame, self.size.width) is not None)
+        index = self._index_at(offset.y, self._frame)
         if 0 <= index < len(self._shown):
             self._go(index)
             if event.chain == 2:
                 self.call_later(self.run_action, "screen.open")
 
+    def _index_at(self, y: int, frame: Frame) -> int:
+        """Of the entry on that line, -1 on the header; past the last one there may be none."""
+        row = y - (self.header(frame, self.size.width) is not None)
+        return self._first + row if row >= 0 else -1
+
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Three entries up."""
-        self.action_cursor(-3)
+        """`wheel_entries` up."""
+        self.action_cursor(-self.wheel_entries)
         event.stop()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Three entries down."""
-        self.action_cursor(3)
+        """`wheel_entries` down."""
+        self.action_cursor(self.wheel_entries)
         event.stop()
 
     def _go(self, index: int) -> None:

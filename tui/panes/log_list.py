@@ -94,7 +94,8 @@ class WarningsList(LogList):
         """How many of each."""
         dot, active = f" {frame.glyphs.dot} ", len(self._active(frame))
         told = len(self._lines_of_log(frame))
-        return f"Warnings{dot}{active or 'none'} active{dot}{whose(frame)}{dot}{told} lines of the log"
+        lines = "1 line" if told == 1 else f"{told} lines"
+        return f"Warnings{dot}{active or 'none'} active{dot}{whose(frame)}{dot}{lines} of the log"
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
         """Those of now, newest first; then the log."""

@@ -28,13 +28,12 @@ class OutcomeLine(Pane):
 
 def outcome_line(asked: Asked, num_open: int, frame: Frame, width: int) -> Line:
     """The label, its state and the engine's words; a path at their end is shortened from its left."""
-    command, glyphs = frame.view.commands.get(asked.command_id), frame.glyphs
+    command, glyphs = asked.outcome, frame.glyphs
     others = f" ({num_open} open)" if num_open > 1 else ""
-    if asked.settled_at is None or command is None:
+    if command is None:
         return line(Span(f" {glyphs.waiting} {asked.label}: asked{others}", "wait"))
     is_done = command.state == "done"
-    took = max(0.0, asked.settled_at - asked.asked_at)
-    seconds = f"{took:.1f}s" if took < 60 else duration(took)
+    seconds = f"{asked.seconds:.1f}s" if asked.seconds < 60 else duration(asked.seconds)
     head = f" {glyphs.done if is_done else glyphs.failed} {asked.label}: {command.state} in {seconds}{others}  "
     room = width - cell_len(head)
     message = fit_message(safe_text(command.message), room, glyphs.ellipsis) if room > 8 else ""

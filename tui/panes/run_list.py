@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class RunsList(ListPane):
     """A line per run, the one heard from last first. What it shows is set by its screen.
 
-    words: what stands there instead of runs. marked: run ids in the order of their marks.
+    words: what stands there instead of runs. marked: run ids in the order of their marks. read_at: wall time of the
+    newest reading, where the screen lives in another time: that of a recording.
     """
 
     topic = "runs"
@@ -32,6 +33,7 @@ class RunsList(ListPane):
         self.runs: Sequence[RunSummary] = ()
         self.marked: list[str] = []
         self.words = ""
+        self.read_at = 0.0
 
     def inputs(self, frame: Frame) -> object:
         """What the screen has set."""
@@ -68,7 +70,9 @@ class RunsList(ListPane):
         mark = self.marked.index(run.run_id) if run.run_id in self.marked else None
         names = " ".join(behavior.name for behavior in run.behaviors)
         text = safe_text(f"{run.run_id} {run.state} {names}")
-        return Entry(run.run_id, text, partial(run_line, run, mark, is_own, frame.time, frame.glyphs))
+        return Entry(
+            run.run_id, text, partial(run_line, run, mark, is_own, max(frame.time, self.read_at), frame.glyphs)
+        )
 
 
 def run_line(run: RunSummary, mark: int | None, is_own: bool, now: float, glyphs: Glyphs, width: int) -> Line:
@@ -186,4 +190,4 @@ def _words(behavior: BehaviorSummary) -> str:
     algorithm = f"{behavior.algorithm.upper()}, " if behavior.algorithm else ""
     best, last = number(behavior.best_return), number(behavior.last_return)
     steps = count(behavior.step) + (f" of {count(behavior.max_steps)}" if behavior.max_steps else "")
-    return f"{safe_text(algorithm)}step {steps}, return best {best}, last {last}"
+    return f"{safe_text(algorithm)}step {steps}, return {last}, of the best checkpoint {best}"

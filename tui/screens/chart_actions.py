@@ -107,6 +107,14 @@ class ChartActions(RunScreen):
             self.chart_state.toggle_crosshair(figure.sight)
             self._shown()
 
+    def action_back(self) -> None:
+        """One step back: on the overview, from which no step leads back, the crosshair goes."""
+        if self.name == "overview" and self.chart_state.crosshair is not None:
+            self.chart_state.crosshair = None
+            self._shown()
+        else:
+            super().action_back()
+
     def action_slide(self, by: int) -> None:
         """Move the crosshair, or without one the chart."""
         figure, pane = self._figure(), self.chart_pane

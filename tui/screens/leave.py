@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from textual import events
+
 from engine.session.messages import StopMode
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
@@ -16,6 +18,9 @@ from tui.text import count, duration, fit, left
 
 ANSWER_WIDTH = 22  # cells of "checkpoint and stop" and the blanks after it
 KEY_WIDTH = 7
+
+
+CLICKED = {"s": "s", "k": "k", "esc": "escape"}  # the answer's key as it is shown, and its name
 
 
 class Leaving(Protocol):
@@ -70,6 +75,16 @@ class LeavePane(Pane):
         """The choices first; once one is made, where each behavior stands."""
         asked_at = self._leaving.stop_asked_at
         return choices(frame, width) if asked_at is None else progress(frame, asked_at)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on an answer gives it."""
+        offset = event.get_content_offset(self)
+        if offset is None or offset.y >= len(self._lines):
+            return
+        words = "".join(span.text for span in self._lines[offset.y]).split()
+        key = next((CLICKED[word] for word in words[:2] if word in CLICKED), None)
+        if key is not None:
+            self.app.simulate_key(key)
 
 
 def choices(frame: Frame, width: int) -> list[Line]:

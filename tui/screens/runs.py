@@ -57,6 +57,7 @@ class RunsScreen(RunScreen):
             found, words = [], safe_text(str(error))
         if (tuple(found), words) != (self.runs.runs, self.runs.words):
             self.runs.runs, self.runs.words = tuple(found), words
+            self.runs.read_at = 0.0 if self.context.player is None else time.time()
             self.context.redraw()
 
     def action_mark(self) -> None:

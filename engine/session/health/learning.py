@@ -196,9 +196,9 @@ class ReturnDrop:
             self._limit = max(returns.gain / 2, returns.deviation) if returns.gain > 0 else by_chance
         self._was_low = returns.loss > self._limit
         if self._is_low.add(self._was_low) and course.num_summaries > WARM_UP:
+            began = f" (it began at {returns.first:.4g})" if returns.gain > 0 else ""
             return Finding(
-                f"mean return {returns.recent:.4g}, down from its best {returns.best:.4g}"
-                f" (it began at {returns.first:.4g})",
+                f"mean return {returns.recent:.4g}, down from its best {returns.best:.4g}{began}",
                 "roll back to the best checkpoint, and lower learning_rate",
             )
         return "fine" if returns.loss < 0.6 * self._limit else None

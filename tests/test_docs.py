@@ -1,0 +1,57 @@
+"""The pages say what the program does."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from tui.keymap import KEYMAP, Key
+from tui.screens.base import SCREENS
+from tui.themes import THEMES
+
+DOCS = Path(__file__).parents[1] / "docs"
+ROOT = DOCS.parent
+SCREEN_PAGE = DOCS / "screen.md"
+BEGIN, END = "<!-- keys: UPDATE_SNAPSHOTS=1 pytest tests/test_docs.py writes this table -->", "<!-- end of keys -->"
+
+
+def key_tables() -> str:
+    """Every command of the keymap in tables, a group each."""
+    groups = [(group, list(keys)) for group, keys in groupby(KEYMAP, key=lambda key: key.group)]
+    return "\n\n".join(f"### {group}\n\n{table(keys)}" for group, keys in groups)
+
+
+def table(keys: list[Key]) -> str:
+    """One group's commands: keys, what they do, where, and the name for keys.yaml."""
+    rows = ["| key | does | where | name |", "|---|---|---|---|"]
+    for key in keys:
+        where = "everywhere" if key.places in (("run",), ("anywhere",)) else ", ".join(key.places)
+        shown = ", ".join(f"`{one}`" for one in key.shown.split(", "))
+        rows.append(f"| {shown} | {key.explained} | {where} | `{key.id}` |")
+    return "\n".join(rows)
+
+
+def test_page_of_the_screen_has_every_key() -> None:
+    text = SCREEN_PAGE.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    assert after, "the markers are gone"
+    wanted = f"{before}{BEGIN}\n\n{key_tables()}\n\n{END}{after}"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        SCREEN_PAGE.write_text(wanted)
+    assert text == wanted or os.environ.get("UPDATE_SNAPSHOTS"), "docs/screen.md is behind the keymap"
+
+
+@pytest.mark.parametrize("name", [*SCREENS, *THEMES])
+def test_page_of_the_screen_names_every_screen_and_theme(name: str) -> None:
+    assert re.search(rf"\b{re.escape(name)}\b", SCREEN_PAGE.read_text(), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
+def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []

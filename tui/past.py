@@ -1,0 +1,53 @@
+"""What a resumed run has lived through before, read from its events while the engine starts."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Iterator
+
+from engine.errors import RlTuiError
+from engine.session.messages import Envelope
+from engine.session.text import safe_text
+from engine.session.view import RunView
+
+CHUNK_EVENTS = 20  # about 1 ms of Python: longer ones make keys wait for it
+
+
+class Past:
+    """Lives in the app's loop; reads in another thread, into a view of its own that becomes the screen's at the end.
+
+    problem: why not all of it could be read, "" while all is well.
+    """
+
+    def __init__(self, events: Iterator[Envelope]) -> None:
+        """events: of the run's file, to which the run appends meanwhile: what is told from here on is not the past."""
+        self.problem = ""
+        self._events = events
+        self._end = time.time()
+        self._is_closed = False
+
+    async def become(self, view: RunView) -> None:
+        """`view` has lived through it all, and is about to start again."""
+        past = await asyncio.to_thread(self._read)
+        past.run, past.state, past.reason, past.exit_code = None, "starting", "", None
+        for field in dataclasses.fields(RunView):
+            setattr(view, field.name, getattr(past, field.name))
+
+    def close(self) -> None:
+        """It is not needed any more."""
+        self._is_closed = True
+
+    def _read(self) -> RunView:
+        view = RunView()
+        try:
+            for number, envelope in enumerate(self._events):
+                if envelope.time >= self._end or self._is_closed:
+                    break
+                view.apply(envelope)
+                if number % CHUNK_EVENTS == 0:
+                    time.sleep(0)  # the screen first
+        except RlTuiError as error:
+            self.problem = safe_text(str(error))
+        return view
