@@ -44,9 +44,10 @@ class PseudoTerminal:
         bytes_per_second: float | None = None,
     ) -> None:
         """variables: added to this process's own. stdin: another standard input than the terminal."""
-        self.screen = pyte.Screen(*size)
+        self._screen = pyte.Screen(*size)
         self.raw = bytearray()
-        self._stream = pyte.ByteStream(self.screen)
+        self._num_shown = 0  # bytes of `raw` that are on `screen`
+        self._stream = pyte.ByteStream(self._screen)
         self._bytes_per_second = bytes_per_second
         self._may_read_at = 0.0
         self.has_ended = False  # nothing more can come
@@ -102,6 +103,13 @@ class PseudoTerminal:
         for key in keys:
             os.write(self._master, KEYS.get(key, key).encode())
 
+    @property
+    def screen(self) -> pyte.Screen:
+        """The screen; painting it takes longer than reading what came, and is left until it is asked for."""
+        self._stream.feed(bytes(self.raw[self._num_shown :]))
+        self._num_shown = len(self.raw)
+        return self._screen
+
     def text(self) -> str:
         """What is on the screen."""
         return "\n".join(self.screen.display)
@@ -119,6 +127,14 @@ class PseudoTerminal:
             assert not self.has_ended, f"ended without: {words}\n{self.text()}"
             self._read(0.05)
         return time.monotonic() - start
+
+    def wait_for_bytes(self, words: bytes, seconds: float = DEADLINE_SECONDS) -> float:
+        """The program has written these; returns when, in seconds since its start."""
+        while words not in self.raw:
+            waited = time.monotonic() - self.started_at
+            assert waited < seconds, f"{words!r} was not written in {waited:.0f} s"
+            self._read(0.01)
+        return time.monotonic() - self.started_at
 
     def wait(self, seconds: float = DEADLINE_SECONDS) -> int:
         """The program's exit status, once all it said was read. AssertionError past the deadline."""
@@ -154,7 +170,6 @@ class PseudoTerminal:
         if SYNCHRONIZED_QUERY in read:
             os.write(self._master, SYNCHRONIZED_YES)
         self.raw += read
-        self._stream.feed(read)
 
 
 # Runs in the child before the program: makes the pseudo-terminal on stdout its controlling terminal.

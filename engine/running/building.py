@@ -141,7 +141,7 @@ class Builder:
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
         is_training = not checkpoint_settings.inference
-        learner_settings = LearnerSettings(spec.name, config, is_training, self._started_at)
+        learner_settings = LearnerSettings(spec.name, config, is_training, self._started_at, self._courtesy.give_way)
         learner = Learner(learner_settings, trainer, saver, self._bus, step, policy.state())
         learner.restore_hyperparameters(restored)
         self.learners[spec.name] = learner

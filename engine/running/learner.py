@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from engine.errors import CheckpointError, ConfigError, RlTuiError
-from engine.learning.trainers.base import Trainer
+from engine.learning.trainers.base import Trainer, nothing
 from engine.running.hyperparameters import LiveHyperparameters
 from engine.running.saver import SaveJob, Saver
 from engine.running.statistics import SummaryStatistics, histogram
@@ -48,6 +48,7 @@ class LearnerSettings:
     config: BehaviorConfig
     is_training: bool
     started_at: float  # monotonic seconds at the start of the run
+    between: Callable[[], None] = nothing  # see Trainer.update
 
 
 @dataclass(slots=True)
@@ -131,7 +132,7 @@ class Learner:
         statistics.add_episodes(block.episode_returns, block.episode_lengths)
         self._since.returns.extend(block.episode_returns.tolist())
         if self._settings.is_training and self._trainer.is_ready():
-            statistics.add(self._trainer.update(self.step))
+            statistics.add(self._trainer.update(self.step, self._settings.between))
             self._put_weights()
             has_updated = True
         self.update_seconds += time.perf_counter() - start

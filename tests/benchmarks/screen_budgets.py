@@ -87,7 +87,7 @@ def program(folder: Path, run_id: str, *more: str, bytes_per_second: float | Non
 def first_paint(folder: Path, index: int) -> float:
     """Seconds from the start of the process until the state line stands on the terminal."""
     with program(folder, f"paint-{index}") as terminal:
-        return terminal.wait_for("starting engine|TRAINING")
+        return terminal.wait_for_bytes(b"starting engine")
 
 
 def wait_until_training(terminal: PseudoTerminal) -> None:

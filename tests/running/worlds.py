@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from engine.learning.trainers.base import Metrics
+from engine.learning.trainers.base import Metrics, nothing
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.sampling.environments.toy import Line
 from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
@@ -87,8 +87,8 @@ class Pair:
 class BuggyTrainer(PPOTrainer):
     """PPO with a mistake in its third update."""
 
-    def update(self, step: int) -> Metrics:
-        metrics = super().update(step)
+    def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
+        metrics = super().update(step, between)
         if self.num_updates == 3:
             raise ZeroDivisionError("a mistake of ours")
         return metrics

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
 from engine.specs import Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
+
+
+def nothing() -> None:
+    """What happens between mini-batches unless somebody wants a turn."""
 
 
 class Trainer(Protocol):
@@ -42,8 +46,10 @@ class Trainer(Protocol):
     def is_ready(self) -> bool:
         """Whether `update` has enough to learn from."""
 
-    def update(self, step: int) -> Metrics:
+    def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
         """Learn from what was added; schedules are read at `step`. Numbers about it.
+
+        between: called between mini-batches, where others that share the interpreter may have their turn.
 
         Raises NonFiniteError after going back to the state before the update.
         """

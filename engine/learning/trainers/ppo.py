@@ -6,6 +6,7 @@ Shapes: N rows of a rollout, B rows of a mini-batch, D feature columns, A contin
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -24,7 +25,7 @@ from engine.learning.returns import gae
 from engine.learning.rewards.base import RewardSignal, RewardSignalKind
 from engine.learning.schedules import MIN_BETA, MIN_EPSILON, MIN_LEARNING_RATE, scheduled
 from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
-from engine.learning.trainers.base import Metrics
+from engine.learning.trainers.base import Metrics, nothing
 from engine.settings import BehaviorConfig, PPOSettings
 from engine.specs import BehaviorSpec, Bool, Ending, Float32, Int64, State, Trajectories, Weights
 
@@ -108,13 +109,13 @@ class PPOTrainer:
         """Whether `buffer_size` rows are there."""
         return self._rollout.num_rows >= self._hyper.buffer_size
 
-    def update(self, step: int) -> Metrics:
+    def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
         """`num_epoch` shuffled passes over everything added since the last update."""
         before = self._step.snapshot()
         learning_rate, weigh = self._learning_rate(step), self._coefficients(step)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told below
             columns, estimates = self._prepare(self._rollout.take())
-            by_minibatch = self._learn(columns, learning_rate, weigh)
+            by_minibatch = self._learn(columns, learning_rate, weigh, between)
             terms = {name: float(sum(term[name] for term in by_minibatch)) / len(by_minibatch) for name in TERMS}
         if not (math.isfinite(terms["total"]) and self._step.is_finite):
             self._step.restore(before)
@@ -185,12 +186,15 @@ class PPOTrainer:
         counts_ends = np.array([not signal.ignores_dones for signal in self._signals], np.bool_)
         return np.logical_and(terminated[:, None], counts_ends[None, :])
 
-    def _learn(self, columns: dict[str, Array], learning_rate: float, weigh: Coefficients) -> list[dict[str, Array]]:
+    def _learn(
+        self, columns: dict[str, Array], learning_rate: float, weigh: Coefficients, between: Callable[[], None]
+    ) -> list[dict[str, Array]]:
         """The terms of every mini-batch of every pass; a pass is the last when it moved further than `target_kl`."""
         terms: list[dict[str, Array]] = []
         for _ in range(self._hyper.num_epoch):
             first = len(terms)
             for minibatch in minibatches(columns, self._hyper.batch_size, self._random):
+                between()
                 loss = self.loss(minibatch, weigh)
                 gradient = self._network.backward(loss.head_gradient, loss.values_gradient, loss.log_sigma_gradient)
                 self._step(gradient, learning_rate)
