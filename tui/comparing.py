@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,8 +11,7 @@ from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
 from tui.configurations import Settings, read_settings
 from tui.context import Runs
-
-CHUNK_EVENTS = 20  # about 1 ms of Python: longer ones make keys wait for it
+from tui.reading import politely
 
 
 @dataclass(slots=True)
@@ -68,13 +66,11 @@ class Comparison:
             return
         view = RunView()
         try:
-            for envelope in runs.events(run.run_id):
+            for envelope in politely(runs.events(run.run_id)):
                 view.apply(envelope)
                 run.num_read += 1
-                if run.num_read % CHUNK_EVENTS == 0:
-                    time.sleep(0)  # the screen first: a long file takes half a minute
-                    if self._is_closed:
-                        return
+                if self._is_closed:
+                    return
         except RlTuiError as error:
             run.problem = safe_text(str(error))
         if view.behaviors or not run.problem:  # what was read before the mistake is worth a look

@@ -11,8 +11,7 @@ from engine.errors import RlTuiError
 from engine.session.messages import Envelope
 from engine.session.text import safe_text
 from engine.session.view import RunView
-
-CHUNK_EVENTS = 20  # about 1 ms of Python: longer ones make keys wait for it
+from tui.reading import politely
 
 
 class Past:
@@ -42,12 +41,10 @@ class Past:
     def _read(self) -> RunView:
         view = RunView()
         try:
-            for number, envelope in enumerate(self._events):
+            for envelope in politely(self._events):
                 if envelope.time >= self._end or self._is_closed:
                     break
                 view.apply(envelope)
-                if number % CHUNK_EVENTS == 0:
-                    time.sleep(0)  # the screen first
         except RlTuiError as error:
             self.problem = safe_text(str(error))
         return view
