@@ -44,8 +44,7 @@ class Controls:
     @property
     def selected(self) -> BehaviorView | None:
         """The behavior that keys act upon; None while the run has none."""
-        behaviors = list(self._view.behaviors.values())
-        return behaviors[min(self._state.selected, len(behaviors) - 1)] if behaviors else None
+        return self._state.behavior_in(self._view)
 
     def pause(self, everything: bool) -> None:
         """Pause what trains, or let go on what is paused."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine.session.messages import LogLevel
+from engine.session.view import BehaviorView, RunView
 from tui.charts.state import ChartState
 
 
@@ -21,3 +22,12 @@ class ScreenState:
     cursors: dict[str, str] = field(default_factory=dict)
     log_level: LogLevel = "info"
     log_is_of_selected: bool = False
+
+    def selected_in(self, view: RunView) -> int:
+        """Index of the selected behavior among those that the run has."""
+        return min(self.selected, max(0, len(view.behaviors) - 1))
+
+    def behavior_in(self, view: RunView) -> BehaviorView | None:
+        """The selected behavior; None while the run has none."""
+        behaviors = list(view.behaviors.values())
+        return behaviors[self.selected_in(view)] if behaviors else None

@@ -54,13 +54,12 @@ class Frame:
     @property
     def selected(self) -> int:
         """Index of the selected behavior."""
-        return min(self.state.selected, max(0, len(self.view.behaviors) - 1))
+        return self.state.selected_in(self.view)
 
     @property
     def behavior(self) -> BehaviorView | None:
         """The selected behavior; None while the run has none."""
-        behaviors = list(self.view.behaviors.values())
-        return behaviors[self.selected] if behaviors else None
+        return self.state.behavior_in(self.view)
 
     @property
     def time(self) -> float:
