@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 Float32: TypeAlias = NDArray[np.float32]
 Int64: TypeAlias = NDArray[np.int64]
 Bool: TypeAlias = NDArray[np.bool_]
-Observations: TypeAlias = tuple[Float32, ...]
+Observation: TypeAlias = NDArray[Any]  # float32 or uint8, as its spec says
+Observations: TypeAlias = tuple[Observation, ...]
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -29,10 +30,23 @@ class Ending(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObservationSpec:
-    """One observation of an agent: its name and shape without the agent axis."""
+    """One observation of an agent. Its shape, without the agent axis, says what it is:
+
+    (D,) a vector; (N, F) a set of at most N entities of F features, where a row of zeros is no entity; (H, W, C) an
+    image, uint8 from 0 to 255 or float32 used as it is. Vectors and sets are float32. is_goal: what the agent is asked
+    to reach, rather than what it sees.
+    """
 
     name: str
     shape: tuple[int, ...]
+    dtype: Literal["float32", "uint8"] = "float32"
+    is_goal: bool = False
+
+    @property
+    def kind(self) -> Literal["vector", "entities", "image"]:
+        """What its shape makes it."""
+        kinds: tuple[Literal["vector", "entities", "image"], ...] = ("vector", "entities", "image")
+        return kinds[len(self.shape) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +88,9 @@ class Actions:
 class DecisionSteps:
     """Agents waiting for an action.
 
-    agent_ids: i64[N], unique. observations: tuple of f32[N, ...]. rewards: f32[N], earned since each agent's last
-    action (zero for an agent that has just appeared). action_mask: bool[N, sum of branches], True = allowed, or None
-    when everything is allowed. An environment may return the same `agent_ids` object on every step while its
+    agent_ids: i64[N], unique. observations: one [N, ...] per spec, of its dtype. rewards: f32[N], earned since each
+    agent's last action (zero for an agent that has just appeared). action_mask: bool[N, sum of branches], True =
+    allowed, or None when everything is allowed. An environment may return the same `agent_ids` object on every step while its
     population is unchanged; readers may use that to skip work. Readers must not write into any of these arrays and
     must copy what they keep: an environment may reuse them at its next step.
     """
@@ -114,19 +128,20 @@ class Trajectories:
     The reward of a row is what followed its action.
     """
 
-    observations: Observations  # each f32[N, ...]
-    continuous_actions: Float32  # f32[N, A], as sampled, before any squashing
+    observations: Observations  # each [N, ...]
+    continuous_actions: Float32  # f32[N, A], as `Choice.continuous` had them
     discrete_actions: Int64  # i64[N, K]
     log_probs: Float32  # f32[N, A + K], of the policy that acted
     action_mask: Bool | None  # bool[N, sum of branches] or None
     rewards: Float32  # f32[N]
     lengths: Int64  # i64[P], all >= 1, summing to N
     endings: NDArray[np.int8]  # i8[P] of Ending
-    next_observations: Observations  # each f32[P, ...]: what was seen after the last row of each piece
+    next_observations: Observations  # each [P, ...]: what was seen after the last row of each piece
     agent_ids: Int64  # i64[P]
     episode_returns: Float32  # f32[E], undiscounted, of episodes that ended since the last block
     episode_lengths: Int64  # i64[E], number of actions taken
     policy_version: int  # oldest policy that chose any of these actions
+    memories: Float32 | None = None  # f32[N, M], what the policy remembered before it acted; None without memory
 
     @property
     def num_rows(self) -> int:
@@ -175,22 +190,24 @@ class State:
 class Choice:
     """What a policy chose and how likely that was.
 
-    actions: for the environment. continuous: f32[N, A] as sampled, which training learns from. log_probs:
-    f32[N, A + K].
+    actions: for the environment. continuous: f32[N, A] as training learns from it: PPO before any bounds, SAC squashed.
+    log_probs: f32[N, A + K]. memories: f32[N, M], what each agent remembers from now on, None without memory.
     """
 
     actions: Actions
     continuous: Float32
     log_probs: Float32
+    memories: Float32 | None = None
 
 
 class Policy(Protocol):
-    """Acts for any number of agents. Owned by one thread."""
+    """Acts for any number of agents. Owned by one thread. Remembers nothing of them: who asks keeps their memories."""
 
     version: int  # of the weights it acts with
+    memory_size: int  # M; 0 without memory
 
-    def act(self, decisions: DecisionSteps) -> Choice:
-        """One action for every agent that waits."""
+    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
+        """One action for every agent that waits. memories: f32[N, M], zero where an episode begins; None: all zero."""
 
     def load(self, weights: Weights) -> None:
         """Act with these weights from now on."""

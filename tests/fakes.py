@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,6 +15,7 @@ from engine.specs import (
     BehaviorSpec,
     Choice,
     DecisionSteps,
+    Float32,
     Int64,
     ObservationSpec,
     State,
@@ -102,18 +104,23 @@ def echo(place: np.ndarray) -> Actions:
 
 
 class EchoPolicy:
-    """Tells EchoWorld what it wants to hear. Keeps how many agents each call was for."""
+    """Tells EchoWorld what it wants to hear. Keeps how many agents each call was for.
 
-    def __init__(self) -> None:
+    With memory it remembers of each agent what that agent was shown last.
+    """
+
+    def __init__(self, has_memory: bool = False) -> None:
+        self.memory_size = 3 if has_memory else 0
         self.version = 0
         self.calls: list[int] = []
 
-    def act(self, decisions: DecisionSteps) -> Choice:
+    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
         """The echo of the first observation, which is also its log-probability."""
         place = decisions.observations[0]
         self.calls.append(len(place))
         actions = echo(place)
-        return Choice(actions, actions.continuous, place)
+        assert (memories is not None) == (self.memory_size > 0)
+        return Choice(actions, actions.continuous, place, place.copy() if self.memory_size else None)
 
     def load(self, weights: Weights) -> None:
         """Only the version matters."""
@@ -125,3 +132,37 @@ class EchoPolicy:
 
     def load_state(self, state: State) -> None:
         """Nothing is drawn."""
+
+
+class RandomPolicy:
+    """Draws every number and every allowed choice evenly."""
+
+    memory_size = 0
+
+    def __init__(self, actions: ActionSpec, seed: int = 0) -> None:
+        self.version = 0
+        self._actions = actions
+        self._random = np.random.default_rng(seed)
+
+    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
+        """Actions with log-probabilities that nobody should rely on."""
+        count, spec = len(decisions.agent_ids), self._actions
+        continuous = self._random.uniform(-1, 1, (count, spec.continuous)).astype(np.float32)
+        scores = self._random.random((count, spec.mask_size))
+        if decisions.action_mask is not None:
+            scores[~decisions.action_mask] = -1.0
+        firsts = np.cumsum([0, *spec.branches])
+        chosen = [scores[:, i:j].argmax(axis=1) for i, j in itertools.pairwise(firsts)]
+        discrete = np.stack(chosen, axis=1) if chosen else np.zeros((count, 0), np.int64)
+        return Choice(Actions(continuous, discrete), continuous, np.zeros((count, spec.num_columns), np.float32))
+
+    def load(self, weights: Weights) -> None:
+        """Only the version matters."""
+        self.version = weights.version
+
+    def state(self) -> State:
+        """Nothing that anybody asks for."""
+        return State()
+
+    def load_state(self, state: State) -> None:
+        """Nothing to draw on from."""

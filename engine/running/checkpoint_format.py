@@ -226,9 +226,15 @@ def _parse_spec(path: Path, spec: Mapping[str, Json]) -> BehaviorSpec:
 
 
 def _parse_observation(path: Path, observation: Json) -> ObservationSpec:
-    match observation:
-        case {"name": str(name), "shape": list(shape)}:
-            return ObservationSpec(name, tuple(_integers(path, shape)))
+    optional: dict[str, Json] = {"dtype": "float32", "is_goal": False}
+    match optional | (observation if isinstance(observation, dict) else {}):
+        case {
+            "name": str(name),
+            "shape": list(shape),
+            "dtype": "float32" | "uint8" as dtype,
+            "is_goal": bool(is_goal),
+        }:
+            return ObservationSpec(name, tuple(_integers(path, shape)), dtype, is_goal)
         case _:
             raise CheckpointError(f"{path / STATE}: its spec is incomplete")
 

@@ -1,8 +1,8 @@
 """Agent steps become packed pieces of experience, with a fixed number of numpy calls per step.
 
-Shapes: L slots (agents seen so far), N agents of one step. A slot owns `capacity` rows of flat columns, used as a
-ring: rows from `emitted` to `begun` are whole pieces, rows from `begun` to `written` a piece in progress. All three
-count rows since the slot exists; row r lies at slot * capacity + r % capacity.
+Shapes: L slots (agents that live or have something to hand over), N agents of one step. A slot owns `capacity` rows of
+flat columns, used as a ring: rows from `emitted` to `begun` are whole pieces, rows from `begun` to `written` a piece in
+progress. All three count rows since the slot exists; row r lies at slot * capacity + r % capacity.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.sampling.slots import NOBODY, Slots
 from engine.specs import (
     BehaviorSpec,
+    Bool,
     Choice,
     DecisionSteps,
     Ending,
+    Float32,
     Int64,
     Observations,
     TerminalSteps,
     Trajectories,
 )
 
-FIRST_SLOTS = 64  # grows by doubling
+MIN_ROWS = 16  # of whole pieces that a slot holds: short pieces need not leave one by one
 Number = TypeVar("Number", bound=np.generic)
 _NO_VERSION = 2**62  # newer than any
 
@@ -42,82 +45,85 @@ class _Pieces:
 class Assembly:
     """The experience of one behavior's agents on its way to a `Trajectories` block. Owned by the collector's thread.
 
-    Call `end` for terminal steps, then `observe` for decisions, then `act` with what the policy chose for them.
+    Call `end` for terminal steps, then `observe` for decisions, then `act` with what the policy chose for them. The
+    slot of an agent whose episode is over goes to the next newcomer: environments may number every episode anew.
     """
 
-    def __init__(self, spec: BehaviorSpec, time_horizon: int):
+    def __init__(self, spec: BehaviorSpec, time_horizon: int, memory_size: int = 0):
+        """memory_size: M, how much the policy remembers of each agent."""
         self._spec = spec
+        self._has_memory = memory_size > 0
         self._horizon = time_horizon
-        self._capacity = 2 * time_horizon
-        self._num_slots = 0
-        self._ids: Int64 = np.empty(0, np.int64)  # sorted ids of the agents seen so far
-        self._slot_of_id: Int64 = np.empty(0, np.int64)
+        self._capacity = time_horizon + max(time_horizon, MIN_ROWS)
+        self._owners = Slots()
         self._seen: Int64 | None = None  # the last array of ids, and the slots it stands for
         self._seen_slots: Int64 = np.empty(0, np.int64)
-        self._agent_ids: Int64 = np.empty(0, np.int64)  # of slot
         self._columns: dict[str, NDArray[np.generic]] = {}
+        self._memories: Float32 = np.zeros((0, memory_size), np.float32)  # of slot, zero where an episode begins
         self._emitted: Int64 = np.zeros(0, np.int64)
         self._begun: Int64 = np.zeros(0, np.int64)
         self._written: Int64 = np.zeros(0, np.int64)
+        self._is_vacant: Bool = np.zeros(0, np.bool_)  # of slot: no episode is going on
         self._returns: NDArray[np.float64] = np.zeros(0)
         self._episode_lengths: Int64 = np.zeros(0, np.int64)
+        self._begin_versions: Int64 = np.zeros(0, np.int64)  # of slot: the policy that began its piece
         self._pieces: list[_Pieces] = []
         self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
         self._fresh: list[tuple[NDArray[np.float64], Int64]] = []
         self._version = 0
-        self._begin_versions: Int64 = np.zeros(
-            0, np.int64
-        )  # of slot: the policy that chose the first action of its piece
         self._oldest_version = _NO_VERSION
         self.num_complete = 0  # rows of whole pieces that `take` would give
-        self._grow(FIRST_SLOTS)
+        self._grow(1)
 
     @property
     def is_full(self) -> bool:
         """Some slot has no room for another piece: `take` before the next step."""
-        return bool(((self._begun - self._emitted)[: self._num_slots] >= self._horizon).any())
+        return bool((self._begun - self._emitted >= self._capacity - self._horizon).any())
 
     def end(self, terminals: TerminalSteps) -> None:
         """Close the episodes of these agents. An agent that never acted in its episode leaves nothing."""
         slots = self._slots(terminals.agent_ids)
-        acted = self._written[slots] > self._begun[slots]
-        if acted.all():
-            observations = terminals.observations
-        else:
-            slots, observations = slots[acted], tuple(o[acted] for o in terminals.observations)
-        rewards, truncated = terminals.rewards[acted], terminals.truncated[acted]
-        self._reward(slots, rewards)
+        self._is_vacant[slots] = True
+        acted = (self._written[slots] > self._begun[slots]).nonzero()[0]
+        slots = slots[acted]
+        self._reward(slots, terminals.rewards[acted])
         episodes = self._returns[slots], self._episode_lengths[slots]
         self._episodes.append(episodes)
         self._fresh.append(episodes)
         self._returns[slots] = 0
         self._episode_lengths[slots] = 0
-        endings = np.where(truncated, Ending.TRUNCATED, Ending.TERMINATED).astype(np.int8)
-        self._complete(slots, endings, observations)
+        self._memories[slots] = 0
+        endings = np.where(terminals.truncated[acted], Ending.TRUNCATED, Ending.TERMINATED).astype(np.int8)
+        self._complete(slots, endings, terminals.observations, acted)
 
     def observe(self, decisions: DecisionSteps) -> None:
         """Credit these agents' last actions with what followed; cut the pieces that reach the horizon."""
         slots = self._slots(decisions.agent_ids)
+        self._is_vacant[slots] = False
         lengths = self._written[slots] - self._begun[slots]
-        acted = lengths > 0
-        if acted.all():
+        acted = lengths.nonzero()[0]
+        if len(acted) == len(slots):
             self._reward(slots, decisions.rewards)
-        elif acted.any():
+        elif len(acted):
             self._reward(slots[acted], decisions.rewards[acted])
-        full = lengths >= self._horizon
-        if full.any():
-            endings = np.full(int(full.sum()), Ending.CUT, np.int8)
-            self._complete(slots[full], endings, tuple(o[full] for o in decisions.observations))
+        full = (lengths >= self._horizon).nonzero()[0]
+        if len(full):
+            self._complete(slots[full], np.full(len(full), Ending.CUT, np.int8), decisions.observations, full)
 
     def follow(self, version: int) -> None:
         """Actions come from this version of the policy from now on."""
         self._version = version
         self._begin_versions[self._written == self._begun] = version
 
+    def memories(self, decisions: DecisionSteps) -> Float32 | None:
+        """f32[N, M], a copy: what the policy remembers of these agents. None for a policy without memory."""
+        return self._memories[self._slots(decisions.agent_ids)] if self._has_memory else None
+
     def act(self, decisions: DecisionSteps, choice: Choice) -> None:
-        """Write the rows of these decisions: what was seen, what was chosen."""
+        """Write the rows of these decisions: what was seen and remembered, what was chosen."""
         slots = self._slots(decisions.agent_ids)
-        rows = slots * self._capacity + self._written[slots] % self._capacity
+        written = self._written[slots]
+        rows = slots * self._capacity + written % self._capacity
         columns = self._columns
         for index, observation in enumerate(decisions.observations):
             columns[f"observation.{index}"][rows] = observation
@@ -130,7 +136,11 @@ class Assembly:
             elif "mask" in columns:
                 columns["mask"][rows] = True
         columns["log_probs"][rows] = choice.log_probs
-        self._written[slots] += 1
+        if self._has_memory:
+            assert choice.memories is not None
+            columns["memories"][rows] = self._memories[slots]
+            self._memories[slots] = choice.memories
+        self._written[slots] = written + 1
 
     def take_fresh_episodes(self) -> tuple[NDArray[np.float64], Int64]:
         """Returns and lengths of the episodes that ended since the last call, for showing: `take` gives them too."""
@@ -143,45 +153,40 @@ class Assembly:
         """Every whole piece, packed by agent and in time order; at least one row must be complete."""
         pieces = self._pieces
         slots = np.concatenate([p.slots for p in pieces])
-        order = np.argsort(slots, kind="stable")  # pieces were noted in time order
-        slots = slots[order]
-        lengths = np.concatenate([p.lengths for p in pieces])[order]
-        rows = self._rows(slots, lengths)
-        columns = {name: column[rows] for name, column in self._columns.items()}
-        observations = tuple(columns[f"observation.{i}"] for i in range(len(self._spec.observations)))
+        order = slots.argsort(kind="stable")  # pieces were noted in time order
+        rows = self._whole_rows()
+        columns = {name: column.take(rows, axis=0) for name, column in self._columns.items()}
         following = zip(*(p.next_observations for p in pieces), strict=True)
         returns = [r for r, _ in self._episodes]
         episode_lengths = [n for _, n in self._episodes]
         block = Trajectories(
-            observations=observations,  # type: ignore[arg-type]  # float32 columns, see _grow
+            observations=tuple([columns[f"observation.{i}"] for i in range(len(self._spec.observations))]),
             continuous_actions=columns["continuous"],  # type: ignore[arg-type]  # float32
             discrete_actions=columns["discrete"],  # type: ignore[arg-type]  # int64
             log_probs=columns["log_probs"],  # type: ignore[arg-type]  # float32
             action_mask=columns.get("mask"),  # type: ignore[arg-type]  # bool
             rewards=columns["rewards"],  # type: ignore[arg-type]  # float32
-            lengths=lengths,
+            lengths=np.concatenate([p.lengths for p in pieces])[order],
             endings=np.concatenate([p.endings for p in pieces])[order],
-            next_observations=tuple(np.concatenate(parts)[order] for parts in following),
-            agent_ids=self._agent_ids[slots],
+            next_observations=tuple([np.concatenate(parts)[order] for parts in following]),
+            agent_ids=self._owners.agent_ids[slots[order]],
             episode_returns=np.concatenate([np.empty(0), *returns]).astype(np.float32),
             episode_lengths=np.concatenate([np.empty(0, np.int64), *episode_lengths]),
             policy_version=self._oldest_version,
+            memories=columns.get("memories"),  # type: ignore[arg-type]  # float32
         )
-        self._emitted[: self._num_slots] = self._begun[: self._num_slots]
+        self._emitted[:] = self._begun
         self._pieces, self._episodes, self.num_complete, self._oldest_version = [], [], 0, _NO_VERSION
         return block
 
-    def _rows(self, slots: Int64, lengths: Int64) -> Int64:
-        """Where the rows of these pieces lie; pieces are in slot order, and follow each other from `emitted` on."""
-        ends = np.cumsum(lengths)
-        starts = ends - lengths
-        within = np.arange(ends[-1]) - np.repeat(starts, lengths)
-        first = np.flatnonzero(np.concatenate([[True], slots[1:] != slots[:-1]]))  # first piece of each slot
-        before = starts - np.repeat(
-            starts[first], np.diff(first, append=len(slots))
-        )  # rows of earlier pieces of the slot
-        offset = np.repeat(self._emitted[slots] + before, lengths) + within
-        rows: Int64 = np.repeat(slots * self._capacity, lengths) + offset % self._capacity
+    def _whole_rows(self) -> Int64:
+        """Where the rows of all whole pieces lie, slot after slot and in time order."""
+        counts = self._begun - self._emitted
+        slots = counts.nonzero()[0]
+        counts = counts[slots]
+        skipped = self._emitted[slots] - (counts.cumsum() - counts)
+        numbers = np.arange(counts.sum()) + skipped.repeat(counts)  # since the slot exists
+        rows: Int64 = (slots * self._capacity).repeat(counts) + numbers % self._capacity
         return rows
 
     def _reward(self, slots: Int64, rewards: NDArray[np.float32]) -> None:
@@ -190,12 +195,13 @@ class Assembly:
         self._returns[slots] += rewards
         self._episode_lengths[slots] += 1
 
-    def _complete(self, slots: Int64, endings: NDArray[np.int8], observations: Observations) -> None:
+    def _complete(self, slots: Int64, endings: NDArray[np.int8], observations: Observations, rows: Int64) -> None:
+        """Pieces of these slots end; what was seen next stands in these rows of the observations."""
         lengths = self._written[slots] - self._begun[slots]
         self._begun[slots] = self._written[slots]
         self._oldest_version = min(self._oldest_version, int(self._begin_versions[slots].min(initial=_NO_VERSION)))
         self._begin_versions[slots] = self._version
-        copied = tuple(np.array(o, np.float32) for o in observations)  # the environment may reuse its arrays
+        copied = tuple([o.take(rows, axis=0) for o in observations])  # the environment may reuse its arrays
         self._pieces.append(_Pieces(slots, lengths, endings, copied))
         self.num_complete += int(lengths.sum())
 
@@ -203,31 +209,31 @@ class Assembly:
         """The slots of these agents; an environment whose population is unchanged returns the same array of ids."""
         if agent_ids is self._seen:
             return self._seen_slots
-        known = np.searchsorted(self._ids, agent_ids)
-        inside = np.minimum(known, max(0, len(self._ids) - 1))
-        is_new = np.ones(len(agent_ids), np.bool_) if not len(self._ids) else self._ids[inside] != agent_ids
+        slots = self._owners.find(agent_ids)
+        is_new = slots == NOBODY
         if is_new.any():
-            self._admit(agent_ids[is_new])
-            known = np.searchsorted(self._ids, agent_ids)
-        self._seen, self._seen_slots = agent_ids, self._slot_of_id[known]
-        return self._seen_slots
+            self._is_vacant[slots[~is_new]] = False  # these are no newcomer's to take
+            slots[is_new] = self._admit(agent_ids[is_new])
+        self._seen, self._seen_slots = agent_ids, slots
+        return slots
 
-    def _admit(self, new: Int64) -> None:
-        slots = np.arange(self._num_slots, self._num_slots + len(new))
-        self._num_slots += len(new)
-        while self._num_slots > len(self._written):
-            self._grow(2 * len(self._written))
-        self._agent_ids[slots] = new
+    def _admit(self, newcomers: Int64) -> Int64:
+        """Slots for agents that have none: those where no episode goes on and nothing waits to be taken."""
+        num_slots = len(self._written)
+        free = (self._is_vacant & (self._written == self._emitted)).nonzero()[0]
+        if (missing := len(newcomers) - len(free)) > 0:
+            self._grow(max(2 * num_slots, num_slots + missing))
+            free = np.append(free, np.arange(num_slots, len(self._written)))
+        slots: Int64 = free[: len(newcomers)]
+        self._owners.give(slots, newcomers)
         self._begin_versions[slots] = self._version
-        ids, owners = np.concatenate([self._ids, new]), np.concatenate([self._slot_of_id, slots])
-        order = np.argsort(ids, kind="stable")
-        self._ids, self._slot_of_id = ids[order], owners[order]
+        return slots
 
     def _grow(self, num_slots: int) -> None:
         """Room for `num_slots` agents; what is written stays where it is."""
         rows, actions = num_slots * self._capacity, self._spec.actions
         shapes: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
-            f"observation.{i}": (o.shape, np.float32) for i, o in enumerate(self._spec.observations)
+            f"observation.{i}": (o.shape, np.dtype(o.dtype).type) for i, o in enumerate(self._spec.observations)
         }
         shapes |= {
             "continuous": ((actions.continuous,), np.float32),
@@ -235,15 +241,21 @@ class Assembly:
             "log_probs": ((actions.num_columns,), np.float32),
             "rewards": ((), np.float32),
         }
+        if self._has_memory:
+            shapes["memories"] = (self._memories.shape[1:], np.float32)
         if "mask" in self._columns:
             shapes["mask"] = ((actions.mask_size,), np.bool_)
         for name, (shape, dtype) in shapes.items():
             self._columns[name] = _extended(self._columns.get(name), (rows, *shape), dtype)
-        self._agent_ids = _extended(self._agent_ids, (num_slots,), np.int64)
+        self._owners.grow(num_slots)
+        vacant = np.ones(num_slots, np.bool_)
+        vacant[: len(self._is_vacant)] = self._is_vacant
+        self._is_vacant = vacant
         self._emitted = _extended(self._emitted, (num_slots,), np.int64)
         self._begun = _extended(self._begun, (num_slots,), np.int64)
         self._written = _extended(self._written, (num_slots,), np.int64)
         self._begin_versions = _extended(self._begin_versions, (num_slots,), np.int64)
+        self._memories = _extended(self._memories, (num_slots, *self._memories.shape[1:]), np.float32)
         self._returns = _extended(self._returns, (num_slots,), np.float64)
         self._episode_lengths = _extended(self._episode_lengths, (num_slots,), np.int64)
 

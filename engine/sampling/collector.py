@@ -20,7 +20,9 @@ class Collector:
     def __init__(self, pool: EnvironmentPool, policies: Mapping[str, Policy], horizons: Mapping[str, int]):
         self._pool = pool
         self._policies = policies
-        self._assemblies = {name: Assembly(pool.specs[name], horizons[name]) for name in policies}
+        self._assemblies = {
+            name: Assembly(pool.specs[name], horizons[name], policy.memory_size) for name, policy in policies.items()
+        }
         self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {name: [] for name in policies}
         self._received: set[int] = set()
         self._joined: dict[str, tuple[list[Int64], Int64]] = {}  # the last ids of a behavior, and their concatenation
@@ -80,7 +82,7 @@ class Collector:
     def _act(self, name: str, waiting: list[tuple[int, DecisionSteps]], chosen: dict[int, dict[str, Actions]]) -> None:
         start = perf_counter()
         decisions = waiting[0][1] if len(waiting) == 1 else self._join(name, [steps for _, steps in waiting])
-        choice = self._policies[name].act(decisions)
+        choice = self._policies[name].act(decisions, self._assemblies[name].memories(decisions))
         self.inference_seconds += perf_counter() - start
         self._assemblies[name].act(decisions, choice)
         self.num_sampled[name] += len(decisions.agent_ids)

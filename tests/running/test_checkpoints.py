@@ -6,17 +6,20 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.errors import CheckpointError, NonFiniteError
-from engine.running.checkpoint_format import MANIFEST, STATE, TENSORS, encode_manifest
+from engine.running.checkpoint_format import MANIFEST, STATE, TENSORS, describe, encode_manifest
 from engine.running.checkpoints import CheckpointStore, require_same_keys
 from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
 from engine.version import VERSION
 
-SPEC = BehaviorSpec("Walker", (ObservationSpec("body", (3,)), ObservationSpec("feet", (2, 2))), ActionSpec(2, (3, 4)))
+SPEC = BehaviorSpec(
+    "Walker", (ObservationSpec("body", (3,)), ObservationSpec("feet", (2, 2), is_goal=True)), ActionSpec(2, (3, 4))
+)
 
 
 def a_state(number: float = 0.0) -> State:
@@ -284,6 +287,29 @@ def test_a_checkpoint_of_another_format_is_refused_by_number(tmp_path: Path) -> 
         a_store(tmp_path).load(path)
 
 
+def seen(observation: dict[str, object]) -> dict[str, object]:
+    """A spec in JSON with this observation only."""
+    return {"name": "W", "observations": [observation], "actions": {"continuous": 1, "branches": []}}
+
+
+@pytest.mark.parametrize(
+    ("observation", "expected"),
+    [
+        ({"name": "eye", "shape": [4, 4, 3], "dtype": "uint8", "is_goal": False}, ("eye", (4, 4, 3), "uint8", False)),
+        ({"name": "aim", "shape": [2], "dtype": "float32", "is_goal": True}, ("aim", (2,), "float32", True)),
+        ({"name": "speed", "shape": [2]}, ("speed", (2,), "float32", False)),
+    ],
+)
+def test_every_kind_of_observation_is_read_and_one_without_a_type_is_a_vector_of_floats(
+    tmp_path: Path, observation: dict[str, object], expected: tuple[Any, ...]
+) -> None:
+    path = a_store(tmp_path).save(1, a_state(), None, "interval")
+    rewrite_state(path, spec=seen(observation))
+    spec = describe(path).spec
+    assert spec is not None
+    assert spec.observations == (ObservationSpec(*expected),)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -292,6 +318,8 @@ def test_a_checkpoint_of_another_format_is_refused_by_number(tmp_path: Path) -> 
         {"spec": {}},
         {"spec": {"name": "W", "observations": [3], "actions": {"continuous": 1, "branches": []}}},
         {"spec": {"name": "W", "observations": [], "actions": {"continuous": 1, "branches": ["x"]}}},
+        {"spec": seen({"name": "eye", "shape": [2], "dtype": "int8"})},
+        {"spec": seen({"name": "eye", "shape": [2], "is_goal": 1})},
     ],
 )
 def test_a_description_of_the_wrong_form_is_refused(tmp_path: Path, change: dict[str, object]) -> None:

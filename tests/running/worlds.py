@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from engine.learning.trainers.base import Metrics, nothing
 from engine.learning.trainers.ppo import PPOTrainer
-from engine.sampling.environments.toy import Line
+from engine.sampling.environments.toys.line import Line
 from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
 
 RELEASE = threading.Event()  # lets every environment that hangs go on
@@ -96,3 +97,70 @@ class BuggyTrainer(PPOTrainer):
 
 def never_made() -> Line:
     raise RuntimeError("no screen here")
+
+
+class Watched(Line):
+    """A Line of four agents. Of two that are made in a row, the second, on which a policy is evaluated, has a fault
+    from the tenth step after a reset on: it raises, hangs until RELEASE is set, or its episodes never end."""
+
+    num_made = 0
+    evaluating = threading.Event()  # the second one has come to that step
+
+    def __init__(self, fault: str = "") -> None:
+        super().__init__("Walker", 4)
+        Watched.num_made += 1
+        self._fault = fault if Watched.num_made % 2 == 0 else ""
+        self._count = 0
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        self._count = 0
+        return super().reset(seed)
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        if self._fault and self._count == 10:
+            Watched.evaluating.set()
+        if self._fault and self._count >= 10:
+            if self._fault == "raises":
+                raise ValueError("the wheels came off")
+            if self._fault == "hangs":
+                RELEASE.wait()
+            self._positions[:] = 0
+            self._num_steps[:] = 0
+        return super().step(actions)
+
+
+class Uneven:
+    """Agents that see the step of their episode and earn one a step; the i-th agent's episodes have lengths[i] steps.
+
+    is_reborn: whoever begins another episode is another agent, with an id of its own.
+    """
+
+    def __init__(self, lengths: tuple[int, ...], is_reborn: bool = False) -> None:
+        self.specs = {"Walker": BehaviorSpec("Walker", (ObservationSpec("step", (1,)),), ActionSpec(0, (2,)))}
+        self.num_agents = {"Walker": len(lengths)}
+        self._lengths = np.array(lengths)
+        self._ids = np.arange(len(lengths))
+        self._steps = np.zeros(len(lengths), np.int64)
+        self._is_reborn = is_reborn
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        self._steps[:] = 0
+        return {"Walker": Steps(self._decisions(np.zeros(len(self._ids), np.bool_)))}
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._steps += 1
+        ended = self._steps >= self._lengths
+        rewards = np.ones(int(ended.sum()), np.float32)
+        seen = (self._steps[ended, None].astype(np.float32),)
+        final = TerminalSteps(self._ids[ended], seen, rewards, np.zeros(len(rewards), np.bool_))
+        self._steps[ended] = 0
+        if self._is_reborn:
+            self._ids = np.where(ended, self._ids + len(self._ids), self._ids)
+        return {"Walker": Steps(self._decisions(~ended), final)}
+
+    def close(self) -> None:
+        pass
+
+    def _decisions(self, earned: np.ndarray[Any, np.dtype[np.bool_]]) -> DecisionSteps:
+        return DecisionSteps(self._ids, (self._steps[:, None].astype(np.float32),), earned.astype(np.float32))

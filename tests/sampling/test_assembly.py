@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.sampling.assembly import FIRST_SLOTS, Assembly
+from engine.sampling.assembly import MIN_ROWS, Assembly
 from engine.specs import (
     Actions,
     ActionSpec,
@@ -22,7 +23,12 @@ from engine.specs import (
     Trajectories,
 )
 
-SPEC = BehaviorSpec("Walker", (ObservationSpec("speed", (2,)), ObservationSpec("map", (2, 1))), ActionSpec(2, (3, 2)))
+SEEN = (
+    ObservationSpec("speed", (2,)),
+    ObservationSpec("others", (2, 1)),
+    ObservationSpec("eye", (2, 1, 3), "uint8"),
+)
+SPEC = BehaviorSpec("Walker", SEEN, ActionSpec(2, (3, 2)))
 NO_MASK = np.ones(SPEC.actions.mask_size, np.bool_)
 
 
@@ -36,6 +42,7 @@ class Row:
     log_probs: np.ndarray
     mask: np.ndarray
     version: int
+    memory: np.ndarray
     reward: float = np.nan
 
 
@@ -56,17 +63,19 @@ class Life:
     open: list[Row] = field(default_factory=list)
     whole: list[Piece] = field(default_factory=list)
     episode: list[float] = field(default_factory=list)
+    memory: np.ndarray | None = None  # None where an episode begins
 
 
 class World:
     """Agents come, go, end and decide when chance wants it. Keeps what should come out, one agent and row at a time."""
 
-    def __init__(self, seed: int, horizon: int, num_agents: int, masked: bool = True):
+    def __init__(self, seed: int, horizon: int, num_agents: int, masked: bool = True, memory_size: int = 0):
         self.random = np.random.default_rng(seed)
         self.horizon = horizon
         self.num_agents = num_agents
         self.masked = masked
-        self.assembly = Assembly(SPEC, horizon)
+        self.memory_size = memory_size
+        self.assembly = Assembly(SPEC, horizon, memory_size)
         self.lives: dict[int, Life] = {}
         self.episodes: list[tuple[float, int]] = []
         self.fresh: list[tuple[float, int]] = []
@@ -83,6 +92,10 @@ class World:
         self.counter += size
         return np.arange(self.counter - size, self.counter, dtype=np.float32).reshape(shape)
 
+    def seen(self, count: int) -> tuple[np.ndarray, ...]:
+        """What so many agents see."""
+        return tuple(self.unique(count, *spec.shape).astype(spec.dtype) for spec in SEEN)
+
     def step(self) -> None:
         """Terminal steps, decisions and actions of one step of the world."""
         self._end()
@@ -94,7 +107,7 @@ class World:
             self.assembly.follow(self.version)
         self._act(decisions)
         for observation in decisions.observations:
-            observation[:] = -1  # the environment reuses its memory
+            observation[:] = 7  # the environment reuses its memory
 
     def _end(self) -> None:
         ending = [i for i, life in self.lives.items() if life.is_waiting_for_outcome and self.random.random() < 0.15]
@@ -103,11 +116,12 @@ class World:
         if not ending and self.random.random() < 0.5:
             return
         ids = self.random.permutation(np.array(ending, np.int64))
-        final = self.unique(len(ids), 2), self.unique(len(ids), 2, 1)
+        final = self.seen(len(ids))
         rewards = self._rewards(len(ids))
         truncated = self.random.random(len(ids)) < 0.5
         for row, agent in enumerate(ids):
             life = self.lives.setdefault(int(agent), Life())
+            life.memory = None
             if not life.is_waiting_for_outcome:
                 continue
             self._credit(life, rewards[row])
@@ -119,7 +133,7 @@ class World:
             life.open, life.episode, life.is_waiting_for_outcome = [], [], False
         self.assembly.end(TerminalSteps(ids, final, rewards, truncated))
         for observation in final:
-            observation[:] = -1
+            observation[:] = 7
 
     def _observe(self) -> DecisionSteps:
         known = [i for i in self.lives if self.random.random() < 0.8]
@@ -133,7 +147,7 @@ class World:
         if self.masked and self.random.random() < 0.5:
             mask = self.random.random((len(ids), SPEC.actions.mask_size)) < 0.7
         rewards = self._rewards(len(ids))
-        decisions = DecisionSteps(ids, (self.unique(len(ids), 2), self.unique(len(ids), 2, 1)), rewards, mask)
+        decisions = DecisionSteps(ids, self.seen(len(ids)), rewards, mask)
         for row, agent in enumerate(ids):
             life = self.lives.setdefault(int(agent), Life())
             if not life.is_waiting_for_outcome:
@@ -150,14 +164,25 @@ class World:
         self.has_mask |= decisions.action_mask is not None
         continuous = self.unique(count, actions.continuous)
         discrete = self.random.integers(0, 2, (count, len(actions.branches)))
-        choice = Choice(Actions(continuous / 7, discrete), continuous, self.unique(count, actions.num_columns))
+        after = self.unique(count, self.memory_size) if self.memory_size else None
+        choice = Choice(Actions(continuous / 7, discrete), continuous, self.unique(count, actions.num_columns), after)
+        before = self.assembly.memories(decisions)
+        assert (before is None) == (after is None)
         for row, agent in enumerate(decisions.agent_ids):
             life = self.lives[int(agent)]
             mask = NO_MASK if decisions.action_mask is None else decisions.action_mask[row].copy()
             seen = [o[row].copy() for o in decisions.observations]
-            life.open.append(Row(seen, continuous[row], discrete[row], choice.log_probs[row], mask, self.version))
+            memory = np.zeros(self.memory_size) if life.memory is None else life.memory
+            if before is not None and after is not None:
+                np.testing.assert_array_equal(before[row], memory)
+                life.memory = after[row].copy()
+            chosen = continuous[row], discrete[row], choice.log_probs[row]
+            life.open.append(Row(seen, *chosen, mask, self.version, memory))
             life.is_waiting_for_outcome = True
         self.assembly.act(decisions, choice)
+        for reused in (before, after):
+            if reused is not None:
+                reused[:] = -1
         self.num_rows += count
 
     def _fresh_id(self) -> int:
@@ -216,8 +241,9 @@ def check_block(block: Trajectories, expected: dict[int, list[Piece]], has_mask:
         start += length
     assert not any(left.values()), "some pieces are missing"
     assert block.policy_version == min(versions)
-    dtypes = [c.dtype for c in (*block.observations, block.continuous_actions, block.log_probs, block.rewards)]
-    assert dtypes == [np.float32] * len(dtypes)
+    assert [o.dtype for o in block.observations] == [o.dtype for o in block.next_observations]
+    assert [o.dtype for o in block.observations] == [np.float32, np.float32, np.uint8]
+    assert {c.dtype for c in (block.continuous_actions, block.log_probs, block.rewards)} == {np.dtype(np.float32)}
     assert block.discrete_actions.dtype == np.int64
     assert block.endings.dtype == np.int8
 
@@ -235,6 +261,9 @@ def check_piece(block: Trajectories, index: int, rows: slice, piece: Piece) -> N
     np.testing.assert_array_equal(block.discrete_actions[rows], np.stack([r.discrete for r in piece.rows]))
     np.testing.assert_array_equal(block.log_probs[rows], np.stack([r.log_probs for r in piece.rows]))
     np.testing.assert_array_equal(block.rewards[rows], [r.reward for r in piece.rows])
+    if block.memories is not None:
+        assert block.memories.dtype == np.float32
+        np.testing.assert_array_equal(block.memories[rows], np.stack([r.memory for r in piece.rows]))
     if block.action_mask is not None:
         np.testing.assert_array_equal(block.action_mask[rows], np.stack([r.mask for r in piece.rows]))
 
@@ -246,11 +275,12 @@ def check_piece(block: Trajectories, index: int, rows: slice, piece: Piece) -> N
     num_agents=st.integers(1, 12),
     num_steps=st.integers(1, 60),
     masked=st.booleans(),
+    memory_size=st.sampled_from([0, 2]),
 )
 def test_every_transition_of_a_random_world_comes_out_once(
-    seed: int, horizon: int, num_agents: int, num_steps: int, masked: bool
+    seed: int, horizon: int, num_agents: int, num_steps: int, masked: bool, memory_size: int
 ) -> None:
-    world = World(seed, horizon, num_agents, masked)
+    world = World(seed, horizon, num_agents, masked, memory_size)
     for _ in range(num_steps):
         world.step()
         if world.random.random() < 0.1:
@@ -260,19 +290,19 @@ def test_every_transition_of_a_random_world_comes_out_once(
     assert world.num_rows == sum(len(life.open) for life in world.lives.values())
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_crowd_that_outgrows_the_first_slots_loses_nothing(seed: int) -> None:
-    world = World(seed, horizon=4, num_agents=3 * FIRST_SLOTS)
-    for _ in range(150):
+@pytest.mark.parametrize("seed", range(2))
+def test_a_crowd_that_grows_loses_nothing(seed: int) -> None:
+    world = World(seed, horizon=4, num_agents=192, memory_size=1)
+    for _ in range(100):
         world.step()
     world.check_take()
-    assert len(world.lives) > 2 * FIRST_SLOTS
+    assert len(world.lives) > 64
 
 
 def steps(agents: list[int], value: float, mask: np.ndarray | None = None) -> DecisionSteps:
     """Decisions of these agents that see and earned `value`."""
     count = len(agents)
-    seen = np.full((count, 2), value, np.float32), np.full((count, 2, 1), value, np.float32)
+    seen = tuple(np.full((count, *spec.shape), value, spec.dtype) for spec in SEEN)
     return DecisionSteps(np.array(agents, np.int64), seen, np.full(count, value, np.float32), mask)
 
 
@@ -283,10 +313,12 @@ def ends(agents: list[int], value: float, truncated: bool = False) -> TerminalSt
     return TerminalSteps(*final, np.full(len(agents), truncated))
 
 
-def choice(count: int, value: float = 0.0) -> Choice:
-    """The same choice for everyone."""
+def choice(count: int, value: float = 0.0, remembered: float | None = None) -> Choice:
+    """The same choice for everyone, remembering one number."""
     continuous = np.full((count, 2), value, np.float32)
-    return Choice(Actions(continuous, np.zeros((count, 2), np.int64)), continuous, np.zeros((count, 4), np.float32))
+    actions = Actions(continuous, np.zeros((count, 2), np.int64))
+    memories = None if remembered is None else np.full((count, 1), remembered, np.float32)
+    return Choice(actions, continuous, np.zeros((count, 4), np.float32), memories)
 
 
 def test_a_reward_belongs_to_the_action_before_it() -> None:
@@ -356,17 +388,84 @@ def test_columns_wrap_around_for_as_long_as_blocks_are_taken_when_full() -> None
     assert len(taken) > 190
 
 
-def test_full_columns_say_so_before_anything_is_overwritten() -> None:
-    assembly = Assembly(SPEC, 4)
-    for value in range(5):
-        assert not assembly.is_full
-        decisions = steps([1], float(value))
+@pytest.mark.parametrize(("horizon", "most"), [(1, MIN_ROWS), (4, MIN_ROWS), (3 * MIN_ROWS, 3 * MIN_ROWS)])
+def test_full_columns_say_so_before_anything_is_overwritten(horizon: int, most: int) -> None:
+    """Pieces of any length may wait until together they have some rows; a long one goes at once."""
+    assembly = Assembly(SPEC, horizon)
+    values = itertools.count()
+    while not assembly.is_full:
+        decisions = steps([1], next(values) % 256)
         assembly.observe(decisions)
-        if value < 4:
+        if not assembly.is_full:
             assembly.act(decisions, choice(1))
-    assert assembly.is_full
-    assembly.take()
+    assert assembly.num_complete == most
+    assert assembly.take().observations[0][:, 0].tolist() == list(range(most))
     assert not assembly.is_full
+
+
+def test_room_of_those_who_ended_goes_to_newcomers() -> None:
+    """An environment that numbers every episode anew must not need more memory with every episode."""
+    assembly = Assembly(SPEC, 4, memory_size=1)
+    for episode in range(100):
+        agents = [3 * episode, 3 * episode + 1, 3 * episode + 2]
+        for value in range(6):
+            decisions = steps(agents, float(value))
+            assembly.observe(decisions)
+            assembly.act(decisions, choice(3, remembered=9.0))
+        assembly.end(ends(agents, 6.0))
+        if episode % 2:
+            block = assembly.take()
+            pieces = [(agent, length) for agent in range(agents[0] - 3, agents[-1] + 1) for length in (4, 2)]
+            assert sorted(zip(block.agent_ids.tolist(), block.lengths.tolist(), strict=True)) == sorted(pieces)
+            assert block.memories is not None
+            assert (block.memories[:, 0] == np.where(block.observations[0][:, 0] == 0, 0, 9)).all()
+            assert block.observations[0][:, 0].tolist() == [0, 1, 2, 3, 4, 5] * 6
+    assert len(assembly._columns["rewards"]) <= 8 * (4 + MIN_ROWS)
+
+
+def test_agents_of_instances_that_answer_one_after_the_other_keep_apart() -> None:
+    """Both populations are new before either has acted."""
+    assembly = Assembly(SPEC, 4)
+    first, second = steps([0, 2], 1.0), steps([1, 3], 2.0)
+    assembly.observe(first)
+    assembly.observe(second)
+    joined = steps([0, 2, 1, 3], 1.0)
+    joined.observations[0][2:] = 2.0
+    assembly.act(joined, choice(4))
+    assembly.end(ends([0, 2], 3.0))
+    assembly.end(ends([1, 3], 4.0))
+    block = assembly.take()
+    assert block.agent_ids.tolist() == [0, 2, 1, 3]
+    assert block.observations[0][:, 0].tolist() == [1, 1, 2, 2]
+    assert block.rewards.tolist() == [3, 3, 4, 4]
+
+
+def test_memory_begins_at_zero_after_an_end_and_goes_on_after_a_cut() -> None:
+    """Agent 7 ends and begins anew in the same step; agent 8 goes on."""
+    assembly = Assembly(SPEC, 2, memory_size=1)
+    for value in range(1, 7):
+        if value == 4:
+            assembly.end(ends([7], 0.0))
+        decisions = steps([7, 8], float(value))
+        assembly.observe(decisions)
+        assembly.act(decisions, choice(2, remembered=10.0 * value))
+    for agent in (7, 8):
+        assembly.end(ends([agent], 0.0))
+    block = assembly.take()
+    assert block.agent_ids.tolist() == [7] * 4 + [8] * 3
+    assert block.endings.tolist() == [0, 1, 0, 1, 0, 0, 1]
+    assert block.memories is not None
+    assert block.memories[:, 0].tolist() == [0, 10, 20, 0, 40, 50, 0, 10, 20, 30, 40, 50]
+
+
+def test_a_policy_without_memory_leaves_none() -> None:
+    assembly = Assembly(SPEC, 1)
+    decisions = steps([7], 1.0)
+    assembly.observe(decisions)
+    assert assembly.memories(decisions) is None
+    assembly.act(decisions, choice(1))
+    assembly.observe(steps([7], 2.0))
+    assert assembly.take().memories is None
 
 
 def test_rows_before_the_first_mask_allowed_everything() -> None:

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from gymnasium.vector import VectorWrapper
 
-from engine.learning.policies import VectorPolicy
 from engine.sampling.collector import Collector
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.sampling.environments.toy import Line
+from engine.sampling.environments.toys.line import Line
 from engine.sampling.pools.serial import SerialPool
 from engine.specs import ActionSpec, Ending, Policy, Trajectories, Weights
-from tests.fakes import EchoPolicy, EchoWorld, echo
+from tests.fakes import EchoPolicy, EchoWorld, RandomPolicy, echo
 from tests.sampling.worlds import TwoKinds
 
 
@@ -48,28 +47,16 @@ def collect(
     return blocks
 
 
-def linear(actions: ActionSpec, columns: int, seed: int = 0) -> VectorPolicy:
-    """One layer of random weights."""
-    random = np.random.default_rng(seed)
-    outputs = actions.continuous + actions.mask_size
-    arrays = {"layers.0.weight": random.standard_normal((outputs, columns)).astype(np.float32)}
-    arrays["layers.0.bias"] = np.zeros(outputs, np.float32)
-    if actions.continuous:
-        arrays["log_sigma"] = np.zeros(actions.continuous, np.float32)
-    policy = VectorPolicy(actions, "tanh", False, seed)
-    policy.load(Weights(0, arrays))
-    return policy
-
-
 def echoes(num_instances: int) -> list[EchoWorld]:
     """Instances of different sizes, whose episodes end at different times."""
     return [EchoWorld(i, num_agents=2 + i, length=6 + 2 * i) for i in range(num_instances)]
 
 
+@pytest.mark.parametrize("has_memory", [False, True])
 @pytest.mark.parametrize("num_instances", [1, 3])
-def test_every_agent_of_every_instance_gets_its_own_action(num_instances: int) -> None:
+def test_every_agent_of_every_instance_gets_its_own_action_and_memory(num_instances: int, has_memory: bool) -> None:
     """The worlds raise when an action is not the one for what they showed."""
-    policies: dict[str, Policy] = {"Quick": EchoPolicy(), "Slow": EchoPolicy()}
+    policies: dict[str, Policy] = {"Quick": EchoPolicy(has_memory), "Slow": EchoPolicy(has_memory)}
     with started(*echoes(num_instances)) as pool:
         collector = Collector(pool, policies, {"Quick": 4, "Slow": 3})
         blocks = collect(collector, ["Quick", "Slow"], 60)
@@ -79,7 +66,13 @@ def test_every_agent_of_every_instance_gets_its_own_action(num_instances: int) -
         assert collector.num_sampled[name] == agents * (60 if name == "Quick" else 30)
         assert 0.7 * collector.num_sampled[name] < num_rows <= collector.num_sampled[name]
         for block in blocks[name]:
-            check_echo(block, delay=1 if name == "Quick" else 2, num_instances=num_instances)
+            delay = 1 if name == "Quick" else 2
+            check_echo(block, delay, num_instances)
+            assert (block.memories is not None) == has_memory
+            if block.memories is not None:
+                place = block.observations[0]
+                goes_on = place[:, 2:] % (6 + 2 * place[:, :1]) > 0
+                np.testing.assert_array_equal(block.memories, np.where(goes_on, place - [0, 0, delay], 0))
 
 
 def check_echo(block: Trajectories, delay: int, num_instances: int) -> None:
@@ -115,7 +108,7 @@ def test_one_policy_call_acts_for_all_waiting_agents_of_a_behavior() -> None:
 def test_a_behavior_that_grows_and_pauses_loses_nobody() -> None:
     """The crowd grows by one agent in each step; leaders wait at every other one, with a mask."""
     with started(TwoKinds(), TwoKinds()) as pool:
-        policies = {"Crowd": linear(ActionSpec(1), 1), "Leader": linear(ActionSpec(2, (3, 2)), 5)}
+        policies = {"Crowd": RandomPolicy(ActionSpec(1)), "Leader": RandomPolicy(ActionSpec(2, (3, 2)))}
         collector = Collector(pool, policies, {"Crowd": 5, "Leader": 2})
         blocks = collect(collector, ["Crowd", "Leader"], 40)
     assert collector.num_sampled == {"Crowd": 2 * sum(range(1, 41)), "Leader": 2 * 20}
@@ -128,7 +121,7 @@ def test_a_behavior_that_grows_and_pauses_loses_nobody() -> None:
 
 def test_masks_of_some_instances_only_are_joined() -> None:
     with started(Line("Walker", 2, masked=True), Line("Walker", 3)) as pool:
-        collector = Collector(pool, {"Walker": linear(ActionSpec(0, (3,)), 2)}, {"Walker": 5})
+        collector = Collector(pool, {"Walker": RandomPolicy(ActionSpec(0, (3,)))}, {"Walker": 5})
         blocks = collect(collector, ["Walker"], 30)["Walker"]
     for block in blocks:
         assert block.action_mask is not None
@@ -139,17 +132,16 @@ def test_masks_of_some_instances_only_are_joined() -> None:
 
 
 def test_a_block_is_due_when_it_is_long_enough_or_nothing_more_fits() -> None:
-    policy = EchoPolicy()
     with started(EchoWorld(0, num_agents=2, length=100)) as pool:
-        collector = Collector(pool, {"Quick": policy, "Slow": EchoPolicy()}, {"Quick": 4, "Slow": 4})
-        for _ in range(4):
+        collector = Collector(pool, {"Quick": EchoPolicy(), "Slow": EchoPolicy()}, {"Quick": 20, "Slow": 4})
+        for _ in range(20):
             collector.receive(0.0)
             assert not collector.is_due("Quick", 1)
             collector.act()
         collector.receive(0.0)
-        assert collector.is_due("Quick", 8)
-        assert collector.is_due("Quick", 1_000_000), "columns hold no more than two pieces"
-        assert collector.take("Quick").num_rows == 8
+        assert collector.is_due("Quick", 40)
+        assert collector.is_due("Quick", 1_000_000), "columns hold no more than two long pieces"
+        assert collector.take("Quick").num_rows == 40
         assert not collector.is_due("Quick", 1_000_000)
 
 
@@ -205,7 +197,7 @@ def check_cart_pole(block: Trajectories) -> None:
 def test_reset_steps_of_the_vectorized_cart_pole_are_neither_trained_on_nor_counted(num_instances: int) -> None:
     vectors = [Counting(gymnasium.make_vec("CartPole-v1", 4, "vector_entry_point")) for _ in range(num_instances)]
     with started(*(GymnasiumVector("CartPole", vector) for vector in vectors)) as pool:
-        collector = Collector(pool, {"CartPole": linear(ActionSpec(0, (2,)), 4)}, {"CartPole": 16})
+        collector = Collector(pool, {"CartPole": RandomPolicy(ActionSpec(0, (2,)))}, {"CartPole": 16})
         blocks = collect(collector, ["CartPole"], 400, num_rows=64)["CartPole"]
         collector.receive(0.0)
         num_copies = 4 * num_instances

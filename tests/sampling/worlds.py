@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from engine.sampling.environments.toy import Line
+from engine.sampling.environments.toys.line import Line
 from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps
 
 
@@ -63,6 +63,35 @@ class Recording(gymnasium.Env[Any, Any]):
         self.taken.append(action)
         self.shown = self.observation_space.sample()
         return self.shown, 0.0, False, False, self.infos
+
+
+class Camera(gymnasium.Env[Any, Any]):
+    """Everything that is no plain vector: two cameras, a goal, and the number of the step. Episodes have 4 steps."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Dict(
+            {
+                "eyes": spaces.Tuple((spaces.Box(0, 255, (3, 6, 5), np.uint8), spaces.Box(0, 1, (5, 4, 2)))),
+                "desired_goal": spaces.Box(-1, 1, (2,)),
+                "step": spaces.Box(0, 4, (1,)),
+            }
+        )
+        self.action_space = spaces.Box(-1, 1, (1,))
+        self._step = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._step = 0
+        return self._show(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self._step += 1
+        return self._show(), float(action[0]), False, self._step == 4, {}
+
+    def _show(self) -> Any:
+        eyes = self.np_random.integers(0, 256, (3, 6, 5), np.uint8), self.np_random.random((5, 4, 2), np.float32)
+        goal = self.np_random.uniform(-1, 1, 2).astype(np.float32)
+        return {"eyes": eyes, "desired_goal": goal, "step": np.array([self._step], np.float32)}
 
 
 def vectorized(mode: str = "NEXT_STEP", num_envs: int = 2, **kwargs: Any) -> SyncVectorEnv:

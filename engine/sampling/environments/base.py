@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engine.specs import Actions, BehaviorSpec, Steps
 
@@ -31,3 +34,14 @@ class Environment(Protocol):
 
     def close(self) -> None:
         """Free everything. Called once; nothing is called after it."""
+
+
+@runtime_checkable
+class Rendered(Protocol):
+    """An environment that can be watched."""
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """The world of the first agent as u8[H, W, 3], the caller's to keep; None where it shows no frames.
+
+        Environments made by `EnvironmentSource.showing_frames` show them where they can.
+        """

@@ -42,6 +42,16 @@ class EnvironmentSource:
         """Instances that hold `count` copies, the first of which is copy number `first` of the run."""
         return make_environments(self.env, self.behavior, count, self.kwargs)
 
+    def showing_frames(self) -> EnvironmentSource:
+        """A source of the same environment whose instances can be watched, where it knows a render mode."""
+        kind, _, name = self.env.partition(":")
+        if kind not in registry.names("environments"):
+            knows_modes = "render_mode" in inspect.signature(find_factory(self.env, kind, name)).parameters
+        else:
+            knows_modes = kind in ("gymnasium", "toy")
+        kwargs = {"render_mode": "rgb_array", **self.kwargs} if knows_modes else self.kwargs
+        return EnvironmentSource(self.env, self.behavior, kwargs)
+
     def to_json(self) -> Json:
         """What `from_json` turns into an equal source. Raises ConfigError when kwargs are not plain values."""
         try:

@@ -70,8 +70,13 @@ def find(identifier: str) -> EnvSpec:
 
 
 def has_vectorized_form(spec: EnvSpec, kwargs: Mapping[str, object]) -> bool:
-    """Whether a vectorized form is registered that means the same as a loop over copies would."""
+    """Whether a vectorized form is registered that means the same as a loop over copies would.
+
+    Frames come from the loop: it draws one copy, the vectorized form all.
+    """
     if spec.vector_entry_point is None or spec.additional_wrappers or kwargs.get("max_episode_steps") == -1:
+        return False
+    if "render_mode" in kwargs:
         return False
     creator = spec.vector_entry_point
     parameters = inspect.signature(load_env_creator(creator) if isinstance(creator, str) else creator).parameters

@@ -17,6 +17,7 @@ import numpy as np
 from engine.errors import EnvironmentFailure
 from engine.sampling.environments.action_space import ActionCodec
 from engine.sampling.environments.observation_space import observation_leaves, stack
+from engine.sampling.environments.rendering import Frame, rendered
 from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
 
 Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: what it sees and does is known from its spaces only
@@ -52,7 +53,8 @@ class GymnasiumLoop:
         self._ids: Int64 = np.arange(len(copies), dtype=np.int64)
         self._raws = [leaf.empty(len(copies)) for leaf in self._leaves]
         self._rewards: Float32 = np.zeros(len(copies), np.float32)
-        self._bare_shape = self._leaves[0].raw_shape if self._leaves[0].path == () else None
+        only = self._leaves[0]
+        self._bare_shape = only.raw_shape if only.path == () and only.spec.dtype == "float32" else None
         self._steps = [copy.step for copy in copies]
         self._masks: dict[int, Any] = {}  # Any: action masks as the copies give them
         spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec)
@@ -99,6 +101,10 @@ class GymnasiumLoop:
                 rewards.append(reward)
         self._rewards[:] = as_rewards(rewards)
         return {self._behavior: Steps(self._decisions(), self._terminals(ended) if ended else None)}
+
+    def render(self) -> Frame | None:
+        """A frame of copy 0; None where its render mode gives none."""
+        return rendered(self._copies[0].render, self._copies[0].render_mode)
 
     def close(self) -> None:
         """Close every copy."""

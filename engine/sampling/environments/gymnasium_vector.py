@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from engine.errors import EnvironmentFailure, NotSupportedError
 from engine.sampling.environments.action_space import ActionCodec
 from engine.sampling.environments.observation_space import observation_leaves, stack
+from engine.sampling.environments.rendering import Frame, rendered
 from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Steps, TerminalSteps
 
 Infos: TypeAlias = Mapping[str, Any]  # Any: environments put into it what they like
@@ -74,6 +75,10 @@ class GymnasiumVector:
         if self._waiting is not self._ids:
             given = self._spread(given)
         return {self._behavior: self._advance(given)}
+
+    def render(self) -> Frame | None:
+        """A frame of copy 0; None where the render mode gives none."""
+        return rendered(self._env.render, self._env.render_mode)
 
     def close(self) -> None:
         """Close the vectorized environment."""

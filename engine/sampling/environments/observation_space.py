@@ -1,7 +1,7 @@
-"""Observation spaces as float32 columns.
+"""Observation spaces as vectors and images.
 
-Shapes: N copies. A leaf is one space inside a nested observation; its values are gathered raw, [N, *raw_shape],
-and encoded for all copies at once.
+Shapes: N copies; H, W, C height, width and channels. A leaf is one space inside a nested observation; its values are
+gathered raw, [N, *raw_shape], and encoded for all copies at once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from engine.errors import EnvironmentFailure, NotSupportedError
 from engine.sampling.environments.spaces import Array, Path, Space, leaf_name, leaves
-from engine.specs import Float32, Int64, Observations, ObservationSpec
+from engine.specs import Float32, Int64, Observation, Observations, ObservationSpec
+
+GOAL_KEY = "desired_goal"  # as Gymnasium-Robotics and others name what the agent is asked to reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,14 @@ class ObservationLeaf:
     path: Path
     raw_shape: tuple[int, ...]
     one_hot: OneHot | None = None
+    has_channels_first: bool = False  # an image that comes as [C, H, W]
 
     def empty(self, count: int) -> Array:
-        """Room for the raw values of `count` copies."""
-        return np.zeros((count, *self.raw_shape), np.float32 if self.one_hot is None else np.int64)
+        """Room for the raw values of `count` copies; that of an image lies in memory as [count, H, W, C]."""
+        if self.one_hot is not None:
+            return np.empty((count, *self.raw_shape), np.int64)
+        rows = np.empty((count, *self.spec.shape), self.spec.dtype)
+        return rows.transpose(0, 3, 1, 2) if self.has_channels_first else rows.reshape(count, *self.raw_shape)
 
     def pick(self, observation: Any) -> Any:  # Any: whatever the environment returned
         """This leaf's value inside a nested observation, single or batched."""
@@ -57,26 +63,37 @@ class ObservationLeaf:
         return observation
 
     def write(self, raw: Array, row: int, observation: Any) -> None:  # Any: whatever the environment returned
-        """Put one copy's value into its row; raises EnvironmentFailure when its shape is not the space's."""
+        """Put one copy's value into its row; raises EnvironmentFailure when it is not what the space says."""
         value = self.pick(observation)
         shape = value.shape if isinstance(value, np.ndarray) else np.shape(value)
         if shape != self.raw_shape:
             raise EnvironmentFailure(self.misshaped(shape, self.raw_shape))
+        if self.spec.dtype == "uint8":
+            self.require_bytes(value)
         raw[row] = value
 
-    def batch(self, observation: Any, count: int) -> Float32:  # Any: whatever the environment returned
-        """f32[count, size] of a batched observation; raises EnvironmentFailure when its shape is not the space's."""
-        raw = np.asarray(self.pick(observation), dtype=np.float32 if self.one_hot is None else None)
+    def batch(self, observation: Any, count: int) -> Observation:  # Any: whatever the environment returned
+        """[count, ...] of a batched observation; raises EnvironmentFailure when it is not what the space says."""
+        value = self.pick(observation)
+        if self.spec.dtype == "uint8":
+            self.require_bytes(value)
+        raw = np.asarray(value, dtype=self.spec.dtype if self.one_hot is None else None)
         if raw.shape != (count, *self.raw_shape):
             raise EnvironmentFailure(self.misshaped(raw.shape, (count, *self.raw_shape)))
         return self.encode(raw)
 
-    def encode(self, raw: Array) -> Float32:
-        """f32[N, size] of raw values; numbers are a view of them."""
+    def encode(self, raw: Array) -> Observation:
+        """[N, ...] as the spec says, of raw values; numbers are a view of them."""
         if self.one_hot is not None:
             return self.one_hot.encode(raw, self.spec.name)
-        columns: NDArray[np.float32] = raw.astype(np.float32, copy=False)
+        columns: NDArray[Any] = raw.transpose(0, 2, 3, 1) if self.has_channels_first else raw
         return columns if columns.ndim == 2 else columns.reshape(len(raw), *self.spec.shape)
+
+    def require_bytes(self, value: Any) -> None:  # Any: whatever the environment returned
+        """Raise EnvironmentFailure for anything that would become bytes by losing what it is."""
+        dtype = getattr(value, "dtype", type(value).__name__)
+        if dtype != np.uint8:
+            raise EnvironmentFailure(f"observation {self.spec.name!r} is of type {dtype}, its space has uint8")
 
     def misshaped(self, found: tuple[int, ...], expected: tuple[int, ...]) -> str:
         """The sentence that names the wrong shape."""
@@ -86,7 +103,7 @@ class ObservationLeaf:
 def observation_leaves(space: Space, behavior: str) -> tuple[ObservationLeaf, ...]:
     """Every leaf of an observation space, in the space's own order; a bare one is called "observation".
 
-    Raises NotSupportedError naming the observation for images and for spaces that are not columns of numbers.
+    Raises NotSupportedError naming the observation for spaces that are neither numbers nor choices.
     """
     found = tuple(_leaf(leaf, path, behavior) for path, leaf in leaves(space))
     if not found:
@@ -95,7 +112,7 @@ def observation_leaves(space: Space, behavior: str) -> tuple[ObservationLeaf, ..
 
 
 def stack(observation_leaves: Sequence[ObservationLeaf], observations: Sequence[Any]) -> Observations:  # Any: as above
-    """f32[n, size] per leaf of n single observations."""
+    """[n, ...] per leaf of n single observations."""
     raws = [leaf.empty(len(observations)) for leaf in observation_leaves]
     for row, observation in enumerate(observations):
         for leaf, raw in zip(observation_leaves, raws, strict=True):
@@ -104,12 +121,12 @@ def stack(observation_leaves: Sequence[ObservationLeaf], observations: Sequence[
 
 
 def _leaf(space: Space, path: Path, behavior: str) -> ObservationLeaf:
-    name = leaf_name(path, "observation")
+    name, is_goal = leaf_name(path, "observation"), GOAL_KEY in path
     refused = f"{behavior}: observation {name!r}"
     one_hot: OneHot | None = None
     match space:
         case spaces.Box() if _is_image(space):
-            raise NotSupportedError(f"{refused}: image observations are not supported yet")
+            return _image(space, path, name, is_goal, refused)
         case spaces.Box() | spaces.MultiBinary():
             raw_shape, size = space.shape, math.prod(space.shape)
         case spaces.Discrete():
@@ -118,13 +135,37 @@ def _leaf(space: Space, path: Path, behavior: str) -> ObservationLeaf:
         case spaces.MultiDiscrete():
             one_hot = OneHot(space.nvec.astype(np.int64).ravel(), space.start.astype(np.int64).ravel())
             raw_shape, size = space.nvec.shape, int(space.nvec.sum())
+        case spaces.Sequence():
+            raise NotSupportedError(
+                f"{refused}: Sequence spaces are not supported: nothing bounds them. An environment of rl-tui's own "
+                "protocol may show a set, as an ObservationSpec of shape (most entities, features)"
+            )
         case _:
             raise NotSupportedError(f"{refused}: {type(space).__name__} spaces are not supported")
     if size == 0:
         raise NotSupportedError(f"{refused} is empty: leave it out of the observation space")
-    return ObservationLeaf(ObservationSpec(name, (size,)), path, raw_shape, one_hot)
+    return ObservationLeaf(ObservationSpec(name, (size,), is_goal=is_goal), path, raw_shape, one_hot)
 
 
 def _is_image(space: spaces.Box) -> bool:
     """Whether a picture: three axes, or bytes in two axes or more."""
-    return len(space.shape) == 3 or (space.dtype == np.uint8 and len(space.shape) >= 2)
+    return math.prod(space.shape) > 0 and (len(space.shape) == 3 or (space.dtype == np.uint8 and len(space.shape) >= 2))
+
+
+def _image(space: spaces.Box, path: Path, name: str, is_goal: bool, refused: str) -> ObservationLeaf:
+    """An image of the space's axes in the order height, width, channels."""
+    has_channels_first = False
+    match space.shape:
+        case (height, width):
+            shape = height, width, 1
+        case (first, second, third):
+            has_channels_first = first < third  # stacked frames, or the order that PyTorch prefers
+            shape = (second, third, first) if has_channels_first else (first, second, third)
+        case _:
+            raise NotSupportedError(
+                f"{refused}: an image of shape {space.shape} is not supported: stack frames along its channels"
+            )
+    dtype: Literal["float32", "uint8"] = "uint8" if space.dtype == np.uint8 else "float32"
+    return ObservationLeaf(
+        ObservationSpec(name, shape, dtype, is_goal), path, space.shape, has_channels_first=has_channels_first
+    )

@@ -49,12 +49,12 @@ def _check_columns(spec: BehaviorSpec, steps: DecisionSteps | TerminalSteps, whi
         found, promised = len(steps.observations), len(spec.observations)
         raise EnvironmentFailure(f"{spec.name}: {found} {which}observations, its specs have {promised}")
     for observation_spec, column in zip(spec.observations, steps.observations, strict=True):
-        if column.dtype != np.float32 or column.shape != (count, *observation_spec.shape):
+        if column.dtype != observation_spec.dtype or column.shape != (count, *observation_spec.shape):
             raise EnvironmentFailure(
                 f"{spec.name}: {which}observation {observation_spec.name!r} is {column.dtype} {column.shape} "
-                f"for {count} agents, expected float32 {(count, *observation_spec.shape)}"
+                f"for {count} agents, expected {observation_spec.dtype} {(count, *observation_spec.shape)}"
             )
-        if np.count_nonzero(np.isfinite(column)) != column.size:
+        if column.dtype == np.float32 and np.count_nonzero(np.isfinite(column)) != column.size:
             found_at = _first_row(~np.isfinite(column))
             raise NonFiniteError(
                 f"{spec.name}: {which}observation {observation_spec.name!r} of agent {ids[found_at]} is not finite: "

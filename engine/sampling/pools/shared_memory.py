@@ -59,11 +59,11 @@ class BehaviorColumns:
         self.spec = spec
         self.counts: Int64 = carver.cut(np.int64, 5)  # N, version of the ids, has a mask, M, agents that act
         self.ids: Int64 = carver.cut(np.int64, decisions)
-        self.observations = tuple(carver.cut(np.float32, decisions, *o.shape) for o in spec.observations)
+        self.observations = _cut_observations(carver, spec, decisions)
         self.rewards: Float32 = carver.cut(np.float32, decisions)
         self.mask: Bool = carver.cut(np.bool_, decisions, spec.actions.mask_size)
         self.final_ids: Int64 = carver.cut(np.int64, terminals)
-        self.final_observations = tuple(carver.cut(np.float32, terminals, *o.shape) for o in spec.observations)
+        self.final_observations = _cut_observations(carver, spec, terminals)
         self.final_rewards: Float32 = carver.cut(np.float32, terminals)
         self.truncated: Bool = carver.cut(np.bool_, terminals)
         self.continuous: Float32 = carver.cut(np.float32, decisions, spec.actions.continuous)
@@ -207,6 +207,10 @@ def _carve(
 ) -> Iterator[tuple[str, BehaviorColumns]]:
     for name in sorted(specs):
         yield name, BehaviorColumns(specs[name], capacities[name], carver)
+
+
+def _cut_observations(carver: _Carver, spec: BehaviorSpec, rows: int) -> Observations:
+    return tuple(carver.cut(np.dtype(o.dtype).type, rows, *o.shape) for o in spec.observations)
 
 
 def _doubled(capacity: int, needed: int) -> int:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec
 
 
 class SpecJson(TypedDict):
-    """The fields of a spec in JSON; observations are pairs of name and shape."""
+    """The fields of a spec in JSON; observations are name, shape, dtype and whether it is a goal."""
 
     name: str
-    observations: list[tuple[str, list[int]]]
+    observations: list[tuple[str, list[int], Literal["float32", "uint8"], bool]]
     continuous: int
     branches: list[int]
 
@@ -20,7 +20,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
     """What `spec_from_json` turns into an equal spec."""
     return {
         "name": spec.name,
-        "observations": [[observation.name, list(observation.shape)] for observation in spec.observations],
+        "observations": [[o.name, list(o.shape), o.dtype, o.is_goal] for o in spec.observations],
         "continuous": spec.actions.continuous,
         "branches": list(spec.actions.branches),
     }
@@ -28,5 +28,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
 
 def spec_from_json(fields: SpecJson) -> BehaviorSpec:
     """The spec that was written."""
-    observations = tuple(ObservationSpec(name, tuple(shape)) for name, shape in fields["observations"])
+    observations = tuple(
+        ObservationSpec(name, tuple(shape), dtype, is_goal) for name, shape, dtype, is_goal in fields["observations"]
+    )
     return BehaviorSpec(fields["name"], observations, ActionSpec(fields["continuous"], tuple(fields["branches"])))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import pytest
 
 from engine.errors import ConfigError, NotSupportedError, RlTuiError
+from engine.sampling.environments.base import Rendered
 from engine.sampling.environments.factory import EnvironmentSource, make_environments
 from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.sampling.environments.toy import Line, OneStep
+from engine.sampling.environments.toys.line import Line
+from engine.sampling.environments.toys.one_step import OneStep
 from engine.specs import Json
 from tests.sampling.worlds import Misbehaving
 
@@ -30,6 +34,8 @@ def make(env: str, num_copies: int = 2, **kwargs: Json) -> list[object]:
         ("gymnasium:gymnasium.envs.classic_control:Acrobot-v1", [GymnasiumLoop]),
         ("toy:line", [Line]),
         ("toy:one-step", [OneStep]),
+        ("toy:cart-pole-positions", [GymnasiumVector]),
+        ("toy:frames", [GymnasiumLoop]),
         (f"{WORLDS}:Counting", [GymnasiumLoop]),
         (f"{WORLDS}:vectorized", [GymnasiumVector, GymnasiumVector]),
         (f"{WORLDS}:Misbehaving", [Misbehaving, Misbehaving]),
@@ -61,9 +67,17 @@ def test_arguments_reach_the_factory() -> None:
         (f"{WORLDS}:Counting", {"lenth": 3}, r"env_kwargs do not fit Counting\(.*unexpected keyword argument 'lenth'"),
         (f"{WORLDS}:NOT_CALLABLE", {}, "NOT_CALLABLE cannot be called: it is of type int"),
         (f"{WORLDS}:gives_a_number", {}, "gave something of type int, which is neither a gymnasium.Env"),
-        ("toy:circle", {}, "Did you mean toy:line or toy:one-step"),
-        ("toy:line", {"action": "discrete"}, "env_kwargs.action: unknown key"),
-        ("toy:line", {"actions": "both"}, "actions is one of"),
+        ("toy:lime", {}, "toy:lime: no such task. Did you mean toy:line?"),
+        ("toy:xyzzy", {}, "toy:xyzzy: no such task. There are one-step, line, entities"),
+        ("toy:line", {"action": "discrete"}, "env_kwargs.action: unknown key. Did you mean actions?"),
+        ("toy:frames", {"width": 3}, "env_kwargs.width: unknown key. Known: size or render_mode"),
+        ("toy:line", {"actions": "both"}, 'actions: the text "both", expected discrete, continuous or hybrid'),
+        ("toy:line", {"masked": 1}, "masked: 1, expected false or true"),
+        ("toy:pixels", {"size": True}, "size: true, expected a whole number from 8 to 256"),
+        ("toy:catch", {"cell_pixels": 0}, "cell_pixels: 0, expected a whole number from 1 to 21"),
+        ("toy:memory", {"delay": 2.0}, "delay: 2.0, expected a whole number from 1 to 1000"),
+        ("toy:memory", {"masked": True}, "env_kwargs.masked: unknown key"),
+        ("toy:catch", {"render_mode": "human"}, 'render_mode: the text "human", expected rgb_array'),
     ],
 )
 def test_name_that_leads_nowhere_says_what_would(env: str, kwargs: dict[str, Json], words: str) -> None:
@@ -98,6 +112,41 @@ def test_module_that_cannot_import_something_else_is_not_called_missing(
 def test_source_survives_its_json() -> None:
     source = EnvironmentSource("toy:line", "B", {"actions": "hybrid", "masked": True})
     assert EnvironmentSource.from_json(source.to_json()) == source
+
+
+def draws(render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+    return gymnasium.make("CartPole-v1", render_mode=render_mode, disable_env_checker=True)
+
+
+@pytest.mark.parametrize(
+    ("env", "shape"),
+    [
+        ("gymnasium:CartPole-v1", (400, 600, 3)),
+        (f"{__name__}:draws", (400, 600, 3)),
+        ("toy:catch", (336, 336, 3)),
+        ("toy:pixels", (320, 320, 3)),
+        ("toy:frames", (336, 336, 3)),
+        ("toy:entities", None),
+        (f"{WORLDS}:Counting", None),
+    ],
+)
+def test_source_that_shows_frames_gives_the_same_environment_to_be_watched(
+    env: str, shape: tuple[int, ...] | None
+) -> None:
+    source = EnvironmentSource(env, "B", {})
+    [environment, *_] = source.showing_frames().make(0, 1)
+    assert environment.specs == source.make(0, 1)[0].specs
+    environment.reset(0)
+    assert isinstance(environment, Rendered)
+    frame = environment.render()
+    assert (None if frame is None else frame.shape) == shape
+    environment.close()
+
+
+def test_environment_without_a_render_mode_is_left_as_it_is() -> None:
+    source = EnvironmentSource(f"{WORLDS}:Misbehaving", "B", {"num_agents": 3})
+    assert source.showing_frames() == source
+    assert not isinstance(source.make(0, 1)[0], Rendered)
 
 
 def test_source_with_something_that_is_no_plain_value_is_refused() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from engine.errors import EnvironmentFailure, NotSupportedError
-from engine.sampling.environments.base import Environment
+from engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
+from engine.sampling.environments.base import Environment, Rendered
 from engine.sampling.environments.gymnasium import GymnasiumEnvironment
 from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from engine.sampling.environments.gymnasium_vector import GymnasiumVector
@@ -220,3 +222,56 @@ def test_action_stays_what_it_was_for_an_environment_that_keeps_it() -> None:
         reused.continuous[:] = value
         environment.step({"B": reused})
     assert [action.tolist() for action in copy.taken] == [[0.25, 0.25], [0.5, 0.5]]
+
+
+class Drawn(Counting):
+    """Draws a frame of its own, or whatever it is told to."""
+
+    def __init__(self, render_mode: str | None = "rgb_array", frame: Any = None) -> None:
+        super().__init__()
+        self.render_mode = render_mode
+        self.frame = np.full((4, 6, 3), 9, np.uint8) if frame is None else frame
+
+    def render(self) -> Any:
+        if isinstance(self.frame, Exception):
+            raise self.frame
+        return self.frame
+
+
+def test_frame_of_copy_0_is_the_callers_to_keep() -> None:
+    other = Drawn(frame=np.zeros((1, 1, 3), np.uint8))
+    makers = [Drawn, lambda: other]
+    vector = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+    vector.render_mode = "rgb_array"
+    for environment in (GymnasiumLoop("B", [Drawn(), other]), GymnasiumVector("B", vector)):
+        assert isinstance(environment, Rendered)
+        frame = environment.render()
+        assert frame is not None
+        frame[:] = 0
+        again = environment.render()
+        assert again is not None
+        assert (again == 9).all()
+        assert again.shape == (4, 6, 3)
+
+
+def test_environment_of_another_render_mode_shows_no_frames() -> None:
+    assert GymnasiumLoop("B", [Drawn(render_mode=None)]).render() is None
+    assert GymnasiumVector("B", vectorized()).render() is None
+
+
+@pytest.mark.parametrize("frame", [np.zeros((4, 6), np.uint8), np.zeros((4, 6, 3)), "text"], ids=repr)
+def test_frame_of_another_shape_is_refused(frame: object) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"render gave .*, expected uint8 \(height, width, 3\)"):
+        GymnasiumLoop("B", [Drawn(frame=frame)]).render()
+
+
+def test_missing_package_for_drawing_is_the_users_to_install() -> None:
+    missing = gymnasium.error.DependencyNotInstalled("pygame is not installed")
+    with pytest.raises(ConfigError, match=r"env_kwargs\.render_mode: pygame is not installed"):
+        GymnasiumLoop("B", [Drawn(frame=missing)]).render()
+
+
+def test_copies_to_be_watched_are_a_loop_that_draws_one() -> None:
+    [environment] = GymnasiumEnvironment.make("CartPole-v1", "B", 2, {"render_mode": "rgb_array"})
+    assert isinstance(environment, GymnasiumLoop)
+    environment.close()

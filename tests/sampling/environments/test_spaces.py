@@ -1,4 +1,4 @@
-"""Spaces as columns: what becomes of every kind of observation, action and mask."""
+"""Spaces as columns and images: what becomes of every kind of observation, action and mask."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorObservationWrapper
 
 from engine.errors import EnvironmentFailure, NotSupportedError
 from engine.sampling.environments.base import Environment
@@ -91,25 +91,116 @@ def test_bare_observation_has_one_column_of_this_size(space: Any, size: int) -> 
     assert answer["B"].decisions.observations[0].shape == (1, size)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, np.int16], ids=str)
 @pytest.mark.parametrize(
-    ("shape", "dtype"), [((8, 8, 3), np.float32), ((8, 8), np.uint8), ((4, 8, 8, 3), np.uint8)], ids=str
+    ("shape", "axes"),
+    [
+        ((8, 9, 3), (0, 1, 2)),
+        ((4, 8, 9), (1, 2, 0)),  # four frames, as a stack of them has it
+        ((8, 9, 8), (0, 1, 2)),
+        ((1, 9, 8), (1, 2, 0)),
+    ],
+    ids=str,
 )
-def test_image_is_refused_by_name(shape: tuple[int, ...], dtype: Any) -> None:
-    with pytest.raises(NotSupportedError, match=r"B: observation 'eye': image observations are not supported yet"):
-        spec_of(spaces.Dict({"eye": spaces.Box(0, 1, shape, dtype)}))
+def test_three_axes_are_an_image_with_its_channels_last(
+    form: str, shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any
+) -> None:
+    copies = [Recording(spaces.Box(0, 200, shape, dtype)) for _ in range(3)]
+    environment = make(form, copies)
+    kept: Any = "uint8" if dtype == np.uint8 else "float32"
+    expected = ObservationSpec("observation", tuple(shape[axis] for axis in axes), kept)
+    assert environment.specs["B"].observations == (expected,)
+    for answer in (lambda: environment.reset(0), lambda: environment.step({"B": discrete(0, 0, 0)})):
+        (image,) = answer()["B"].decisions.observations
+        assert image.dtype == kept
+        np.testing.assert_array_equal(image, np.stack([copy.shown.transpose(axes) for copy in copies]).astype(kept))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bytes_in_two_axes_are_an_image_of_one_channel(form: str) -> None:
+    copies = [Recording(spaces.Box(0, 255, (5, 7), np.uint8)) for _ in range(2)]
+    environment = make(form, copies)
+    assert environment.specs["B"].observations == (ObservationSpec("observation", (5, 7, 1), "uint8"),)
+    (image,) = environment.reset(0)["B"].decisions.observations
+    np.testing.assert_array_equal(image[..., 0], [copy.shown for copy in copies])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cameras_vectors_and_goals_stand_side_by_side(form: str) -> None:
+    inner = spaces.Dict({"desired_goal": spaces.Dict({"place": spaces.Box(-1, 1, (2,)), "gear": spaces.Discrete(3)})})
+    eyes = spaces.Tuple((spaces.Box(0, 255, (6, 6, 3), np.uint8), spaces.Box(0, 1, (2, 6, 6))))
+    space = spaces.Dict({"achieved_goal": spaces.Box(-1, 1, (2,)), "eyes": eyes, "task": inner})
+    copies = [Recording(space), Recording(space)]
+    environment = make(form, copies)
+    specs = environment.specs["B"].observations
+    assert set(specs) == {
+        ObservationSpec("achieved_goal", (2,)),
+        ObservationSpec("eyes.0", (6, 6, 3), "uint8"),
+        ObservationSpec("eyes.1", (6, 6, 2)),
+        ObservationSpec("task.desired_goal.place", (2,), is_goal=True),
+        ObservationSpec("task.desired_goal.gear", (3,), is_goal=True),
+    }
+    environment.reset(0)
+    seen = environment.step({"B": discrete(0, 0)})["B"].decisions.observations
+    by_name = {spec.name: column for spec, column in zip(specs, seen, strict=True)}
+    for row, copy in enumerate(copies):
+        np.testing.assert_array_equal(by_name["eyes.0"][row], copy.shown["eyes"][0])
+        np.testing.assert_array_equal(by_name["eyes.1"][row], copy.shown["eyes"][1].transpose(1, 2, 0))
+        np.testing.assert_array_equal(
+            by_name["task.desired_goal.place"][row], copy.shown["task"]["desired_goal"]["place"]
+        )
+
+
+def test_image_that_goes_in_as_it_is_lies_in_memory_as_it_is_read() -> None:
+    """One write into the row, whatever the order of its axes, and nothing after it."""
+    environment = GymnasiumLoop("B", [Recording(spaces.Box(0, 255, (4, 20, 20), np.uint8))])
+    first = environment.reset(0)["B"].decisions.observations[0]
+    second = environment.step({"B": discrete(0)})["B"].decisions.observations[0]
+    assert first.flags.c_contiguous
+    assert np.shares_memory(first, second)
+
+
+class Floating(VectorObservationWrapper[Any, Any, Any]):
+    """Shows floats where its space has bytes."""
+
+    def observations(self, observations: Any) -> Any:
+        return observations / 255
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_floats_in_a_space_of_bytes_are_refused_by_name(form: str) -> None:
+    """They would all become 0."""
+
+    class Lying(Recording):
+        def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+            shown, infos = super().reset(**kwargs)
+            return (shown / 255 if form == "loop" else shown), infos
+
+    copy = Lying(spaces.Box(0, 255, (8, 8, 3), np.uint8))
+    environment: Environment = GymnasiumLoop("B", [copy])
+    if form == "vector":
+        environment = GymnasiumVector("B", Floating(SyncVectorEnv([lambda: copy])))
+    with pytest.raises(EnvironmentFailure, match="'observation' is of type float64, its space has uint8"):
+        environment.reset(0)
 
 
 @pytest.mark.parametrize(
     ("space", "words"),
     [
         (spaces.Text(5), "'observation': Text"),
-        (spaces.Dict({"a": spaces.Sequence(spaces.Discrete(2))}), "'a': Sequence"),
+        (
+            spaces.Dict({"a": spaces.Sequence(spaces.Box(0, 1, (3,)))}),
+            r"'a': Sequence .* shape \(most entities, features",
+        ),
+        (spaces.Dict({"eye": spaces.Box(0, 1, (4, 8, 8, 3), np.uint8)}), "'eye': .* stack frames along its channels"),
         (spaces.Box(0, 1, (0,)), "is empty"),
+        (spaces.Box(0, 1, (3, 0, 3)), "is empty"),
         (spaces.Dict({}), "is empty"),
     ],
     ids=str,
 )
-def test_observation_that_is_no_column_is_refused_by_name(space: Any, words: str) -> None:
+def test_observation_that_is_neither_number_nor_choice_is_refused_by_name(space: Any, words: str) -> None:
     with pytest.raises(NotSupportedError, match=words):
         spec_of(space)
 

@@ -25,6 +25,8 @@ SOURCES: Mapping[str, tuple[str, dict[str, Json]]] = {
     "same step": (f"{WORLDS}:vectorized", {"mode": "SAME_STEP"}),
     "toy": ("toy:line", {"actions": "hybrid", "masked": True}),
     "bandit": ("toy:one-step", {"actions": "continuous"}),
+    "cameras": (f"{WORLDS}:Camera", {}),
+    "sets": ("toy:entities", {}),
     "two behaviors": (f"{WORLDS}:TwoKinds", {}),
 }
 NUM_COPIES = 5
@@ -74,7 +76,9 @@ def test_pool_keeps_its_promises(pool: EnvironmentPool, name: str) -> None:
             steps = [answer[behavior] for answer in answers.values() if behavior in answer]
             check_steps(steps, spec.actions.mask_size)
             for columns in steps:
-                assert [c.shape[1:] for c in columns.decisions.observations] == [o.shape for o in spec.observations]
+                for part in filter(None, (columns.decisions, columns.terminals)):
+                    seen = [(column.shape[1:], column.dtype) for column in part.observations]
+                    assert seen == [(o.shape, np.dtype(o.dtype)) for o in spec.observations]
                 fresh = [(behavior, int(i)) not in acted for i in columns.decisions.agent_ids]
                 ended = [] if columns.terminals is None else columns.terminals.agent_ids.tolist()
                 assert all((behavior, agent) in acted for agent in ended)
@@ -138,6 +142,27 @@ def test_worker_processes_change_nothing(name: str) -> None:
         told.append([plain(answers) for answers in history(pool, 30)])
         pool.close()
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_another_pool_in_the_same_process_disturbs_nobody(name: str) -> None:
+    """As evaluation has one beside the pool that trains."""
+    alone, beside, other = serial(name), serial(name), serial(name)
+    for pool in (alone, beside, other):
+        pool.start()
+    expected = [plain(answers) for answers in history(alone, 12)]
+    random, random_of_other = np.random.default_rng(0), np.random.default_rng(5)
+    other.reset(9)
+    beside.reset(1)
+    told = []
+    for _ in range(13):
+        answers, answers_of_other = receive_all(beside), receive_all(other)
+        told.append(plain(answers))
+        send_all(beside, answers, random)
+        send_all(other, answers_of_other, random_of_other)
+    assert told == expected
+    for pool in (alone, beside, other):
+        pool.close()
 
 
 def plain(answers: Mapping[int, Mapping[str, Steps]]) -> object:

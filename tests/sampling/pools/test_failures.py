@@ -118,7 +118,7 @@ def test_worker_that_answers_in_time_is_never_overdue() -> None:
 
 def make_slow() -> object:
     """A Line whose steps take 0.35 s."""
-    from engine.sampling.environments.toy import Line
+    from engine.sampling.environments.toys.line import Line
 
     class Slow(Line):
         def step(self, actions: object) -> object:  # type: ignore[override]  # passed on as it is
@@ -188,7 +188,7 @@ def test_what_environments_print_goes_to_a_file(tmp_path: Path, capfd: pytest.Ca
 
 
 def make_chatty() -> object:
-    from engine.sampling.environments.toy import Line
+    from engine.sampling.environments.toys.line import Line
 
     os.write(1, b"hello\n")
     os.write(2, b"world\n")
@@ -203,7 +203,7 @@ def test_serial_pool_says_what_it_is_busy_with() -> None:
             seen.append((pool.busy_since is not None, pool.busy_with))
             return getattr(inner, name)
 
-    from engine.sampling.environments.toy import Line
+    from engine.sampling.environments.toys.line import Line
 
     inner = Line("B", 1)
     pool = SerialPool("toy:line", lambda *_: [Watched()], 1)

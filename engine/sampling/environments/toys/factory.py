@@ -1,0 +1,113 @@
+"""The environments that "toy:NAME" names, and what each may be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_args
+
+from engine.errors import ConfigError
+from engine.mistakes import describe, one_of, suggest
+from engine.sampling.environments.base import Environment
+from engine.sampling.environments.toys.catch import Catch
+from engine.sampling.environments.toys.line import Line
+from engine.sampling.environments.toys.memory import Memory
+from engine.sampling.environments.toys.moves import ActionKind
+from engine.sampling.environments.toys.one_step import OneStep, Scene, Sides
+from engine.sampling.environments.toys.scenes import Entities, Goals, Pixels
+
+Make: TypeAlias = Callable[..., Environment]  # behavior, num_agents and the task's own arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a task may be told: whole numbers of a range, or one of some values."""
+
+    allowed: range | tuple[object, ...]
+
+    def has(self, value: object) -> bool:
+        """Whether the value is allowed; true and false are no numbers."""
+        if isinstance(self.allowed, range):
+            return isinstance(value, int) and not isinstance(value, bool) and value in self.allowed
+        return any(value == allowed and type(value) is type(allowed) for allowed in self.allowed)
+
+    @property
+    def words(self) -> str:
+        """What is allowed, as a sentence goes on."""
+        if isinstance(self.allowed, range):
+            return f"a whole number from {self.allowed[0]} to {self.allowed[-1]}"
+        return one_of("true" if a is True else "false" if a is False else str(a) for a in self.allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """How a task is made, and what it may be told."""
+
+    make: Make
+    arguments: Mapping[str, Argument]
+
+
+_ACTIONS = Argument(get_args(ActionKind))
+_MASKED = Argument((False, True))
+_RENDER_MODE = Argument(("rgb_array",))
+
+
+def _one_step(scene: Callable[..., Scene], **arguments: Argument) -> Task:
+    """The task of one step that shows this scene, made with these arguments."""
+
+    def make(behavior: str, num_agents: int, **given: Any) -> Environment:
+        of_scene = {name: given.pop(name) for name in arguments if name in given}
+        return OneStep(behavior, num_agents, scene=scene(**of_scene), **given)
+
+    return Task(make, {"actions": _ACTIONS, "masked": _MASKED, **arguments})
+
+
+def _make_cart_pole(behavior: str, num_copies: int, **given: Any) -> Environment:
+    from engine.sampling.environments.toys.cart_pole import make_cart_pole_positions
+
+    return make_cart_pole_positions(behavior, num_copies, **given)
+
+
+def _make_frames(behavior: str, num_copies: int, **given: Any) -> Environment:
+    from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+    from engine.sampling.environments.toys.frames import Frames
+
+    return GymnasiumLoop(behavior, [Frames(**given) for _ in range(num_copies)])
+
+
+TASKS: Mapping[str, Task] = {
+    "one-step": _one_step(Sides),
+    "line": Task(Line, {"actions": _ACTIONS, "masked": _MASKED}),
+    "entities": _one_step(Entities, num_entities=Argument(range(1, 257))),
+    "goal": _one_step(Goals, num_targets=Argument(range(2, 65))),
+    "pixels": _one_step(Pixels, size=Argument(range(8, 257))),
+    "memory": Task(Memory, {"actions": _ACTIONS, "delay": Argument(range(1, 1001))}),
+    "catch": Task(Catch, {"actions": _ACTIONS, "cell_pixels": Argument(range(1, 22))}),
+    "cart-pole-positions": Task(_make_cart_pole, {"render_mode": _RENDER_MODE}),
+    "frames": Task(_make_frames, {"size": Argument(range(1, 257)), "render_mode": _RENDER_MODE}),
+}
+
+
+class ToyEnvironment:
+    """The environments that "toy:NAME" names."""
+
+    @staticmethod
+    def make(name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
+        """One environment with an agent for each copy. name: one of TASKS.
+
+        Those that show images need no `render_mode` to be watched and take one without effect. Raises ConfigError for
+        a task, a key or a value that there is not.
+        """
+        if name not in TASKS:
+            near = suggest(f"toy:{name}", (f"toy:{task}" for task in TASKS))
+            raise ConfigError(f"toy:{name}: no such task.{near} There are {', '.join(TASKS)}")
+        task = TASKS[name]
+        known = {"render_mode": _RENDER_MODE, **task.arguments}
+        for key, value in kwargs.items():
+            if key not in known:
+                among = one_of(task.arguments) if task.arguments else "none"
+                raise ConfigError(f"toy:{name}: env_kwargs.{key}: unknown key.{suggest(key, known)} Known: {among}")
+            if not known[key].has(value):
+                raise ConfigError(f"toy:{name}: env_kwargs.{key}: {describe(value)}, expected {known[key].words}")
+        told = {key: value for key, value in kwargs.items() if key in task.arguments}
+        return [task.make(behavior, num_copies, **told)]

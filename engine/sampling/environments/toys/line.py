@@ -1,0 +1,76 @@
+"""A walk along a line.  Shapes: N agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, mask_away_from, moves
+from engine.specs import (
+    Actions,
+    BehaviorSpec,
+    Bool,
+    DecisionSteps,
+    Float32,
+    Int64,
+    ObservationSpec,
+    Steps,
+    TerminalSteps,
+)
+
+
+class Line:
+    """Agents on a line from -1 to 1 that start at 0, see (side) and (position) and move by a quarter at most.
+
+    An end of the line terminates the episode, with reward 1 at the side that was shown and -1 at the other; 20 steps
+    truncate it. Every step costs 0.01.
+    """
+
+    STEP_SIZE = 0.25
+    MAX_EPISODE_STEPS = 20
+    STEP_REWARD = -0.01
+
+    def __init__(self, behavior: str, num_agents: int, actions: ActionKind = "discrete", masked: bool = False) -> None:
+        self._masked = masked and actions != "continuous"
+        observations = (ObservationSpec("side", (1,)), ObservationSpec("position", (1,)))
+        self.specs: Mapping[str, BehaviorSpec] = {behavior: BehaviorSpec(behavior, observations, ACTION_SPECS[actions])}
+        self.num_agents: Mapping[str, int] = {behavior: num_agents}
+        self._behavior = behavior
+        self._ids: Int64 = np.arange(num_agents, dtype=np.int64)
+        self._random = np.random.default_rng()
+        self._sides: Float32 = np.zeros(num_agents, np.float32)
+        self._positions: Float32 = np.zeros(num_agents, np.float32)
+        self._num_steps: Int64 = np.zeros(num_agents, np.int64)
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        """Every agent at 0, with a side of its own."""
+        self._random = np.random.default_rng(seed)
+        self._begin(np.ones(len(self._ids), np.bool_))
+        return {self._behavior: Steps(self._decisions(np.zeros(len(self._ids), np.float32)))}
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        """Move every agent; those that arrive or run out of steps begin anew."""
+        self._positions = np.clip(self._positions + self.STEP_SIZE * moves(actions[self._behavior]), -1.0, 1.0)
+        self._num_steps += 1
+        arrived: Bool = np.abs(self._positions) > 1.0 - 1e-6
+        rewards = (np.where(arrived, self._positions * self._sides, 0.0) + self.STEP_REWARD).astype(np.float32)
+        ended = arrived | (self._num_steps >= self.MAX_EPISODE_STEPS)
+        if not ended.any():
+            return {self._behavior: Steps(self._decisions(rewards))}
+        final = self._sides[ended, None], self._positions[ended, None]
+        terminals = TerminalSteps(self._ids[ended], final, rewards[ended], ~arrived[ended])
+        self._begin(ended)
+        return {self._behavior: Steps(self._decisions(np.where(ended, np.float32(0), rewards)), terminals)}
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _begin(self, agents: Bool) -> None:
+        self._sides = np.where(agents, draw_sides(self._random, len(self._ids)), self._sides)
+        self._positions = np.where(agents, np.float32(0), self._positions)
+        self._num_steps[agents] = 0
+
+    def _decisions(self, rewards: Float32) -> DecisionSteps:
+        mask = mask_away_from(self._sides) if self._masked else None
+        return DecisionSteps(self._ids, (self._sides[:, None], self._positions[:, None]), rewards, mask)
