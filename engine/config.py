@@ -1,11 +1,10 @@
 """From a YAML file and a command line to the settings of a run, or to one error that names every mistake."""
 
-import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Self, TypeAlias
 
-import yaml
 from pydantic import (
     BeforeValidator,
     Field,
@@ -20,12 +19,13 @@ from pydantic_core import ErrorDetails
 from engine import support
 from engine.environment_parameters import EnvironmentParameter
 from engine.errors import ConfigError
-from engine.merging import merge_defaults, missing_trainers, old_format, override, settle_start
+from engine.merging import merge_defaults, missing_trainers, override, settle_start
 from engine.mistakes import LARGEST_WHOLE, KeyPath, Mistake, Source, own_and_inherited, suggest, visible
+from engine.modernizing import modernize
 from engine.run_settings import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
 from engine.setting_types import Settings, as_mistake, refusal
 from engine.settings import BehaviorConfig
-from engine.yaml_document import NUMBER, Document, read_yaml
+from engine.yaml_document import Document, read_yaml, write_yaml
 
 
 def _check_behavior_name(name: object) -> object:
@@ -90,39 +90,46 @@ def load_config(path: Path, overrides: Mapping[str, object] | None = None) -> Ru
     overrides: values by dotted path (`env_settings.num_envs`); they win over the file and their mistakes are told
     by flag (`--num-envs`). Raises ConfigError with one line for every mistake there is.
     """
+    return parse_config(read_file(path), str(path), overrides)
+
+
+def read_file(path: Path) -> bytes:
+    """What is in a file. Raises ConfigError when it cannot be read."""
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         place, reason = visible(str(path.absolute()), limit=4096), error.strerror or str(error)
         raise ConfigError(f"{place}: cannot be read: {visible(reason)}") from None
-    return parse_config(content, str(path), overrides)
 
 
 def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | None = None) -> RunConfig:
     """The settings in the content of a file; `file` is its name in messages. Raises ConfigError."""
     document = read_yaml(content)
+    if not document.complete:
+        raise ConfigError("\n".join(Source(file).lines(document.mistakes)))
     raw = document.values
+    rewriting = modernize(raw, RunConfig.model_fields)
     typed = {_key_path(dotted, raw): (_flag(dotted), value) for dotted, value in (overrides or {}).items()}
     flags = {path: flag for path, (flag, _) in typed.items()}
-    source = Source(file, document.keys, document.key_values, flags)
-    if not document.complete:
-        raise ConfigError("\n".join(source.lines(document.mistakes)))
+    source = Source(file, document.keys, document.key_values, flags, rewriting.written)
     too_large = [Mistake(path, _TOO_LARGE) for path, (_, value) in typed.items() if _is_too_large(value)]
     for path, (_, value) in typed.items():
         if not _is_too_large(value):
             override(raw, path, value)
-    notes = settle_start(raw, flags)
-    mistakes = [*document.mistakes, *too_large, *missing_trainers(raw), *old_format(raw), *merge_defaults(raw)]
+    notes = (*source.lines(rewriting.notes(_UPGRADE_HINT)), *settle_start(raw, flags))
+    mistakes = [*document.mistakes, *too_large, *missing_trainers(raw), *merge_defaults(raw)]
+    mistakes += [mistake for mistake in rewriting.mistakes if not _is_unusable(mistake.path, document, source)]
     classes: dict[int, type[Settings]] = {}
     try:
         config = RunConfig.model_validate(raw, context=classes)
     except ValidationError as error:
-        mistakes += _schema_mistakes(error.errors(include_url=False), document, classes)
+        mistakes += _schema_mistakes(error.errors(include_url=False), document, source, classes)
     if mistakes:
         raise ConfigError("\n".join(source.lines(mistakes)))
-    return config.with_source(Source(file, document.keys, document.key_values, flags, notes))
+    return config.with_source(replace(source, notes=notes))
 
 
+_UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
 _TOO_LARGE = "found a number beyond 64 bits. A smaller one is right"
 
 
@@ -154,41 +161,31 @@ def _flag(dotted: str) -> str:
 
 
 def _schema_mistakes(
-    errors: Iterable[ErrorDetails], document: Document, classes: Mapping[int, type[Settings]]
+    errors: Iterable[ErrorDetails], document: Document, source: Source, classes: Mapping[int, type[Settings]]
 ) -> list[Mistake]:
     """The schema's complaints, less those that only follow from a mistake already told."""
     mistakes = [
-        as_mistake(error, document.values, classes) for error in errors if not _is_unusable(error["loc"], document)
+        as_mistake(error, document.values, classes)
+        for error in errors
+        if error["type"] != "default_factory_not_called" and not _is_unusable(error["loc"], document, source)
     ]
     told = {mistake.path for mistake in mistakes}
-    return [mistake for mistake in mistakes if not _is_inherited(mistake.path, told, document)]
+    return [mistake for mistake in mistakes if not _is_inherited(mistake.path, told, source)]
 
 
-def _is_unusable(path: KeyPath, document: Document) -> bool:
+def _is_unusable(path: KeyPath, document: Document, source: Source) -> bool:
     prefixes = (path[:length] for length in range(1, len(path) + 1))
-    return any(place in document.unusable for prefix in prefixes for place in own_and_inherited(prefix))
+    places = (place for prefix in prefixes for place in own_and_inherited(prefix))
+    return any(source.in_file(place) in document.unusable for place in places)
 
 
-def _is_inherited(path: KeyPath, told: set[KeyPath], document: Document) -> bool:
-    written = path in document.keys
-    return path[:1] == ("behaviors",) and not written and ("default_settings", *path[2:]) in told
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes what read_yaml accepts."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        """Equal values are written out, not referred to."""
-        return True
-
-
-# PyYAML leaves 1e5 and 08 bare when they are text; read back they would be numbers here.
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"(?:{NUMBER.pattern})\Z"), list("-+.0123456789"))
+def _is_inherited(path: KeyPath, told: set[KeyPath], source: Source) -> bool:
+    return path[:1] == ("behaviors",) and not source.has(path) and ("default_settings", *path[2:]) in told
 
 
 def effective_yaml(config: RunConfig) -> str:
     """All settings, defaults included, in ML-Agents' order; load_config reads the same settings from it."""
-    return yaml.dump(config.model_dump(), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return write_yaml(config.model_dump())
 
 
 def json_schema() -> dict[str, JsonValue]:

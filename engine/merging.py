@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from pydantic import ValidationError
 
 from engine.mistakes import KeyPath, Mistake
-from engine.settings import TRAINERS, BehaviorConfig
+from engine.settings import BehaviorConfig
+from engine.trainer_settings import TRAINERS
 
 _RESUME: KeyPath = ("checkpoint_settings", "resume")
 _INITIALIZE: KeyPath = ("checkpoint_settings", "initialize_from")
@@ -51,13 +52,6 @@ def missing_trainers(raw: Mapping[str, object]) -> Iterator[Mistake]:
         if "hyperparameters" in section and "trainer_type" not in section:
             text = "trainer_type is missing beside it. trainer_type: ppo, sac or poca is right"
             yield Mistake((*path, "hyperparameters"), text, of_key=True)
-
-
-def old_format(raw: Mapping[str, object]) -> Iterator[Mistake]:
-    """Up to ML-Agents 0.16 every behavior stood at the top and named its `trainer`."""
-    if "behaviors" not in raw and any(isinstance(part, dict) and "trainer" in part for part in raw.values()):
-        text = "the format of ML-Agents 0.16 and before. python -m mlagents.trainers.upgrade_config converts it"
-        yield Mistake((), text)
 
 
 def merge_defaults(raw: dict[str, object]) -> list[Mistake]:

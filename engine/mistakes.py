@@ -36,19 +36,25 @@ class Mistake(NamedTuple):
 class Source:
     """Where every key of a configuration was written; empty for one that was built in code.
 
-    keys, values: the place of each key and of its value. flags: the command line flag that set a path.
-    notes: what was decided while reading and deserves a warning.
+    keys, values: the place of each key and of its value. flags: the command line flag that set a path. written: what
+    stands elsewhere in the file than in today's form, as today's path and the file's. notes: what was decided while
+    reading and deserves a warning.
     """
 
     file: str = ""
     keys: Mapping[KeyPath, Mark] = field(default_factory=dict)
     values: Mapping[KeyPath, Mark] = field(default_factory=dict)
     flags: Mapping[KeyPath, str] = field(default_factory=dict)
+    written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def has(self, path: KeyPath) -> bool:
         """Whether the user's file holds this key."""
-        return path in self.keys
+        return self.in_file(path) in self.keys
+
+    def in_file(self, path: KeyPath) -> KeyPath:
+        """The path as the file spells it."""
+        return in_file(path, self.written)
 
     def lines(self, mistakes: Iterable[Mistake]) -> list[str]:
         """The mistakes in the file's order, those of the command line first, each once."""
@@ -62,7 +68,7 @@ class Source:
         if flag := self._flag(mistake.path):
             return f"{flag}: {mistake.text}"
         place = ":".join((visible(self.file, limit=4096), *map(str, self._mark(mistake)))) if self.file else ""
-        return ": ".join(part for part in (place, path_text(mistake.path), mistake.text) if part)
+        return ": ".join(part for part in (place, path_text(self.in_file(mistake.path)), mistake.text) if part)
 
     def _flag(self, path: KeyPath) -> str | None:
         prefixes = (path[:length] for length in range(len(path), 0, -1))
@@ -75,10 +81,18 @@ class Source:
         marks = self.keys if mistake.of_key else self.values
         for length in range(len(mistake.path), 0, -1):
             for path in own_and_inherited(mistake.path[:length]):
-                if found := marks.get(path):
+                if found := marks.get(self.in_file(path)):
                     return found
             marks = self.keys  # around what is not written, the key tells more than where its value begins
         return Mark(1, 1)
+
+
+def in_file(path: KeyPath, written: Mapping[KeyPath, KeyPath]) -> KeyPath:
+    """The path with its longest beginning that was moved put back where it is written."""
+    for length in range(len(path), 0, -1):
+        if origin := written.get(path[:length]):
+            return origin + path[length:]
+    return path
 
 
 def own_and_inherited(path: KeyPath) -> tuple[KeyPath, ...]:
@@ -128,8 +142,13 @@ def _step(part: str | int) -> str:
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """` Did you mean x?` when one of the known words is close, else nothing."""
-    close = difflib.get_close_matches(word[:_LONGEST_WORD], list(known), n=1)
-    return f" Did you mean {visible(close[0])}?" if close else ""
+    close = closest(word, known)
+    return f" Did you mean {visible(close)}?" if close else ""
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like another one, if any is."""
+    return next(iter(difflib.get_close_matches(word[:_LONGEST_WORD], list(known), n=1)), None)
 
 
 def one_of(words: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.errors import ConfigError
-from engine.mistakes import suggest, visible
+from engine.mistakes import one_of, suggest, visible
 
 _ENGINE = Path(__file__).resolve().parent
 _FOLDERS = (_ENGINE / "_presets", _ENGINE.parent / "config")  # installed, checkout
@@ -19,10 +19,9 @@ def preset_names() -> list[str]:
 
 def preset_path(name: str) -> Path:
     """The file of a preset, named with or without .yaml. Raises ConfigError for a name that no preset has."""
-    known, wanted = preset_names(), name.removesuffix(".yaml")
-    if wanted not in known:
-        hint = suggest(wanted, known) or _same_ending(wanted, known)
-        raise ConfigError(f"{visible(name)}: no such preset.{hint or ' `rl-tui presets` lists them'}")
+    wanted = name.removesuffix(".yaml")
+    if wanted not in preset_names():
+        raise ConfigError(f"{visible(name)}: no such preset.{preset_hint(wanted)}")
     return _folder() / f"{wanted}.yaml"
 
 
@@ -31,11 +30,13 @@ def read_preset(name: str) -> str:
     return preset_path(name).read_text(encoding="utf-8")
 
 
+def preset_hint(name: str) -> str:
+    """How a sentence about a name that no preset has goes on; the folder of a trainer is easily forgotten."""
+    known, ending = preset_names(), f"/{name.lower()}"
+    if same := [preset for preset in known if preset.lower().endswith(ending)]:
+        return f" Did you mean {one_of(same)}?"
+    return suggest(name, known) or " `rl-tui presets` lists them"
+
+
 def _folder() -> Path:
     return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[-1])
-
-
-def _same_ending(name: str, known: list[str]) -> str:
-    """The trainer's folder is easily forgotten: `CartPole` is meant as `ppo/CartPole`."""
-    ending = f"/{name.lower()}"
-    return next((f" Did you mean {preset}?" for preset in known if preset.lower().endswith(ending)), "")

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_va
 from engine.mistakes import describe, suggest
 from engine.setting_types import Positive, PositiveWhole, Settings, WholeFromMinusOne, WholeFromZero, refusal
 
-_SCHEMES = ("gymnasium", "pettingzoo", "unity")
+_SCHEMES = ("gymnasium", "pettingzoo", "toy", "unity")
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -59,7 +59,7 @@ class EnvSettings(Settings):
     restarts_rate_limit_n: WholeFromMinusOne = 1
     restarts_rate_limit_period_s: PositiveWhole = 60
     env: Annotated[str | dict[str, str] | None, BeforeValidator(_read_environment)] = Field(
-        None, description="gymnasium:ID, package.module:factory, or a mapping of behavior to one of these."
+        None, description="gymnasium:ID, toy:NAME, package.module:factory, or a mapping of behavior to one of these."
     )
     env_kwargs: dict[str, JsonValue] = Field(
         default_factory=dict, description="Arguments of the environment; by behavior where env is a mapping."

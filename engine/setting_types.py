@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias, TypeGuard
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from engine.mistakes import LARGEST_WHOLE, KeyPath, Mistake, describe, one_of, suggest, visible
+from engine.mistakes import LARGEST_WHOLE, KeyPath, Mistake, closest, describe, one_of, suggest, visible
 
 
 def refusal(text: str, *at: str | int) -> PydanticCustomError:
@@ -42,6 +42,11 @@ class Settings(BaseModel):
         return written
 
 
+def is_positive(value: object) -> TypeGuard[int | float]:
+    """Whether other values may be derived from it; what is wrong with it otherwise is told once, by its own field."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
 def _whole(value: object) -> object:
     """5.0e6 is as whole as 5000000; 1e300 is not meant as one."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_WHOLE:
@@ -49,10 +54,23 @@ def _whole(value: object) -> object:
     return value
 
 
+def _interval(value: object) -> object:
+    steps = _whole(value)
+    if isinstance(steps, int) and not isinstance(steps, bool) and steps < 1 and steps != -1:
+        raise refusal(f"found {steps}. A number of at least 1 is right, or -1 for never")
+    return steps
+
+
 Whole: TypeAlias = Annotated[int, BeforeValidator(_whole)]
 PositiveWhole: TypeAlias = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 WholeFromZero: TypeAlias = Annotated[int, Field(ge=0), BeforeValidator(_whole)]
 WholeFromMinusOne: TypeAlias = Annotated[int, Field(ge=-1), BeforeValidator(_whole)]
+Interval: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_interval),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": -1}]}),
+]
+"""Steps from one time to the next, -1 for never."""
 Positive: TypeAlias = Annotated[float, Field(gt=0)]
 NotNegative: TypeAlias = Annotated[float, Field(ge=0)]
 Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]
@@ -90,9 +108,10 @@ def _unknown_key(key: str, section: type[Settings] | None) -> str:
     if section is None:
         return "unknown key"
     known = list(section.model_fields)
-    if synonym := section.synonyms.get(key):
-        return f"unknown key. Did you mean {synonym}?"
-    return f"unknown key.{suggest(key, known) or f' {one_of(sorted(known))} is right here'}"
+    meant = key if key in section.synonyms else closest(key, [*known, *section.synonyms])
+    if meant is not None:
+        return f"unknown key. Did you mean {section.synonyms.get(meant, meant)}?"
+    return f"unknown key. {one_of(sorted(known))} is right here"
 
 
 def _limit(words: str, limit: str) -> Callable[[ErrorDetails], str]:

@@ -1,139 +1,27 @@
 """How a behavior is trained: ML-Agents' key names and defaults in the order in which it writes them.
 
-Our few additions come last in their section and carry a description. The sections that hold for the whole run stand
-in engine.run_settings, the root and the reading of files in engine.config.
+Our few additions come last in their section and carry a description. A trainer's hyperparameters stand in
+engine.trainer_settings, the sections that hold for the whole run in engine.run_settings, the root and the reading of
+files in engine.config.
 """
 
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias, TypeGuard
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    JsonValue,
-    SerializeAsAny,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
-from engine.mistakes import describe
 from engine.setting_types import (
     Fraction,
+    Interval,
     NotNegative,
     Positive,
     PositiveWhole,
     Settings,
     Whole,
     WholeFromZero,
+    is_positive,
     refusal,
 )
-
-Schedule: TypeAlias = Literal["constant", "linear"]
-
-
-def _is_positive(value: object) -> TypeGuard[int | float]:
-    """Whether other defaults may be derived from it; what is wrong with it otherwise is told once, by its own field."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _follow_learning_rate(written: dict[str, object]) -> dict[str, object]:
-    """beta and epsilon take the learning rate's schedule where they have none of their own."""
-    schedule = written.get("learning_rate_schedule")
-    if schedule not in ("constant", "linear"):
-        return written
-    return {"beta_schedule": schedule, "epsilon_schedule": schedule} | written
-
-
-def _read_value_clip(value: object) -> object:
-    if value is None or value == "epsilon":
-        return value
-    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-        return float(value)
-    raise refusal(f"found {describe(value)}. epsilon, a number greater than 0 or null is right")
-
-
-ValueClip: TypeAlias = Annotated[Literal["epsilon"] | Positive | None, BeforeValidator(_read_value_clip)]
-
-
-class PPOSettings(Settings):
-    """Hyperparameters of proximal policy optimization."""
-
-    synonyms: ClassVar = {"lambda": "lambd", "gamma": "reward_signals.extrinsic.gamma", "num_epochs": "num_epoch"}
-
-    batch_size: PositiveWhole = 1024
-    buffer_size: PositiveWhole = 10240
-    learning_rate: Positive = 3e-4
-    beta: NotNegative = 5e-3
-    epsilon: Positive = 0.2
-    lambd: Fraction = 0.95
-    num_epoch: PositiveWhole = 3
-    shared_critic: bool = False
-    learning_rate_schedule: Schedule = "linear"
-    beta_schedule: Schedule = "linear"
-    epsilon_schedule: Schedule = "linear"
-    max_grad_norm: Positive | None = Field(None, description="Clip the gradient to this norm; null: never.")
-    value_coefficient: NotNegative = Field(0.5, description="Weight of the value loss.")
-    value_clip: ValueClip = Field("epsilon", description="Clip range of the value; epsilon: as the policy; null: off.")
-    target_kl: Positive | None = Field(None, description="End an update when the policy moved this far; null: never.")
-    joint_ratio: bool = Field(False, description="One probability ratio per action, summed over dimensions, branches.")
-    normalize_advantage: Literal["buffer", "minibatch", "none"] = Field(
-        "buffer", description="What advantages are normalized over."
-    )
-    adam_epsilon: Positive = Field(1e-8, description="Adam's epsilon.")
-
-    @classmethod
-    def complete(cls, written: dict[str, object]) -> dict[str, object]:
-        """Schedules as in ML-Agents."""
-        return _follow_learning_rate(written)
-
-
-class SACSettings(Settings):
-    """Hyperparameters of soft actor-critic."""
-
-    synonyms: ClassVar = {"reward_signal_num_update": "reward_signal_steps_per_update"}
-
-    learning_rate: Positive = 3e-4
-    learning_rate_schedule: Schedule = "constant"
-    batch_size: PositiveWhole = 128
-    buffer_size: PositiveWhole = 50000
-    buffer_init_steps: WholeFromZero = 0
-    tau: Fraction = 0.005
-    steps_per_update: Positive = 1.0
-    save_replay_buffer: bool = False
-    init_entcoef: Positive = 1.0
-    reward_signal_steps_per_update: Positive = 1.0
-
-    @classmethod
-    def complete(cls, written: dict[str, object]) -> dict[str, object]:
-        """reward_signal_steps_per_update is steps_per_update unless written."""
-        steps = written.get("steps_per_update")
-        return {"reward_signal_steps_per_update": steps} | written if _is_positive(steps) else written
-
-
-class POCASettings(Settings):
-    """Hyperparameters of posthumous credit assignment."""
-
-    synonyms: ClassVar = PPOSettings.synonyms
-
-    batch_size: PositiveWhole = 1024
-    buffer_size: PositiveWhole = 10240
-    learning_rate: Positive = 3e-4
-    beta: NotNegative = 5e-3
-    epsilon: Positive = 0.2
-    lambd: Fraction = 0.95
-    num_epoch: PositiveWhole = 3
-    learning_rate_schedule: Schedule = "linear"
-    beta_schedule: Schedule = "linear"
-    epsilon_schedule: Schedule = "linear"
-
-    @classmethod
-    def complete(cls, written: dict[str, object]) -> dict[str, object]:
-        """Schedules as in ML-Agents."""
-        return _follow_learning_rate(written)
-
-
-Hyperparameters: TypeAlias = PPOSettings | SACSettings | POCASettings
-TRAINERS: dict[str, type[Hyperparameters]] = {"ppo": PPOSettings, "sac": SACSettings, "poca": POCASettings}
+from engine.trainer_settings import TRAINERS, Hyperparameters, PPOSettings, SACSettings
 
 
 class MemorySettings(Settings):
@@ -153,7 +41,11 @@ class MemorySettings(Settings):
 class NetworkSettings(Settings):
     """The layers of an actor, a critic or a reward signal's own network."""
 
-    synonyms: ClassVar = {"vis_encoder_type": "vis_encode_type", "use_recurrent": "memory"}
+    synonyms: ClassVar = {
+        "vis_encoder_type": "vis_encode_type",
+        "use_recurrent": "memory",
+        **{key: f"memory.{key}" for key in MemorySettings.model_fields},
+    }
 
     normalize: bool = False
     hidden_units: PositiveWhole = 128
@@ -163,6 +55,9 @@ class NetworkSettings(Settings):
     goal_conditioning_type: Literal["hyper", "none"] = "hyper"
     deterministic: bool = False
     activation: Literal["swish", "tanh", "relu"] = Field("swish", description="Between the hidden layers.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="What image encoders compute in while training; bfloat16 needs a processor that has it."
+    )
 
 
 class RewardSignalSettings(Settings):
@@ -186,15 +81,6 @@ class IntrinsicSettings(RewardSignalSettings):
     """A reward that the agent computes, with a network of its own."""
 
     learning_rate: Positive = 3e-4
-    encoding_size: PositiveWhole | None = Field(default=None, exclude=True, json_schema_extra={"deprecated": True})
-
-    @classmethod
-    def complete(cls, written: dict[str, object]) -> dict[str, object]:
-        """A deprecated encoding_size becomes hidden_units where network_settings are absent."""
-        size = written.get("encoding_size")
-        if "network_settings" in written or not _is_positive(size):
-            return written
-        return written | {"network_settings": {"hidden_units": size}}
 
 
 class CuriositySettings(IntrinsicSettings):
@@ -238,7 +124,7 @@ class SelfPlaySettings(Settings):
     def complete(cls, written: dict[str, object]) -> dict[str, object]:
         """team_change is five times save_steps unless written."""
         steps = written.get("save_steps")
-        return {"team_change": 5 * steps} | written if _is_positive(steps) else written
+        return {"team_change": 5 * steps} | written if is_positive(steps) else written
 
 
 class BehavioralCloningSettings(Settings):
@@ -250,6 +136,17 @@ class BehavioralCloningSettings(Settings):
     samples_per_update: WholeFromZero = 0
     num_epoch: WholeFromZero | None = None
     batch_size: WholeFromZero | None = None
+
+
+class EvaluationSettings(Settings):
+    """Measuring the policy apart from its training, on environments of its own."""
+
+    interval: PositiveWhole = Field(50000, description="Steps between two evaluations.")
+    episodes: PositiveWhole = Field(10, description="Episodes of each.")
+    deterministic: bool = Field(True, description="Act by the mean and the likeliest choice.")
+
+
+ExportedKind: TypeAlias = Literal["stochastic", "greedy", "raw"]
 
 
 def _read_hyperparameters(value: object, info: ValidationInfo) -> object:
@@ -292,7 +189,7 @@ class BehaviorConfig(Settings):
     hyperparameters: Annotated[
         Hyperparameters, BeforeValidator(_read_hyperparameters, json_schema_input_type=Hyperparameters)
     ] = Field(default_factory=lambda before: TRAINERS[before.get("trainer_type", "ppo")]())
-    checkpoint_interval: PositiveWhole = 500000
+    checkpoint_interval: Interval = 500000
     network_settings: NetworkSettings = Field(default_factory=NetworkSettings)
     reward_signals: Annotated[
         dict[str, SerializeAsAny[RewardSignalSettings]],
@@ -307,16 +204,28 @@ class BehaviorConfig(Settings):
     threaded: bool = False
     self_play: SelfPlaySettings | None = None
     behavioral_cloning: BehavioralCloningSettings | None = None
-    framework: JsonValue = Field(default=None, exclude=True, json_schema_extra={"deprecated": True})
     normalize_reward: bool = Field(False, description="Divide rewards by the running deviation of their return.")
+    evaluation: EvaluationSettings | None = Field(None, description="null: none but by `rl-tui evaluate`.")
+    export_interval: PositiveWhole | None = Field(None, description="Steps between exports; null: with checkpoints.")
+    export_policies: list[ExportedKind] = Field(
+        default_factory=list, description="What is also written to policies/ beside the ONNX file for Unity."
+    )
 
     @field_validator("network_settings")
     @classmethod
-    def _check_sequence_length(cls, network: NetworkSettings, info: ValidationInfo) -> NetworkSettings:
+    def _check_memory(cls, network: NetworkSettings, info: ValidationInfo) -> NetworkSettings:
         trainer = info.data.get("hyperparameters")
-        if network.memory and trainer and network.memory.sequence_length > trainer.batch_size:
+        if not network.memory or not trainer:
+            return network
+        if network.memory.sequence_length > trainer.batch_size:
             text = f"found {network.memory.sequence_length}. At most batch_size ({trainer.batch_size}) is right"
             raise refusal(text, "memory", "sequence_length")
+        if isinstance(trainer, SACSettings) and trainer.n_step > 1:
+            text = f"cannot be learned with an n_step of {trainer.n_step}. n_step: 1 or no memory is right"
+            raise refusal(text, "memory")
+        if isinstance(trainer, SACSettings) and trainer.prioritized_replay:
+            text = "cannot be learned with prioritized_replay. prioritized_replay: null or no memory is right"
+            raise refusal(text, "memory")
         return network
 
     @field_validator("even_checkpoints")

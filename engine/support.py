@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from engine.environment_parameters import CurriculumSettings
 from engine.mistakes import KeyPath, Mistake, suggest
 from engine.run_settings import EnvSettings
-from engine.settings import BehaviorConfig, IntrinsicSettings
+from engine.settings import BehaviorConfig
+from engine.trainer_settings import SACSettings
 
 if TYPE_CHECKING:  # the root imports this file
     from engine.config import RunConfig
@@ -35,10 +36,8 @@ def unsupported(config: RunConfig) -> Iterator[Mistake]:
 
 
 def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
-    if behavior.trainer_type != "ppo":
+    if behavior.trainer_type == "poca":
         yield Mistake((*path, "trainer_type"), f"the trainer {behavior.trainer_type} {_LATER}")
-    if behavior.network_settings.memory:
-        yield Mistake((*path, "network_settings", "memory"), f"a memory (recurrent network) {_LATER}", of_key=True)
     for signal in behavior.reward_signals:
         if signal != "extrinsic":
             yield Mistake((*path, "reward_signals", signal), f"the reward signal {signal} {_LATER}", of_key=True)
@@ -92,11 +91,11 @@ def _sections(config: RunConfig) -> Iterator[tuple[KeyPath, BehaviorConfig]]:
 
 
 def _ineffective_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
-    network = (*path, "network_settings")
-    yield Mistake((*network, "vis_encode_type"), "no effect: images are not observed yet", of_key=True)
-    yield Mistake((*network, "goal_conditioning_type"), "no effect: goals are not observed yet", of_key=True)
     signal = (*path, "reward_signals", "extrinsic", "network_settings")
     yield Mistake(signal, "no effect: the environment's reward needs no network", of_key=True)
+    if isinstance(behavior.hyperparameters, SACSettings) and list(behavior.reward_signals) == ["extrinsic"]:
+        steps = (*path, "hyperparameters", "reward_signal_steps_per_update")
+        yield Mistake(steps, "no effect: the environment's reward learns nothing", of_key=True)
     if behavior.even_checkpoints:
         text = f"no effect: even_checkpoints makes it {behavior.checkpoint_interval}"
         yield Mistake((*path, "checkpoint_interval"), text, of_key=True)
@@ -112,19 +111,31 @@ def doubtful(config: RunConfig) -> Iterator[Mistake]:
 
 
 def _doubtful_in_behavior(config: RunConfig, path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
-    if config.source.has((*path, "framework")):
-        yield Mistake((*path, "framework"), "deprecated and ignored: there is one framework", of_key=True)
-    for name, signal in behavior.reward_signals.items():
-        place = (*path, "reward_signals", name)
-        if isinstance(signal, IntrinsicSettings) and signal.encoding_size is not None:
-            text = "deprecated: network_settings.hidden_units says it, and wins where both are written"
-            yield Mistake((*place, "encoding_size"), text, of_key=True)
-        memory = (*place, "network_settings", "memory")
-        if any(config.source.has((*memory, key)) for key in ("memory_size", "sequence_length")):
-            yield Mistake(memory, "ignored: a reward signal's network has no memory", of_key=True)
+    if behavior.checkpoint_interval == -1:
+        text = "no checkpoint before the end: a crash or a power cut then loses everything since the start"
+        yield Mistake((*path, "checkpoint_interval"), text)
+    memory, horizon = behavior.network_settings.memory, behavior.time_horizon
+    if memory and memory.sequence_length > horizon:
+        text = f"found {memory.sequence_length}. Sequences end with the experience of time_horizon ({horizon}) steps"
+        yield Mistake((*path, "network_settings", "memory", "sequence_length"), text)
+    if isinstance(behavior.hyperparameters, SACSettings):
+        yield from _doubtful_in_sac((*path, "hyperparameters"), behavior.hyperparameters, horizon)
+    for name in behavior.reward_signals:
+        place = (*path, "reward_signals", name, "network_settings", "memory")
+        if any(config.source.has((*place, key)) for key in ("memory_size", "sequence_length")):
+            yield Mistake(place, "ignored: a reward signal's network has no memory", of_key=True)
     if behavior.self_play and not 0 <= behavior.self_play.play_against_latest_model_ratio <= 1:
         text = "a share of games is a number from 0 to 1"
         yield Mistake((*path, "self_play", "play_against_latest_model_ratio"), text)
+
+
+def _doubtful_in_sac(path: KeyPath, hyper: SACSettings, horizon: int) -> Iterator[Mistake]:
+    if hyper.buffer_init_steps > hyper.buffer_size:
+        text = f"found {hyper.buffer_init_steps}, which counts as buffer_size ({hyper.buffer_size}): no more is kept"
+        yield Mistake((*path, "buffer_init_steps"), text)
+    if hyper.n_step > horizon:
+        text = f"found {hyper.n_step}. Sums end with the experience of time_horizon ({horizon}) steps"
+        yield Mistake((*path, "n_step"), text)
 
 
 def _doubtful_in_curriculum(config: RunConfig, path: KeyPath, parameter: CurriculumSettings) -> Iterator[Mistake]:

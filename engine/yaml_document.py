@@ -1,4 +1,4 @@
-"""YAML text -> plain Python values, with the line and column of every key and value.
+"""YAML text -> plain Python values, with the line and column of every key and value, and back.
 
 Read from libyaml's events rather than composed: an event still knows its anchor, its tag and its quotes, nothing is
 ever constructed, and the depth is counted here. Refused, because a settings file that needs them hides something:
@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -257,3 +257,20 @@ def _integer(text: str) -> int:
     if abs(number) > LARGEST_WHOLE:
         raise _NotAValueError(f"found {visible(text)}, beyond 64 bits. A smaller number is right")
     return number
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what read_yaml accepts."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Equal values are written out, not referred to."""
+        return True
+
+
+# PyYAML leaves 1e5 and 08 bare when they are text; read back they would be numbers here.
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"(?:{NUMBER.pattern})\Z"), list("-+.0123456789"))
+
+
+def write_yaml(values: Mapping[str, object]) -> str:
+    """Plain values as text, in their order; read_yaml reads the same values from it."""
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)

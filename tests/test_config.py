@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +15,15 @@ from hypothesis import strategies as st
 from engine.config import RunConfig, effective_yaml, json_schema, list_warnings, load_config, parse_config
 from engine.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
 from engine.errors import ConfigError
-from engine.settings import BehaviorConfig, GAILSettings, PPOSettings, RNDSettings, SACSettings
+from engine.settings import BehaviorConfig, EvaluationSettings, GAILSettings, RNDSettings
+from engine.trainer_settings import PPOSettings, PrioritizedReplaySettings, SACSettings
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 MLAGENTS_FILES = sorted(Path(MLAGENTS).rglob("*.yaml")) if MLAGENTS else []
+MLAGENTS_SAC = (
+    *("learning_rate", "learning_rate_schedule", "batch_size", "buffer_size", "buffer_init_steps", "tau"),
+    *("steps_per_update", "save_replay_buffer", "init_entcoef", "reward_signal_steps_per_update"),
+)
 needs_mlagents = pytest.mark.skipif(not MLAGENTS, reason="MLAGENTS_DATA names no folder of ML-Agents' files")
 
 
@@ -29,6 +35,12 @@ def mistakes(text: str, overrides: Mapping[str, object] | None = None) -> list[s
     with pytest.raises(ConfigError) as error:
         parse(text, overrides)
     return str(error.value).split("\n")
+
+
+def sac(config: RunConfig) -> SACSettings:
+    hyperparameters = config.behaviors["A"].hyperparameters
+    assert isinstance(hyperparameters, SACSettings)
+    return hyperparameters
 
 
 def ppo(config: RunConfig, name: str) -> PPOSettings:
@@ -61,7 +73,8 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
     assert [line for line in ours if line in theirs] == theirs
     assert set(added) == {
         *("max_grad_norm", "value_coefficient", "value_clip", "target_kl", "joint_ratio", "normalize_advantage"),
-        *("adam_epsilon", "activation", "normalize_reward", "env", "env_kwargs", "num_workers"),
+        *("adam_epsilon", "activation", "precision", "normalize_reward", "evaluation", "export_interval"),
+        *("export_policies", "env", "env_kwargs", "num_workers"),
     }
 
 
@@ -169,6 +182,61 @@ def test_our_additions_default_to_what_mlagents_does() -> None:
     assert (config.env_settings.env, config.env_settings.env_kwargs, config.env_settings.num_workers) == (None, {}, 0)
 
 
+def test_our_additions_to_sac_are_off_unless_written() -> None:
+    text = "behaviors: {A: {trainer_type: sac, hyperparameters: {%s}}}"
+    plain = sac(parse(text % ""))
+    assert (plain.target_q, plain.n_step, plain.prioritized_replay, plain.target_entropy) == (False, 1, None, None)
+    assert (plain.max_grad_norm, plain.adam_epsilon) == (None, 1e-8)
+    written = "target_q: true, n_step: 3, prioritized_replay: {beta: 0.5}, target_entropy: -2, max_grad_norm: 5"
+    changed = sac(parse(text % written))
+    assert changed.prioritized_replay == PrioritizedReplaySettings(alpha=0.6, beta=0.5)
+    assert (changed.target_q, changed.n_step, changed.target_entropy, changed.max_grad_norm) == (True, 3, -2.0, 5.0)
+
+
+def test_evaluations_and_exports_are_off_unless_written() -> None:
+    plain = parse("behaviors: {A: {}}").behaviors["A"]
+    assert (plain.evaluation, plain.export_interval, plain.export_policies) == (None, None, [])
+    text = "behaviors: {A: {evaluation: {}, export_interval: 1e4, export_policies: [raw, greedy]}}"
+    config = parse(text)
+    written = config.behaviors["A"]
+    assert written.evaluation == EvaluationSettings(interval=50000, episodes=10, deterministic=True)
+    assert (written.export_interval, written.export_policies) == (10000, ["raw", "greedy"])
+    assert parse(effective_yaml(config)).model_dump() == config.model_dump()
+
+
+def test_checkpoints_may_be_left_to_the_end() -> None:
+    config = parse("behaviors:\n  A: {checkpoint_interval: -1}\n")
+    assert config.behaviors["A"].checkpoint_interval == -1
+    assert list_warnings(config) == [
+        (
+            "c.yaml:2:28: behaviors.A.checkpoint_interval: no checkpoint before the end: "
+            "a crash or a power cut then loses everything since the start"
+        )
+    ]
+
+
+def test_additions_follow_the_settings_of_mlagents_in_the_written_file() -> None:
+    text = "behaviors: {A: {trainer_type: sac, evaluation: {}, hyperparameters: {prioritized_replay: {}}}}"
+    behavior = parse(text).model_dump()["behaviors"]["A"]
+    assert list(behavior)[-5:] == [
+        "behavioral_cloning",
+        "normalize_reward",
+        "evaluation",
+        "export_interval",
+        "export_policies",
+    ]
+    assert list(behavior["hyperparameters"])[9:] == [
+        "reward_signal_steps_per_update",
+        "target_q",
+        "n_step",
+        "prioritized_replay",
+        "target_entropy",
+        "max_grad_norm",
+        "adam_epsilon",
+    ]
+    assert list(behavior["network_settings"])[-3:] == ["deterministic", "activation", "precision"]
+
+
 @pytest.mark.parametrize(("written", "value"), [("epsilon", "epsilon"), ("null", None), ("1", 1.0), ("0.2", 0.2)])
 def test_value_clip_is_the_policys_a_number_or_off(written: str, value: object) -> None:
     config = parse(f"behaviors: {{A: {{trainer_type: ppo, hyperparameters: {{value_clip: {written}}}}}}}")
@@ -185,6 +253,7 @@ def test_value_clip_is_the_policys_a_number_or_off(written: str, value: object) 
         "worlds:Maze.small",
         "pettingzoo:mpe/simple_spread_v3",
         "unity:/opt/my player",
+        "toy:cart-pole-positions",
     ],
 )
 def test_environment_is_a_scheme_or_a_factory(env: str) -> None:
@@ -395,11 +464,66 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
             ),
         ),
         (
-            "behaviors: {A: {trainer_type: sac, hyperparameters: {reward_signal_num_update: 1}}}",
+            "behaviors: {A: {trainer_type: sac, hyperparameters: {learning_starts: 1}}}",
+            "1:54: behaviors.A.hyperparameters.learning_starts: unknown key. Did you mean buffer_init_steps?",
+        ),
+        (
+            "behaviors: {A: {trainer_type: sac, hyperparameters: {batch_size: 60000}}}",
+            "1:66: behaviors.A.hyperparameters.batch_size: found 60000. At most buffer_size (50000) is right",
+        ),
+        (
+            "behaviors: {A: {trainer_type: sac, hyperparameters: {buffer_size: 100}}}",
+            "1:67: behaviors.A.hyperparameters.buffer_size: found 100. At least batch_size (128) is right",
+        ),
+        (
+            ("behaviors: {A: {trainer_type: sac, hyperparameters: {n_step: 3}, network_settings: {memory: {}}}}"),
             (
-                "1:54: behaviors.A.hyperparameters.reward_signal_num_update: unknown key. "
-                "Did you mean reward_signal_steps_per_update?"
+                "1:93: behaviors.A.network_settings.memory: cannot be learned with an n_step of 3. "
+                "n_step: 1 or no memory is right"
             ),
+        ),
+        (
+            (
+                "behaviors: {A: {trainer_type: sac, hyperparameters: {prioritized_replay: {}}, "
+                "network_settings: {memory: {}}}}"
+            ),
+            (
+                "1:106: behaviors.A.network_settings.memory: cannot be learned with prioritized_replay. "
+                "prioritized_replay: null or no memory is right"
+            ),
+        ),
+        (
+            "behaviors: {A: {trainer_type: sac, hyperparameters: {prioritized_replay: {alpha: 2}}}}",
+            "1:82: behaviors.A.hyperparameters.prioritized_replay.alpha: found 2. A number of at most 1 is right",
+        ),
+        (
+            "behaviors: {A: {checkpoint_interval: 0}}",
+            ("1:38: behaviors.A.checkpoint_interval: found 0. A number of at least 1 is right, or -1 for never"),
+        ),
+        (
+            "behaviors: {A: {checkpoint_interval: -2}}",
+            ("1:38: behaviors.A.checkpoint_interval: found -2. A number of at least 1 is right, or -1 for never"),
+        ),
+        ("behaviors: {A: {checkpoint_interval: no}}", "1:38: behaviors.A.checkpoint_interval: found false. A whole"),
+        (
+            "behaviors: {A: {export_interval: -1}}",
+            "1:34: behaviors.A.export_interval: found -1. A number of at least 1",
+        ),
+        (
+            "behaviors: {A: {export_policies: [greedy, gredy]}}",
+            (
+                '1:43: behaviors.A.export_policies[1]: found the text "gredy". stochastic, greedy or raw is right. '
+                "Did you mean greedy?"
+            ),
+        ),
+        ("behaviors: {A: {evaluation: {episodes: 0}}}", "1:40: behaviors.A.evaluation.episodes: found 0. A number of"),
+        (
+            "behaviors: {A: {network_settings: {precision: float16}}}",
+            '1:47: behaviors.A.network_settings.precision: found the text "float16". float32 or bfloat16 is right.',
+        ),
+        (
+            "behaviors: {A: {network_settings: {memory_size: 4}}}",
+            "1:36: behaviors.A.network_settings.memory_size: unknown key. Did you mean memory.memory_size?",
         ),
         ("behaviors:", "1:11: behaviors: found nothing (null). A mapping is right ({} for all defaults)"),
         ("behaviors: {A: }", "1:16: behaviors.A: found nothing (null). A mapping is right ({} for all defaults)"),
@@ -510,19 +634,14 @@ def test_mistake_is_told_with_its_place(text: str, mistake: str) -> None:
     assert line.startswith(f"c.yaml:{mistake}")
 
 
-def test_old_format_is_recognized() -> None:
-    lines = mistakes("3DBall:\n  trainer: ppo\n  max_steps: 5.0e5\n")
-    assert "python -m mlagents.trainers.upgrade_config" in lines[0]
-    assert lines[1].startswith("c.yaml:1:1: 3DBall: unknown key.")
-
-
 def test_key_that_stands_one_level_too_high_is_sent_where_it_belongs() -> None:
-    lines = mistakes("behaviors: {A: {hidden_units: 3, trainer: ppo, sequence_length: 3, gamma: 1}}")
+    lines = mistakes("behaviors: {A: {hidden_units: 3, network: {}, sequence_length: 3, gamma: 1, tau: 1}}")
     assert [line.split("unknown key. ")[1] for line in lines] == [
         "Did you mean network_settings.hidden_units?",
-        "Did you mean trainer_type?",
+        "Did you mean network_settings?",
         "Did you mean network_settings.memory.sequence_length?",
         "Did you mean reward_signals.extrinsic.gamma?",
+        "Did you mean hyperparameters.tau?",
     ]
 
 
@@ -643,6 +762,28 @@ def test_schema_describes_every_section_and_refuses_unknown_keys() -> None:
     assert isinstance(behavior, dict)
     assert "normalize_reward" in str(behavior["properties"])
     assert {"PPOSettings", "SACSettings", "POCASettings", "GAILSettings", "CurriculumSettings"} <= set(definitions)
+    assert "{'const': -1}" in str(behavior["properties"]["checkpoint_interval"])
+    for name in ("SACSettings", "EvaluationSettings", "PrioritizedReplaySettings"):
+        described = definitions[name]["properties"]
+        ours = [key for key in described if key not in MLAGENTS_SAC]
+        assert ours
+        assert all("description" in described[key] for key in ours), name
+
+
+def test_page_of_the_configuration_has_every_key_that_mlagents_has_not() -> None:
+    """Those are the ones that carry a description."""
+    page = (Path(__file__).parents[1] / "docs/configuration.md").read_text()
+    definitions = json_schema()["$defs"]
+    assert isinstance(definitions, dict)
+    ours = {
+        key
+        for definition in definitions.values()
+        if isinstance(definition, dict)
+        for key, described in definition.get("properties", {}).items()
+        if "description" in described
+    }
+    assert {"target_q", "interval", "alpha", "precision", "value_clip", "num_workers"} <= ours
+    assert [key for key in sorted(ours) if not re.search(rf"[`.{{]{key}[`:]", page)] == []
 
 
 def test_long_file_is_read_in_well_under_50_ms() -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from engine.config import RunConfig, effective_yaml, find_unsupported, list_warnings, parse_config, without_effect
 from engine.errors import ConfigError
+from engine.upgrade import upgrade
 
 NUM_FILES = 1000
 LINE = re.compile(r"fuzz\.yaml:(\d+):(\d+): .+")
@@ -31,7 +32,17 @@ HYPERPARAMETERS: dict[str, dict[str, list[object]]] = {
         "normalize_advantage": ["buffer", "minibatch", "none"],
         "joint_ratio": [True],
     },
-    "sac": {"tau": [0.005], "steps_per_update": [1, 10.0], "init_entcoef": [0.5], "save_replay_buffer": [True]},
+    "sac": {
+        "tau": [0.005],
+        "steps_per_update": [1, 10.0],
+        "init_entcoef": [0.5],
+        "save_replay_buffer": [True],
+        "batch_size": [64, 50000],
+        "target_q": [True],
+        "n_step": [1],
+        "prioritized_replay": [None],
+        "target_entropy": [None, -3],
+    },
     "poca": {"num_epoch": [1, 3], "beta_schedule": ["constant"], "epsilon": [0.1]},
 }
 NETWORK: dict[str, list[object]] = {
@@ -41,6 +52,7 @@ NETWORK: dict[str, list[object]] = {
     "memory": [None, {}, {"memory_size": 8, "sequence_length": 2}],
     "goal_conditioning_type": ["hyper", "none"],
     "activation": ["tanh", "relu", "swish"],
+    "precision": ["float32", "bfloat16"],
 }
 SIGNALS: dict[str, list[object]] = {
     "extrinsic": [{}, {"gamma": 0.9, "strength": -1}],
@@ -49,7 +61,7 @@ SIGNALS: dict[str, list[object]] = {
     "rnd": [{"network_settings": {"hidden_units": 8}}],
 }
 BEHAVIOR: dict[str, list[object]] = {
-    "checkpoint_interval": [1, 5e5],
+    "checkpoint_interval": [1, 5e5, -1],
     "init_path": [None, "1e5", "ünï", "run: #3"],
     "keep_checkpoints": [-1, 0, 5],
     "max_steps": [5e6, 1000],
@@ -59,6 +71,34 @@ BEHAVIOR: dict[str, list[object]] = {
     "behavioral_cloning": [{"demo_path": "d", "steps": 5}],
     "framework": ["pytorch"],
     "normalize_reward": [True],
+    "evaluation": [None, {}, {"interval": 1e4, "episodes": 3, "deterministic": False}],
+    "export_interval": [None, 100],
+    "export_policies": [[], ["raw", "greedy"]],
+}
+# Of ML-Agents 0.16 and before: all beside each other.
+FLAT: dict[str, list[object]] = {
+    "trainer": ["ppo", "sac"],
+    "batch_size": [64, 128.0],
+    "num_update": [1, 3],
+    "train_interval": [1, 2.0],
+    "lambd": [0.95],
+    "hidden_units": [32],
+    "use_recurrent": [True, False],
+    "memory_size": [8],
+    "sequence_length": [2, 64],
+    "gamma": [0.9],
+    "use_curiosity": [True, False],
+    "curiosity_strength": [0.01],
+    "reward_signals": [{"extrinsic": {}, "reward_signal_num_update": 2}, {"rnd": {"encoding_size": 4}}],
+    "max_steps": [5e6],
+    "pretraining": [{"demo_path": "d"}],
+    "self_play": [{"play_against_current_self_ratio": 0.2}],
+}
+OLD_SECTIONS: dict[str, list[object]] = {
+    "curriculum": [{"B0": {"measure": "reward", "thresholds": [1, 2.5], "parameters": {"a": [1, 2, 3]}}}],
+    "parameter_randomization": [{"resampling-interval": 5, "mass": {"sampler-type": "uniform", "max_value": 3}}],
+    "env_settings": [{"env": "a.b:c", "num_envs": 2}],
+    "torch_settings": [{"device": "cpu"}],
 }
 PARAMETERS: dict[str, list[object]] = {
     "gravity": [-9.81, 3],
@@ -160,6 +200,14 @@ def sound_file(chance: random.Random) -> str:
     )
 
 
+def old_file(chance: random.Random) -> str:
+    """A configuration of an older version, that has to be accepted too."""
+    behaviors: dict[str, object] = {f"B{number}": some(FLAT, chance) for number in range(chance.randint(1, 3))}
+    behaviors["default"] = some(FLAT, chance) | {"trainer": chance.choice(["ppo", "sac"])}
+    file = {"behaviors": behaviors} if chance.random() < 0.3 else behaviors
+    return yaml.dump(file | some(OLD_SECTIONS, chance), Dumper=Quoting, sort_keys=False)
+
+
 def some_sections(chance: random.Random) -> list[tuple[str, dict[str, list[object]]]]:
     return [(name, choices) for name, choices in SECTIONS.items() if chance.random() < 0.5]
 
@@ -189,6 +237,14 @@ def check_accepted(config: RunConfig) -> None:
         assert line.isprintable()
 
 
+def check_upgraded(config: RunConfig, text: str) -> None:
+    upgraded = upgrade(text.encode(), "fuzz.yaml")
+    again = parse_config(upgraded.content, "fuzz.yaml")
+    assert again.model_dump() == config.model_dump()
+    assert upgraded.notes == () or list_warnings(config) != list_warnings(again)
+    assert upgrade(upgraded.content, "fuzz.yaml").notes == ()
+
+
 def check_refused(error: ConfigError, text: str) -> None:
     for line in str(error).split("\n"):
         match = LINE.fullmatch(line)
@@ -202,7 +258,7 @@ def test_sound_files_are_accepted_and_damaged_ones_refused_in_good_order() -> No
     num_accepted, slowest = 0, 0.0
     for number in range(NUM_FILES):
         is_sound = number % 5 < 2
-        text = sound_file(chance)
+        text = old_file(chance) if chance.random() < 0.3 else sound_file(chance)
         text = text if is_sound else damaged(text, chance)
         started = time.perf_counter()
         outcome = read(text)
@@ -210,6 +266,8 @@ def test_sound_files_are_accepted_and_damaged_ones_refused_in_good_order() -> No
         if isinstance(outcome, RunConfig):
             num_accepted += 1
             check_accepted(outcome)
+            if number % 3 == 0:
+                check_upgraded(outcome, text)
         else:
             assert not is_sound, f"{outcome}\n{text}"
             check_refused(outcome, text)

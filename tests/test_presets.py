@@ -9,7 +9,7 @@ import pytest
 from engine.config import find_unsupported, list_warnings, load_config, without_effect
 from engine.errors import ConfigError
 from engine.presets import preset_names, preset_path, read_preset
-from engine.settings import PPOSettings
+from engine.trainer_settings import PPOSettings
 
 CONFIG_FOLDER = Path(__file__).parent.parent / "config"
 
@@ -17,7 +17,13 @@ CONFIG_FOLDER = Path(__file__).parent.parent / "config"
 def test_every_file_under_config_is_a_preset() -> None:
     files = sorted(path.relative_to(CONFIG_FOLDER).as_posix() for path in CONFIG_FOLDER.rglob("*.yaml"))
     assert [f"{name}.yaml" for name in preset_names()] == files
-    assert "ppo/CartPole" in preset_names()
+    assert {"ppo/Pendulum", "sac/Pendulum"} <= set(preset_names())
+
+
+def test_presets_of_one_name_are_told_apart_by_their_trainer() -> None:
+    for trainer in ("ppo", "sac"):
+        behaviors = load_config(preset_path(f"{trainer}/Pendulum")).behaviors
+        assert [behavior.trainer_type for behavior in behaviors.values()] == [trainer]
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -51,7 +57,8 @@ def test_preset_is_read_with_its_comments() -> None:
     ("name", "message"),
     [
         ("ppo/CartPol", "ppo/CartPol: no such preset. Did you mean ppo/CartPole?"),
-        ("cartpole", "cartpole: no such preset. Did you mean ppo/CartPole?"),
+        ("acrobot", "acrobot: no such preset. Did you mean ppo/Acrobot?"),
+        ("CartPole", "CartPole: no such preset. Did you mean ppo/CartPole or sac/CartPole?"),
         ("zzz", "zzz: no such preset. `rl-tui presets` lists them"),
         ("../pyproject", "../pyproject: no such preset. `rl-tui presets` lists them"),
         ("\x1b[2J", r"\x1b[2J: no such preset. `rl-tui presets` lists them"),

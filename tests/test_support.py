@@ -15,21 +15,13 @@ CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}
 
 # What stands in the way of each file of ML-Agents once an environment is given: path and line.
 EXPECTED = {
-    "imitation/Hallway": [("network_settings.memory", 18), ("reward_signals.gail", 25)],
+    "imitation/Hallway": [("reward_signals.gail", 25)],
     "imitation/PushBlock": [("reward_signals.gail", 22), ("behavioral_cloning", 38)],
     "poca/PushBlockCollab": [("trainer_type", 3)],
     "poca/SoccerTwos": [("trainer_type", 3), ("self_play", 26)],
-    "ppo/Hallway": [("network_settings.memory", 18)],
     "ppo/PyramidsRND": [("reward_signals.rnd", 22)],
     "ppo/Sorter_curriculum": [("environment_parameters.num_tiles", 27)],
     "ppo/WallJump": [("a Gymnasium environment has one behavior", 0)],
-    "sac/3DBall": [("trainer_type", 3)],
-    "sac/3DBallHard": [("trainer_type", 3)],
-    "sac/Basic": [("trainer_type", 3)],
-    "sac/Crawler": [("trainer_type", 3)],
-    "sac/Hallway": [("trainer_type", 3), ("network_settings.memory", 20)],
-    "sac/PushBlock": [("trainer_type", 3)],
-    "sac/Walker": [("trainer_type", 3)],
 }
 
 
@@ -53,8 +45,7 @@ def test_everything_unbuilt_is_named_with_its_place() -> None:
     text = """\
 behaviors:
   A:
-    trainer_type: sac
-    network_settings: {memory: {}}
+    trainer_type: poca
     reward_signals: {extrinsic: {}, curiosity: {}, gail: {demo_path: d}, rnd: {}}
     self_play: {}
     behavioral_cloning: {demo_path: d}
@@ -67,18 +58,17 @@ env_settings:
 """
     later = "is not supported yet"
     assert find_unsupported(parse(text)) == [
-        f"c.yaml:3:19: behaviors.A.trainer_type: the trainer sac {later}",
-        f"c.yaml:4:24: behaviors.A.network_settings.memory: a memory (recurrent network) {later}",
-        f"c.yaml:5:37: behaviors.A.reward_signals.curiosity: the reward signal curiosity {later}",
-        f"c.yaml:5:52: behaviors.A.reward_signals.gail: the reward signal gail {later}",
-        f"c.yaml:5:74: behaviors.A.reward_signals.rnd: the reward signal rnd {later}",
-        f"c.yaml:6:5: behaviors.A.self_play: self-play {later}",
-        f"c.yaml:7:5: behaviors.A.behavioral_cloning: behavioral cloning {later}",
-        f"c.yaml:8:16: behaviors.A.init_path: starting from a PyTorch file (.pt) {later}",
-        f"c.yaml:9:26: environment_parameters.gravity: an environment parameter {later}",
-        f"c.yaml:11:8: env_settings.env: an environment of pettingzoo {later}",
-        f"c.yaml:12:13: env_settings.env_path: a Unity player {later}",
-        f"c.yaml:13:14: env_settings.num_areas: more than one area in an environment {later}",
+        f"c.yaml:3:19: behaviors.A.trainer_type: the trainer poca {later}",
+        f"c.yaml:4:37: behaviors.A.reward_signals.curiosity: the reward signal curiosity {later}",
+        f"c.yaml:4:52: behaviors.A.reward_signals.gail: the reward signal gail {later}",
+        f"c.yaml:4:74: behaviors.A.reward_signals.rnd: the reward signal rnd {later}",
+        f"c.yaml:5:5: behaviors.A.self_play: self-play {later}",
+        f"c.yaml:6:5: behaviors.A.behavioral_cloning: behavioral cloning {later}",
+        f"c.yaml:7:16: behaviors.A.init_path: starting from a PyTorch file (.pt) {later}",
+        f"c.yaml:8:26: environment_parameters.gravity: an environment parameter {later}",
+        f"c.yaml:10:8: env_settings.env: an environment of pettingzoo {later}",
+        f"c.yaml:11:13: env_settings.env_path: a Unity player {later}",
+        f"c.yaml:12:14: env_settings.num_areas: more than one area in an environment {later}",
     ]
 
 
@@ -102,6 +92,16 @@ def test_run_needs_an_environment_and_a_behavior() -> None:
     ]
 
 
+@pytest.mark.parametrize("trainer", ["ppo", "sac"])
+def test_memories_images_and_goals_are_supported_by_both_trainers(trainer: str) -> None:
+    text = (
+        "behaviors: {A: {trainer_type: %s, network_settings: {memory: {}, vis_encode_type: resnet, "
+        "goal_conditioning_type: none, precision: bfloat16, deterministic: true}, threaded: true}}"
+    )
+    config = parse(text % trainer, **CARTPOLE)
+    assert (find_unsupported(config), without_effect(config), list_warnings(config)) == ([], [], [])
+
+
 def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several() -> None:
     text = "behaviors: {A: {}, B: {}}\nenv_settings:\n  env: %s\n"
     assert find_unsupported(parse(text % "gymnasium:X-v1")) == [
@@ -115,8 +115,8 @@ def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several()
 
 
 def test_configuration_built_in_code_is_judged_without_places() -> None:
-    config = RunConfig(behaviors={"A": BehaviorConfig(trainer_type="sac")})
-    assert find_unsupported(config)[0] == "behaviors.A.trainer_type: the trainer sac is not supported yet"
+    config = RunConfig(behaviors={"A": BehaviorConfig(trainer_type="poca")})
+    assert find_unsupported(config)[0] == "behaviors.A.trainer_type: the trainer poca is not supported yet"
     assert without_effect(config) == []
 
 
@@ -127,7 +127,6 @@ behaviors:
     checkpoint_interval: 10
     even_checkpoints: true
     max_steps: 1000
-    network_settings: {vis_encode_type: simple, goal_conditioning_type: none}
     reward_signals: {extrinsic: {network_settings: {}}}
 env_settings: {env: "gymnasium:X-v1", base_port: 5004, restarts_rate_limit_n: 2}
 engine_settings: {width: 3}
@@ -135,46 +134,76 @@ checkpoint_settings: {train_model: true}
 """
     assert without_effect(parse(text)) == [
         "c.yaml:3:5: behaviors.A.checkpoint_interval: no effect: even_checkpoints makes it 200",
-        "c.yaml:6:24: behaviors.A.network_settings.vis_encode_type: no effect: images are not observed yet",
-        "c.yaml:6:49: behaviors.A.network_settings.goal_conditioning_type: no effect: goals are not observed yet",
         (
-            "c.yaml:7:34: behaviors.A.reward_signals.extrinsic.network_settings: "
+            "c.yaml:6:34: behaviors.A.reward_signals.extrinsic.network_settings: "
             "no effect: the environment's reward needs no network"
         ),
-        "c.yaml:8:39: env_settings.base_port: no effect: only Unity players use it",
-        "c.yaml:8:56: env_settings.restarts_rate_limit_n: no effect: a failed environment is not restarted yet",
-        "c.yaml:9:1: engine_settings: no effect: only Unity players have an engine",
-        "c.yaml:10:23: checkpoint_settings.train_model: no effect: training is the default",
+        "c.yaml:7:39: env_settings.base_port: no effect: only Unity players use it",
+        "c.yaml:7:56: env_settings.restarts_rate_limit_n: no effect: a failed environment is not restarted yet",
+        "c.yaml:8:1: engine_settings: no effect: only Unity players have an engine",
+        "c.yaml:9:23: checkpoint_settings.train_model: no effect: training is the default",
     ]
     assert without_effect(parse("behaviors: {A: {}}")) == []
 
 
-def test_deprecated_and_doubtful_keys_are_accepted_with_a_warning() -> None:
+def test_pace_of_the_reward_signals_has_no_effect_on_sac_with_only_the_environments_reward() -> None:
     text = """\
 behaviors:
   A:
-    framework: pytorch
+    trainer_type: sac
+    hyperparameters: {reward_signal_steps_per_update: 4}
+    reward_signals: {%s: {}}
+env_settings: {env: "gymnasium:X-v1"}
+"""
+    assert without_effect(parse(text % "extrinsic")) == [
+        (
+            "c.yaml:4:23: behaviors.A.hyperparameters.reward_signal_steps_per_update: "
+            "no effect: the environment's reward learns nothing"
+        )
+    ]
+    assert without_effect(parse(text % "rnd")) == []
+
+
+def test_doubtful_settings_are_accepted_with_a_warning() -> None:
+    text = """\
+behaviors:
+  A:
     reward_signals:
-      curiosity: {encoding_size: 64, network_settings: {hidden_units: 32, memory: {memory_size: 4}}}
-      rnd: {encoding_size: 64.0}
+      curiosity: {network_settings: {hidden_units: 32, memory: {memory_size: 4}}}
     self_play: {play_against_latest_model_ratio: 1.5}
+  B:
+    trainer_type: sac
+    hyperparameters: {buffer_init_steps: 60000, n_step: 80}
+    max_steps: 1e6
+  C:
+    network_settings: {memory: {sequence_length: 65}}
+  D:
+    checkpoint_interval: -1
 environment_parameters:
   size:
     curriculum:
-      - {name: one, value: 1, completion_criteria: {behavior: B}}
+      - {name: one, value: 1, completion_criteria: {behavior: E}}
       - {name: two, value: 2, completion_criteria: {behavior: A}}
 """
     config = parse(text)
-    signals = config.behaviors["A"].reward_signals
-    assert signals["curiosity"].network_settings.hidden_units == 32
-    assert signals["curiosity"].network_settings.memory is None
-    assert signals["rnd"].network_settings.hidden_units == 64
-    assert [line.partition(": ")[0] for line in list_warnings(config)] == [
-        "c.yaml:3:5",
-        "c.yaml:5:19",
-        "c.yaml:5:75",
-        "c.yaml:6:13",
-        "c.yaml:7:50",
-        "c.yaml:11:63",
-        "c.yaml:12:31",
+    assert config.behaviors["A"].reward_signals["curiosity"].network_settings.memory is None
+    hyper, lessons = "behaviors.B.hyperparameters", "environment_parameters.size.curriculum"
+    assert [line.removeprefix("c.yaml:") for line in list_warnings(config)] == [
+        (
+            "4:56: behaviors.A.reward_signals.curiosity.network_settings.memory: "
+            "ignored: a reward signal's network has no memory"
+        ),
+        "5:50: behaviors.A.self_play.play_against_latest_model_ratio: a share of games is a number from 0 to 1",
+        f"8:42: {hyper}.buffer_init_steps: found 60000, which counts as buffer_size (50000): no more is kept",
+        f"8:57: {hyper}.n_step: found 80. Sums end with the experience of time_horizon (64) steps",
+        (
+            "11:50: behaviors.C.network_settings.memory.sequence_length: found 65. "
+            "Sequences end with the experience of time_horizon (64) steps"
+        ),
+        (
+            "13:26: behaviors.D.checkpoint_interval: no checkpoint before the end: "
+            "a crash or a power cut then loses everything since the start"
+        ),
+        f"17:63: {lessons}[0].completion_criteria.behavior: not a key under behaviors; its lessons never end.",
+        f"18:31: {lessons}[1].completion_criteria: ignored: nothing follows the last lesson",
     ]

@@ -1,0 +1,183 @@
+"""Bringing the settings of a file into today's form, in place.
+
+Everything works on plain mappings as they were written. What moves is remembered, so that messages go on naming the
+keys and lines of the file; values of a wrong type are moved as they are, for the schema to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from engine.mistakes import KeyPath, Mistake, describe, in_file, path_text, visible
+from engine.setting_types import is_positive
+
+_MOST_NAMES = 5  # of behaviors in one note
+
+
+class Deprecation(NamedTuple):
+    """Old keys that were understood.
+
+    path: of the first of them, as the file spells it. new: today's key, "" where there is none. text: what follows it,
+    its value or why there is none. is_flat: they stand in a behavior of the flat form.
+    """
+
+    path: KeyPath
+    old: tuple[str, ...]
+    new: str
+    text: str
+    is_flat: bool
+
+    def note(self) -> Mistake:
+        """What is said of it in a file that is otherwise of today's form."""
+        others = f" (with {', '.join(self.old[1:])})" if self.old[1:] else ""
+        said = f". Today's spelling: {self.new}{self.text}" if self.new else f" and ignored: {self.text}"
+        return Mistake(self.path, f"deprecated{others}{said}", of_key=True)
+
+
+@dataclass
+class Rewriting:
+    """One file on its way into today's form.
+
+    values: the mapping at its top. written: today's path and the file's of what moved. flat: the behaviors in the form
+    of ML-Agents 0.16, by their paths in the file. has_default: a `default` was laid under them.
+    """
+
+    values: dict[str, object]
+    written: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    deprecations: list[Deprecation] = field(default_factory=list)
+    mistakes: list[Mistake] = field(default_factory=list)
+    flat: list[KeyPath] = field(default_factory=list)
+    has_default: bool = False
+
+    @property
+    def is_of_today(self) -> bool:
+        """Whether nothing had to be rewritten."""
+        return not (self.deprecations or self.flat)
+
+    def origin(self, path: KeyPath) -> KeyPath:
+        """Where what stands at a path of today's form stands in the file."""
+        return in_file(path, self.written)
+
+    def notes(self, hint: str = "") -> Iterator[Mistake]:
+        """One for all flat behaviors together, with a hint, and one for each other old spelling."""
+        if self.flat:
+            yield Mistake((), self._flat_note() + hint)
+        yield from (one.note() for one in self.deprecations if not one.is_flat)
+
+    def _flat_note(self) -> str:
+        names = [visible(str(path[-1])) for path in self.flat]
+        if len(names) > _MOST_NAMES:
+            names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
+        default = ", each over default" if self.has_default else ""
+        deprecations = [one for one in self.deprecations if one.is_flat]
+        today = dict.fromkeys(f"{one.new} for {', '.join(one.old)}" for one in deprecations if one.new)
+        ignored = dict.fromkeys(key for one in deprecations if not one.new for key in one.old)
+        said = [
+            f"the format of ML-Agents 0.16 and before, understood: {', '.join(names)}{default}",
+            f"Today's spelling: {'; '.join(today)}",
+            *([f"No effect: {', '.join(ignored)}"] if ignored else []),
+        ]
+        return ". ".join(said)
+
+
+class Section:
+    """A mapping in a file that is being rewritten.
+
+    path: that of today's form. is_flat: it belongs to a behavior of the flat form.
+    """
+
+    def __init__(self, rewriting: Rewriting, path: KeyPath, keys: dict[str, object]):
+        self.rewriting = rewriting
+        self.path = path
+        self.keys = keys
+        self.is_flat = rewriting.origin(path[:2]) in rewriting.flat or rewriting.origin(path[:1]) in rewriting.flat
+
+    def inner(self, key: str) -> Section | None:
+        """The mapping under a key, None where there is none."""
+        value = self.keys.get(key)
+        return Section(self.rewriting, (*self.path, key), value) if isinstance(value, dict) else None
+
+    def within(self, key: str) -> Section | None:
+        """The same, made where nothing is written."""
+        self.keys.setdefault(key, {})
+        return self.inner(key)
+
+    def inners(self) -> Iterator[Section]:
+        """The mappings under all keys."""
+        yield from filter(None, map(self.inner, list(self.keys)))
+
+    def present(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """Those of the keys that are written, in the order in which they are asked for."""
+        return tuple(key for key in keys if key in self.keys)
+
+    def origin(self, key: str) -> KeyPath:
+        """Where a key of this section stands in the file."""
+        return self.rewriting.origin((*self.path, key))
+
+    def number(self, key: str) -> float | None:
+        """The positive number under a key, 1 where none is written, None where what is written was refused."""
+        value = self.keys.get(key, 1)
+        if is_positive(value):
+            return float(value)
+        self.refuse(key, f"found {describe(value)}. A number greater than 0 is right", of_key=False)
+        return None
+
+    def refuse(self, key: str, text: str, of_key: bool = True) -> None:
+        """Tell that something is wrong about a key, or with its value."""
+        self.rewriting.mistakes.append(Mistake(self.origin(key), text, of_key=of_key))
+
+    def miss(self, key: str, right: str) -> None:
+        """Tell that a key is not written and has to be."""
+        place = self.rewriting.origin(self.path)
+        self.rewriting.mistakes.append(Mistake(place, f"{key} is missing. {right}", of_key=True))
+
+    def deprecate(self, old: Sequence[str], new: str, text: str = "") -> None:
+        """Tell how keys that are written are spelled today."""
+        self.rewriting.deprecations.append(Deprecation(self.origin(old[0]), tuple(old), new, text, self.is_flat))
+
+    def ignore(self, key: str, reason: str) -> None:
+        """Remove a key that has no meaning, and tell so."""
+        self.deprecate([key], "", reason)
+        del self.keys[key]
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Forget keys, written or not, without a word."""
+        for key in keys:
+            self.keys.pop(key, None)
+
+    def move(self, keys: Sequence[str], into: Section | None) -> None:
+        """Put keys that are written into another section; where that is no mapping they stay, for the schema."""
+        if into is None:
+            return
+        for key in keys:
+            origin, value = self.origin(key), self.keys.pop(key)
+            if key in into.keys:
+                text = f"{path_text(into.origin(key))} is written too. Remove one of the two"
+                self.rewriting.mistakes.append(Mistake(origin, text, of_key=True))
+            else:
+                into.keys[key] = value
+                self.rewriting.written[*into.path, key] = origin
+
+    def replace(self, old: Sequence[str], new: str, value: object) -> None:
+        """Put a new key where the first of the old ones stood; the others are gone. All of them are written."""
+        origin = self.origin(old[0])
+        if new in self.keys:
+            self.refuse(old[0], f"{new} is written too. Remove {old[0]}")
+            self.remove(old)
+            return
+        entries = list(self.keys.items())
+        self.keys.clear()
+        for key, kept in entries:
+            if key == old[0]:
+                self.keys[new] = value
+            elif key not in old:
+                self.keys[key] = kept
+        self.rewriting.written[*self.path, new] = origin
+
+    def rename(self, old: str, new: str) -> None:
+        """Spell a key as today, if it is written, and tell so."""
+        if old in self.keys:
+            self.deprecate([old], new)
+            self.replace([old], new, self.keys[old])

@@ -1,0 +1,556 @@
+"""Files of older versions of ML-Agents: read as what they mean today, told about, and rewritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.config import RunConfig, list_warnings, parse_config
+from engine.errors import ConfigError
+from engine.settings import BehaviorConfig, ExtrinsicSettings, GAILSettings, MemorySettings
+from engine.trainer_settings import PPOSettings, SACSettings
+from engine.upgrade import upgrade
+from tui.cli import main
+
+# The settings of ML-Agents 0.15 for SAC, all behaviors in one file.
+SAC = """\
+default:
+    trainer: sac
+    batch_size: 128
+    buffer_size: 50000
+    buffer_init_steps: 0
+    hidden_units: 128
+    init_entcoef: 1.0
+    learning_rate: 3.0e-4
+    learning_rate_schedule: constant
+    max_steps: 5.0e5
+    memory_size: 128
+    normalize: false
+    num_update: 1
+    train_interval: 1
+    num_layers: 2
+    time_horizon: 64
+    sequence_length: 64
+    summary_freq: 10000
+    tau: 0.005
+    use_recurrent: false
+    vis_encode_type: simple
+    reward_signals:
+        extrinsic:
+            strength: 1.0
+            gamma: 0.99
+
+3DBall:
+    normalize: true
+    batch_size: 64
+    buffer_size: 12000
+    summary_freq: 12000
+    time_horizon: 1000
+    hidden_units: 64
+    init_entcoef: 0.5
+    num_update: 2
+
+Crawler:
+    train_interval: 2
+    num_update: 4
+    reward_signals:
+        reward_signal_num_update: 8
+        gail:
+            strength: 0.02
+            encoding_size: 64
+            demo_path: demos/ExpertCrawler.demo
+
+Hallway:
+    sequence_length: 32
+    memory_size: 256
+    gamma: 0.95
+    beta: 1.0e-2
+    max_steps: 1e7
+    use_recurrent: true
+
+Tennis:
+    pretraining:
+        demo_path: demos/Tennis.demo
+        steps: 10000
+    self_play:
+        window: 5
+        play_against_current_self_ratio: 0.3
+"""
+
+# ML-Agents 0.6: before there were reward_signals.
+CURIOUS = """\
+PyramidsBrain:
+    trainer: ppo
+    use_curiosity: true
+    curiosity_strength: 0.02
+    curiosity_enc_size: 256
+    gamma: 0.98
+    num_epoch: 5
+    use_recurrent: false
+"""
+
+# Between 0.16 and 0.17: flat behaviors under `behaviors`, samplers without sampler_parameters.
+RANDOMIZED = """\
+behaviors:
+    3DBall:
+        trainer: ppo
+        batch_size: 64
+        lambd: 0.99
+        normalize: true
+        use_recurrent: false
+parameter_randomization:
+    resampling-interval: 2000
+    mass:
+        sampler-type: "uniform"
+        min_value: 0.5
+        max_value: 10
+    gravity:
+        sampler-type: "multirange_uniform"
+        intervals: [[7, 10], [15, 20]]
+"""
+
+# 0.17 and 0.18.
+CURRICULUM = """\
+behaviors:
+  BigWallJump:
+    trainer_type: ppo
+curriculum:
+  BigWallJump:
+    measure: progress
+    thresholds: [0.1, 0.3]
+    min_lesson_length: 100
+    parameters:
+      big_wall_min_height: [0.0, 4, 6.0]
+      big_wall_max_height: [4.0, 7.0, 8.0]
+"""
+
+# What ML-Agents' own converter makes of a curriculum.
+NAMED_LESSONS = """\
+environment_parameters:
+  height:
+    curriculum:
+    - Lesson0:
+        completion_criteria: {behavior: A, measure: progress, threshold: 0.1}
+        value: 1.5
+    - Lesson1:
+        value: {sampler_type: uniform, sampler_parameters: {min_value: -2}}
+behaviors: {A: {}}
+"""
+
+OLD_KEYS = """\
+default_settings:
+  trainer: sac
+  framework: pytorch
+behaviors:
+  A:
+    hyperparameters: {batch_size: 64, num_update: 4, train_interval: 2}
+    use_recurrent: true
+    memory_size: 32
+    reward_signals:
+      extrinsic: {}
+      rnd: {encoding_size: 64}
+  B:
+    hyperparameters: {steps_per_update: 10, train_interval: 2, reward_signal_num_update: 5}
+    network_settings: {normalize: true, use_recurrent: false, memory_size: 32}
+"""
+
+FILES = {
+    "sac": SAC,
+    "curious": CURIOUS,
+    "randomized": RANDOMIZED,
+    "curriculum": CURRICULUM,
+    "named lessons": NAMED_LESSONS,
+    "old keys": OLD_KEYS,
+    "default alone": "default: {trainer: sac, tau: 0.01}\nenv_settings: {env: {A: 'gymnasium:Pendulum-v1'}}\n",
+}
+
+
+def parse(text: str, **overrides: object) -> RunConfig:
+    return parse_config(text.encode(), "old.yaml", overrides)
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as error:
+        parse(text)
+    return str(error.value).split("\n")
+
+
+def sac(behavior: BehaviorConfig) -> SACSettings:
+    assert isinstance(behavior.hyperparameters, SACSettings)
+    return behavior.hyperparameters
+
+
+# What they mean
+
+
+def test_default_lies_under_every_flat_behavior() -> None:
+    behaviors = parse(SAC).behaviors
+    assert list(behaviors) == ["3DBall", "Crawler", "Hallway", "Tennis"]
+    ball = behaviors["3DBall"]
+    assert (sac(ball).batch_size, sac(ball).buffer_size, sac(ball).init_entcoef, sac(ball).tau) == (
+        64,
+        12000,
+        0.5,
+        0.005,
+    )
+    assert (ball.network_settings.normalize, ball.network_settings.hidden_units) == (True, 64)
+    assert (ball.summary_freq, ball.time_horizon, ball.max_steps) == (12000, 1000, 500000)
+    assert ball.reward_signals == {"extrinsic": ExtrinsicSettings(strength=1.0, gamma=0.99)}
+    assert ball.network_settings.memory is None
+
+
+def test_trainings_of_several_updates_become_steps_per_update() -> None:
+    behaviors = parse(SAC).behaviors
+    assert sac(behaviors["3DBall"]).steps_per_update == 0.5  # two updates at every step
+    crawler = sac(behaviors["Crawler"])
+    assert crawler.steps_per_update == 0.5  # four at every second
+    assert crawler.reward_signal_steps_per_update == 0.25  # eight at every second
+    assert sac(behaviors["Hallway"]).steps_per_update == 1.0
+
+
+def test_reward_signals_of_a_flat_behavior_replace_those_of_default() -> None:
+    signals = parse(SAC).behaviors["Crawler"].reward_signals
+    assert list(signals) == ["gail"]
+    assert isinstance(signals["gail"], GAILSettings)
+    assert (signals["gail"].strength, signals["gail"].network_settings.hidden_units) == (0.02, 64)
+
+
+def test_recurrent_network_gets_a_memory() -> None:
+    hallway = parse(SAC).behaviors["Hallway"]
+    assert hallway.network_settings.memory == MemorySettings(sequence_length=32, memory_size=256)
+    assert hallway.max_steps == 10_000_000
+
+
+def test_renamed_sections_and_keys_are_understood() -> None:
+    tennis = parse(SAC).behaviors["Tennis"]
+    assert tennis.behavioral_cloning is not None
+    assert (tennis.behavioral_cloning.demo_path, tennis.behavioral_cloning.steps) == ("demos/Tennis.demo", 10000)
+    assert tennis.self_play is not None
+    assert (tennis.self_play.window, tennis.self_play.play_against_latest_model_ratio) == (5, 0.3)
+
+
+def test_rewards_from_before_there_were_reward_signals() -> None:
+    behavior = parse(CURIOUS).behaviors["PyramidsBrain"]
+    curiosity = behavior.reward_signals["curiosity"]
+    assert behavior.reward_signals["extrinsic"].gamma == curiosity.gamma == 0.98
+    assert (curiosity.strength, curiosity.network_settings.hidden_units) == (0.02, 256)
+    assert isinstance(behavior.hyperparameters, PPOSettings)
+    assert behavior.hyperparameters.num_epoch == 5
+    assert list(parse("A: {trainer: ppo, use_curiosity: false}").behaviors["A"].reward_signals) == ["extrinsic"]
+
+
+def test_flat_behaviors_may_stand_under_behaviors_already() -> None:
+    config = parse(RANDOMIZED)
+    ball = config.behaviors["3DBall"]
+    assert isinstance(ball.hyperparameters, PPOSettings)
+    assert (ball.hyperparameters.batch_size, ball.hyperparameters.lambd) == (64, 0.99)
+    assert ball.network_settings.normalize
+    mixed = "behaviors: {default: {trainer: sac, tau: 0.1}, A: {tau: 0.2}, B: {}, C: {trainer_type: ppo}}"
+    behaviors = parse(mixed).behaviors
+    assert [(name, behavior.trainer_type) for name, behavior in behaviors.items()] == [
+        ("A", "sac"),
+        ("B", "sac"),
+        ("C", "ppo"),
+    ]
+    assert (sac(behaviors["A"]).tau, sac(behaviors["B"]).tau) == (0.2, 0.1)
+
+
+def test_randomized_parameters_become_environment_parameters() -> None:
+    parameters = parse(RANDOMIZED).model_dump()["environment_parameters"]
+    assert list(parameters) == ["mass", "gravity"]
+    assert parameters["mass"]["sampler_parameters"] == {"min_value": 0.5, "max_value": 10.0, "seed": -1}
+    assert parameters["gravity"]["sampler_type"] == "multirangeuniform"
+    assert parameters["gravity"]["sampler_parameters"]["intervals"] == [[7.0, 10.0], [15.0, 20.0]]
+
+
+def test_curriculum_becomes_lessons_of_each_parameter() -> None:
+    parameters = parse(CURRICULUM).model_dump()["environment_parameters"]
+    assert list(parameters) == ["big_wall_min_height", "big_wall_max_height"]
+    first, second, last = parameters["big_wall_min_height"]["curriculum"]
+    assert [first["value"], second["value"], last["value"]] == [0.0, 4.0, 6.0]
+    assert [first["name"], second["name"], last["name"]] == ["Lesson0", "Lesson1", "Lesson2"]
+    assert second["completion_criteria"] == {
+        "behavior": "BigWallJump",
+        "measure": "progress",
+        "min_lesson_length": 100,
+        "signal_smoothing": False,
+        "threshold": 0.3,
+        "require_reset": False,
+    }
+    assert last["completion_criteria"] is None
+
+
+def test_lessons_may_be_named_by_a_key() -> None:
+    lessons = parse(NAMED_LESSONS).model_dump()["environment_parameters"]["height"]["curriculum"]
+    assert [lesson["name"] for lesson in lessons] == ["Lesson0", "Lesson1"]
+    assert lessons[0]["completion_criteria"]["threshold"] == 0.1
+
+
+def test_old_keys_are_understood_in_a_file_of_today() -> None:
+    config = parse(OLD_KEYS)
+    a, b = config.behaviors["A"], config.behaviors["B"]
+    assert (a.trainer_type, sac(a).batch_size, sac(a).steps_per_update) == ("sac", 64, 0.5)
+    assert a.network_settings.memory == MemorySettings(memory_size=32, sequence_length=64)
+    assert a.reward_signals["rnd"].network_settings.hidden_units == 64
+    assert (sac(b).steps_per_update, sac(b).reward_signal_steps_per_update) == (10.0, 2.0)
+    assert (b.network_settings.normalize, b.network_settings.memory) == (True, None)
+
+
+def test_number_of_updates_among_the_hyperparameters_is_read_as_later_pages_have_it() -> None:
+    """There the name means steps; under reward_signals and in flat files it is a number of updates."""
+    text = "behaviors: {A: {trainer_type: sac, hyperparameters: {steps_per_update: 10, reward_signal_num_update: 20}}}"
+    assert sac(parse(text).behaviors["A"]).reward_signal_steps_per_update == 20.0
+    text = "behaviors: {A: {trainer_type: sac, reward_signals: {reward_signal_num_update: 4, extrinsic: {}}}}"
+    assert sac(parse(text).behaviors["A"]).reward_signal_steps_per_update == 0.25
+
+
+def test_default_alone_holds_for_the_behaviors_of_the_environments() -> None:
+    config = parse(FILES["default alone"])
+    assert config.default_settings is not None
+    assert sac(config.behaviors["A"]).tau == 0.01
+
+
+def test_flags_reach_the_settings_of_an_old_file() -> None:
+    config = parse(SAC, **{"behaviors.3DBall.max_steps": 7, "env_settings.env": "gymnasium:Pendulum-v1"})
+    assert (config.behaviors["3DBall"].max_steps, config.behaviors["Crawler"].max_steps) == (7, 500000)
+
+
+# What is said about them
+
+
+def test_flat_file_is_told_in_one_note() -> None:
+    [note] = list_warnings(parse(SAC))
+    assert note == (
+        "old.yaml:1:1: the format of ML-Agents 0.16 and before, understood: 3DBall, Crawler, Hallway, Tennis, each "
+        "over default. Today's spelling: trainer_type for trainer; hyperparameters.steps_per_update for num_update, "
+        "train_interval; hyperparameters.reward_signal_steps_per_update for reward_signal_num_update; "
+        "network_settings.hidden_units for encoding_size; network_settings.memory for use_recurrent, memory_size, "
+        "sequence_length; behavioral_cloning for pretraining; play_against_latest_model_ratio for "
+        "play_against_current_self_ratio. No effect: gamma, beta. `rl-tui upgrade-config IN OUT` rewrites the file"
+    )
+    many = "".join(f"B{number}: {{trainer: ppo}}\n" for number in range(8))
+    assert "understood: B0, B1, B2, B3, B4, 3 more. Today's" in list_warnings(parse(many))[0]
+
+
+def test_every_old_key_of_another_file_has_a_line_with_todays_spelling() -> None:
+    assert list_warnings(parse(OLD_KEYS)) == [
+        "old.yaml:2:3: default_settings.trainer: deprecated. Today's spelling: trainer_type",
+        "old.yaml:3:3: default_settings.framework: deprecated and ignored: there is one framework",
+        (
+            "old.yaml:6:39: behaviors.A.hyperparameters.num_update: deprecated (with train_interval). "
+            "Today's spelling: hyperparameters.steps_per_update: 0.5"
+        ),
+        (
+            "old.yaml:7:5: behaviors.A.use_recurrent: deprecated (with memory_size). "
+            "Today's spelling: network_settings.memory: {memory_size: 32}"
+        ),
+        (
+            "old.yaml:11:13: behaviors.A.reward_signals.rnd.encoding_size: deprecated. "
+            "Today's spelling: network_settings.hidden_units: 64"
+        ),
+        (
+            "old.yaml:13:45: behaviors.B.hyperparameters.train_interval: deprecated and ignored: "
+            "steps_per_update says it"
+        ),
+        (
+            "old.yaml:13:64: behaviors.B.hyperparameters.reward_signal_num_update: deprecated. "
+            "Today's spelling: hyperparameters.reward_signal_steps_per_update: 2"
+        ),
+        (
+            "old.yaml:14:41: behaviors.B.network_settings.use_recurrent: deprecated (with memory_size). "
+            "Today's spelling: network_settings.memory: null"
+        ),
+    ]
+
+
+def test_old_environment_parameters_are_told() -> None:
+    assert list_warnings(parse(RANDOMIZED))[1:] == [
+        "old.yaml:8:1: parameter_randomization: deprecated. Today's spelling: environment_parameters",
+        (
+            "old.yaml:9:5: parameter_randomization.resampling-interval: deprecated and ignored: "
+            "a number is drawn whenever the environment asks for it"
+        ),
+    ]
+    assert list_warnings(parse(CURRICULUM)) == [
+        "old.yaml:4:1: curriculum: deprecated. Today's spelling: environment_parameters.PARAMETER.curriculum"
+    ]
+    assert list_warnings(parse(NAMED_LESSONS)) == [
+        "old.yaml:3:5: environment_parameters.height.curriculum: deprecated. Today's spelling: - name: Lesson0"
+    ]
+
+
+def test_configuration_that_mlagents_wrote_is_no_old_file() -> None:
+    """encoding_size: null stands in every one of them."""
+    assert list_warnings(parse("behaviors: {A: {reward_signals: {rnd: {encoding_size: null}}}}")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "default: {trainer: sac, num_update: 0}\nA: {}\nB: {}",
+            ["1:37: default.num_update: found 0. A number greater than 0 is right"],
+        ),
+        (
+            "default:\n  trainer: ppo\n  max_steps: lots\nA: {hidden_units: 0}\nB: {use_recurrent: maybe}",
+            [
+                '3:14: default.max_steps: found the text "lots". A whole number is right, without quotes',
+                "4:19: A.hidden_units: found 0. A number of at least 1 is right",
+                '5:20: B.use_recurrent: found the text "maybe". true or false is right',
+            ],
+        ),
+        (
+            "A: {trainer: sac, hiden_units: 3}",
+            ["1:19: A.hiden_units: unknown key. Did you mean network_settings.hidden_units?"],
+        ),
+        ("A: {trainer: offline_bc, demo_path: d}", ['1:14: A.trainer: found the text "offline_bc". ppo, sac or poca']),
+        ("default: {tau: 1}\nA: {}", ["2:1: A: trainer is missing. trainer: ppo or sac is right"]),
+        (
+            "A: {trainer: sac, batch_size: 32, use_recurrent: true}",
+            ["1:35: A.sequence_length: found 64. At most batch_size (32) is right"],
+        ),
+        ("A: {trainer: ppo}\nB: 3", ["2:4: B: found 3. A mapping is right"]),
+        (
+            "A: {trainer: sac, use_recurrent: true, memory_size: 3, sequence_length: 500}",
+            [
+                "1:53: A.memory_size: found 3. An even number is right",
+            ],
+        ),
+        (
+            "A: {trainer: sac, use_recurrent: true, sequence_length: 500}",
+            ["1:57: A.sequence_length: found 500. At most batch_size (128) is right"],
+        ),
+        ("A: {trainer: ppo, gamma: 3}", ["1:26: A.gamma: found 3. A number of at most 1 is right"]),
+        ("A: {trainer: *x, tau: 3}", ["1:14: A.trainer: found the alias *x. Write the value out"]),
+        ("A: {trainer: sac, num_update: *x}", ["1:31: A.num_update: found the alias *x. Write the value out"]),
+        (
+            "behaviors: {A: {trainer_type: ppo, hyperparameters: {num_update: 3}}}",
+            ["1:54: behaviors.A.hyperparameters.num_update: unknown key. "],
+        ),
+        (
+            "behaviors: {A: {trainer_type: ppo, trainer: ppo}}",
+            ["1:36: behaviors.A.trainer: trainer_type is written too. Remove trainer"],
+        ),
+        (
+            "behaviors: {A: {trainer_type: sac, num_update: 1, hyperparameters: {num_update: 3}}}",
+            ["1:36: behaviors.A.num_update: behaviors.A.hyperparameters.num_update is written too. Remove one"],
+        ),
+        (
+            "default: {trainer: ppo}\ndefault_settings: {}",
+            ["1:1: default: default_settings is written too. Remove one of the two"],
+        ),
+        (
+            "curriculum: {A: {measure: reward, thresholds: [1, 2], parameters: {p: [1], q: [1, x, 3]}}}",
+            [
+                "1:71: curriculum.A.parameters.p: found 1 values. A list of 3, one more than there are thresholds, is",
+                '1:83: curriculum.A.parameters.q[1]: found the text "x". A number or a mapping with sampler_type is',
+            ],
+        ),
+        (
+            "curriculum: {A: {thresholds: 1, steps: 3}, B: 4}",
+            [
+                "1:14: curriculum.A: measure is missing. It has no default and must be written",
+                "1:33: curriculum.A.steps: unknown key. measure, min_lesson_length, parameters, signal_smoothing or",
+                "1:47: curriculum.B: found 4. A mapping is right",
+            ],
+        ),
+        (
+            "curriculum: {A: {measure: progress, thresholds: [3], parameters: {p: [1, 2]}}}",
+            ["1:50: curriculum.A.thresholds[0]: found 3.0. For progress a number from 0 to 1 is right"],
+        ),
+        (
+            "parameter_randomization: {p: {sampler-type: unifrm, mean: 1}}",
+            ['1:45: parameter_randomization.p.sampler-type: found the text "unifrm". uniform, gaussian,'],
+        ),
+        (
+            "parameter_randomization: {p: {sampler-type: gaussian, men: 1}}\nenvironment_parameters: {q: 1}",
+            ["1:55: parameter_randomization.p.men: unknown key. Did you mean mean?"],
+        ),
+        (
+            "parameter_randomization: {p: {sampler-type: uniform}}\nenvironment_parameters: {p: 1}",
+            ["1:27: parameter_randomization.p: environment_parameters.p is written too. Remove one of the two"],
+        ),
+        ("curriculum: old.yaml", ["1:1: curriculum: unknown key. Did you mean environment_parameters?"]),
+    ],
+)
+def test_mistake_in_an_old_file_is_told_with_its_place_and_its_own_spelling(text: str, expected: list[str]) -> None:
+    lines = mistakes(text)
+    assert len(lines) == len(expected), lines
+    for line, start in zip(lines, expected, strict=True):
+        assert line.startswith(f"old.yaml:{start}")
+
+
+# Rewriting them
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_rewritten_file_means_the_same_and_needs_no_note(name: str) -> None:
+    upgraded = upgrade(FILES[name].encode(), "old.yaml")
+    assert upgraded.notes
+    before, after = parse(FILES[name]), parse_config(upgraded.content, "new.yaml")
+    assert after.model_dump() == before.model_dump()
+    assert list_warnings(after) == []
+    again = upgrade(upgraded.content, "new.yaml")
+    assert (again.content, again.notes) == (upgraded.content, ())
+
+
+def test_rewritten_file_holds_what_was_written_in_its_order() -> None:
+    text = upgrade(CURIOUS.replace("gamma: 0.98", "max_steps: 5.0e5").encode(), "old.yaml").content.decode()
+    assert text == (
+        "behaviors:\n"
+        "  PyramidsBrain:\n"
+        "    trainer_type: ppo\n"
+        "    hyperparameters:\n"
+        "      num_epoch: 5\n"
+        "    reward_signals:\n"
+        "      extrinsic: {}\n"
+        "      curiosity:\n"
+        "        strength: 0.02\n"
+        "        network_settings:\n"
+        "          hidden_units: 256\n"
+        "    max_steps: 500000\n"
+    )
+
+
+def test_command_writes_a_file_that_trains_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text(SAC)
+    assert main(["upgrade-config", str(old), str(new)]) == 0
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{old}:1:1: the format of ML-Agents 0.16 and before")
+    assert "upgrade-config" not in first
+    assert last == f"{new}: written, in today's format"
+    assert parse_config(new.read_bytes(), "new.yaml").model_dump() == parse(SAC).model_dump()
+    assert old.read_text() == SAC
+
+
+def test_command_copies_a_file_of_today(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text("# kept\nbehaviors: {A: {}}\n")
+    assert main(["upgrade-config", str(old), str(new)]) == 0
+    assert capsys.readouterr().out == f"{new}: written, a copy: {old} is in today's format already\n"
+    assert new.read_text() == "# kept\nbehaviors: {A: {}}\n"
+
+
+def test_command_replaces_a_file_only_when_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "old.yaml"
+    path.write_text(CURIOUS)
+    assert main(["upgrade-config", str(path), str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"{path}: exists already")
+    assert path.read_text() == CURIOUS
+    assert main(["upgrade-config", str(path), str(path), "--force"]) == 0
+    assert path.read_text().startswith("behaviors:\n")
+
+
+def test_command_writes_nothing_where_there_are_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text("A: {trainer: sac, max_steps: 0}\n")
+    assert main(["upgrade-config", str(old), str(new)]) == 2
+    assert capsys.readouterr().err == f"{old}:1:30: A.max_steps: found 0. A number of at least 1 is right\n"
+    assert not new.exists()
+    old.write_text(CURIOUS)
+    assert main(["upgrade-config", str(old), str(tmp_path / "none/new.yaml")]) == 2
+    assert "cannot be written: No such file or directory" in capsys.readouterr().err
+    assert main(["upgrade-config", str(tmp_path / "none"), str(new)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
