@@ -1,40 +1,69 @@
-"""Experience between its collection and its use.  Shapes: N rows, P pieces, D feature columns."""
+"""Experience between its collection and its use.
+
+Shapes: N rows, P pieces, R reward streams, S sequences, M memory columns.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from engine.learning.networks.memory import Sequences
+from engine.learning.sequences import rows_of
 from engine.specs import Bool, Float32, Int64, Observations, Trajectories
 
 Array: TypeAlias = Any  # numpy array or torch tensor
-
-
-def flat_observations(observations: Observations) -> Float32:
-    """f32[N, D]: every observation of a row side by side, in their order."""
-    if len(observations) == 1 and observations[0].ndim == 2:
-        return observations[0]
-    return np.concatenate([o.reshape(len(o), -1) for o in observations], axis=1)
+Columns: TypeAlias = dict[str, Array]  # by name, all of the same rows
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """Everything an on-policy update learns from; the columns of `Trajectories`, joined."""
 
-    observations: Float32  # f32[N, D]
-    next_observations: Float32  # f32[P, D]
+    observations: Observations  # each [N, ...]
+    next_observations: Observations  # each [P, ...]
     continuous_actions: Float32
     discrete_actions: Int64
     log_probs: Float32
     action_mask: Bool | None
-    rewards: Float32  # f32[N, S], one column per stream
+    rewards: Float32  # f32[N, R], one column per stream
     lengths: Int64
-    endings: np.ndarray[tuple[int], np.dtype[np.int8]]
+    endings: NDArray[np.int8]
+    agent_ids: Int64
+    memories: Float32 | None
+
+    @staticmethod
+    def of(blocks: Sequence[tuple[Trajectories, Float32]]) -> Rollout:
+        """Blocks one after the other, each with its rewards f32[N, R]."""
+        parts = [block for block, _ in blocks]
+        following = zip(*(block.next_observations for block in parts), strict=True)
+        return Rollout(
+            observations=tuple(map(_joined, zip(*(block.observations for block in parts), strict=True))),
+            next_observations=tuple(map(_joined, following)),
+            continuous_actions=_joined([block.continuous_actions for block in parts]),
+            discrete_actions=_joined([block.discrete_actions for block in parts]),
+            log_probs=_joined([block.log_probs for block in parts]),
+            action_mask=_joined_masks(parts),
+            rewards=_joined([rewards for _, rewards in blocks]),
+            lengths=_joined([block.lengths for block in parts]),
+            endings=_joined([block.endings for block in parts]),
+            agent_ids=_joined([block.agent_ids for block in parts]),
+            memories=_joined([block.memories for block in parts if block.memories is not None])
+            if parts[0].memories is not None
+            else None,
+        )
+
+    @property
+    def num_pieces(self) -> int:
+        """P."""
+        return len(self.lengths)
 
 
 class RolloutBuffer:
@@ -45,48 +74,74 @@ class RolloutBuffer:
         self.num_rows = 0
 
     def add(self, block: Trajectories, rewards: Float32) -> None:
-        """Keep a block with its rewards f32[N, S] of every stream."""
+        """Keep a block with its rewards f32[N, R] of every stream."""
         self._blocks.append((block, rewards))
         self.num_rows += block.num_rows
 
     def take(self) -> Rollout:
         """All rows in the order they came; the buffer is empty afterwards."""
-        blocks = [block for block, _ in self._blocks]
-        masks = [block.action_mask for block in blocks]
-        full = next((mask.shape[1] for mask in masks if mask is not None), None)
-        rollout = Rollout(
-            observations=np.concatenate([flat_observations(block.observations) for block in blocks]),
-            next_observations=np.concatenate([flat_observations(block.next_observations) for block in blocks]),
-            continuous_actions=np.concatenate([block.continuous_actions for block in blocks]),
-            discrete_actions=np.concatenate([block.discrete_actions for block in blocks]),
-            log_probs=np.concatenate([block.log_probs for block in blocks]),
-            action_mask=None
-            if full is None
-            else np.concatenate(
-                [
-                    np.ones((block.num_rows, full), np.bool_) if mask is None else mask
-                    for block, mask in zip(blocks, masks, strict=True)
-                ]
-            ),
-            rewards=np.concatenate([rewards for _, rewards in self._blocks]),
-            lengths=np.concatenate([block.lengths for block in blocks]),
-            endings=np.concatenate([block.endings for block in blocks]),
-        )
-        self._blocks, self.num_rows = [], 0
-        return rollout
+        blocks, self._blocks, self.num_rows = self._blocks, [], 0
+        return Rollout.of(blocks)
 
 
-def minibatches(columns: dict[str, Array], batch_size: int, random: np.random.Generator) -> Iterator[dict[str, Array]]:
-    """One shuffled pass: round(N / batch_size) nearly equal parts that hold every row once.
+def minibatches(
+    columns: Columns, batch_size: int, random: np.random.Generator | None, sequences: Sequences | None = None
+) -> Iterator[tuple[Columns, Sequences | None]]:
+    """One pass: round(N / batch_size) nearly equal parts that hold every row once, in the order `random` gives.
 
-    columns: numpy arrays, or tensors of one device, of N rows.
+    columns: numpy arrays, or tensors of one device, of N rows. With sequences, which must cover the rows in their
+    order, parts are made of whole ones, and the sequences of each come with it. random: None leaves the order as it is.
     """
-    first = next(iter(columns.values()))
-    order: Array = random.permutation(len(first))
-    if not isinstance(first, np.ndarray):
-        order = torch.from_numpy(order).to(first.device)
-    parts = max(1, round(len(first) / batch_size))
-    shuffled = {name: column[order] for name, column in columns.items()}
-    ends = [len(first) * part // parts for part in range(parts + 1)]
-    for begin, end in itertools.pairwise(ends):
-        yield {name: column[begin:end] for name, column in shuffled.items()}
+    num_rows = len(next(iter(columns.values())))
+    count = num_rows if sequences is None else len(sequences.lengths)
+    order: Int64 = np.arange(count) if random is None else random.permutation(count)
+    parts = max(1, round(num_rows / batch_size))
+    if sequences is None:
+        for begin, end in itertools.pairwise(num_rows * part // parts for part in range(parts + 1)):
+            yield {name: picked(column, order[begin:end]) for name, column in columns.items()}, None
+        return
+    lengths = sequences.lengths
+    starts = np.cumsum(lengths) - lengths
+    for begin, end in itertools.pairwise(_ends(lengths[order], parts)):
+        own = order[begin:end]
+        rows = rows_of(starts[own], lengths[own])
+        memories = picked(sequences.memories, own)
+        yield {name: picked(column, rows) for name, column in columns.items()}, Sequences(lengths[own], memories)
+
+
+def _ends(lengths: Int64, parts: int) -> list[int]:
+    """0, then after how many sequences each part ends, so that parts have rows as equal as whole sequences can be."""
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    wanted = ends[-1] * np.arange(parts + 1) / parts
+    above = np.searchsorted(ends, wanted)
+    below = np.maximum(above - 1, 0)
+    nearest: Int64 = np.unique(np.where(wanted - ends[below] < ends[above] - wanted, below, above))
+    return [int(end) for end in nearest]
+
+
+def picked(column: Array, rows: Int64) -> Array:
+    """The rows of a column, in that order, where the column is."""
+    if isinstance(column, np.ndarray):
+        return column.take(rows, 0)
+    if column.device.type == "cpu":  # numpy copies the rows of images twenty times as fast as torch
+        return torch.from_numpy(column.numpy().take(rows, 0))
+    return column.index_select(0, torch.from_numpy(rows).to(column.device))
+
+
+def _joined(parts: Sequence[NDArray[Number]]) -> NDArray[Number]:
+    """The array itself where there is one: nobody writes into experience, and images are large."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _joined_masks(blocks: Sequence[Trajectories]) -> Bool | None:
+    """A block without a mask allows everything; None where no block has one."""
+    masks = [block.action_mask for block in blocks]
+    width = next((mask.shape[1] for mask in masks if mask is not None), None)
+    if width is None:
+        return None
+    return _joined(
+        [
+            np.ones((block.num_rows, width), np.bool_) if mask is None else mask
+            for block, mask in zip(blocks, masks, strict=True)
+        ]
+    )

@@ -1,112 +1,132 @@
 """Acting: from what agents see to what they do.
 
-Shapes: N agents, D observation columns, A continuous dimensions, K branches, H head columns.
+Shapes: N agents, D observation columns, M memory columns, H head columns.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import torch
 
-from engine.learning.buffers import flat_observations
-from engine.learning.generators import generator_state, load_generator
-from engine.learning.networks.distributions import ACTION_LIMIT, EPSILON, FORBIDDEN, LOG_SQRT_TWO_PI
+from engine.learning.features import FeatureLayout
+from engine.learning.heads import HeadSampler
+from engine.learning.networks.actor import Actor
+from engine.learning.networks.memory_step import MemoryStep
 from engine.learning.networks.mlp import Activation, activate
 from engine.learning.networks.normalizer import LIMIT
-from engine.specs import Actions, ActionSpec, Bool, Choice, DecisionSteps, Float32, Int64, State, Weights
+from engine.settings import NetworkSettings
+from engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
+
+
+def make_policy(spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool, seed: int) -> Policy:
+    """A policy for these settings: in numpy where only vectors are seen, in torch on the CPU elsewhere."""
+    sampler = HeadSampler(spec.actions, is_squashed, network.deterministic, seed)
+    layout = FeatureLayout(spec.observations)
+    if VectorPolicy.suits(layout, network):
+        return VectorPolicy(layout, network, sampler)
+    return ModulePolicy(
+        layout, network, sampler, Actor(np.random.default_rng(0), layout, spec.actions, network, is_squashed)
+    )
 
 
 class VectorPolicy:
-    """An MLP over vector observations, in numpy: for a handful of agents a torch call costs three times as much."""
+    """Layers over vector observations, in numpy: for a handful of agents a torch call costs three times as much."""
 
-    def __init__(self, actions: ActionSpec, activation: Activation, is_deterministic: bool, seed: int):
+    def __init__(self, layout: FeatureLayout, network: NetworkSettings, sampler: HeadSampler):
         self.version = -1
-        self._actions = actions
-        self._activation = activation
-        self._is_deterministic = is_deterministic
-        self._random = np.random.Generator(np.random.PCG64(seed))
+        self.memory_size = network.memory.memory_size if network.memory else 0
+        self._layout = layout
+        self._activation: Activation = network.activation
+        self._sampler = sampler
         self._layers: list[tuple[Float32, Float32]] = []
+        self._memory: MemoryStep | None = None
+        self._head: tuple[Float32, Float32] = (np.empty((0, 0), np.float32), np.empty(0, np.float32))
         self._mean: Float32 | None = None
         self._scale: Float32 | None = None
-        self._sigma: Float32 = np.empty(0, np.float32)
-        self._precision: Float32 = self._sigma
-        self._log_scale: Float32 = self._sigma
+
+    @staticmethod
+    def suits(layout: FeatureLayout, network: NetworkSettings) -> bool:
+        """Whether there is nothing but vectors, and no goal that makes weights."""
+        is_conditioned = network.goal_conditioning_type == "hyper" and bool(layout.goal_columns.any())
+        return layout.is_flat and not is_conditioned
 
     def load(self, weights: Weights) -> None:
-        """Arrays: layers.<i>.weight f32[out, in] and .bias from features to head; log_sigma f32[A] if there are
-        continuous actions; normalizer.mean and .scale f32[D] if observations are normalized."""
+        """Arrays: the parameters of `Actor` by name; normalizer.mean and .scale f32[D] if vectors are normalized."""
         arrays = weights.arrays
-        depth = sum(name.startswith("layers.") for name in arrays) // 2
-        self._layers = [
-            (np.ascontiguousarray(arrays[f"layers.{i}.weight"].T), arrays[f"layers.{i}.bias"]) for i in range(depth)
-        ]
+        depth = sum(name.startswith("body.core.layers.weights.") for name in arrays)
+        names = [(f"body.core.layers.weights.{i}", f"body.core.layers.biases.{i}") for i in range(depth)]
+        self._layers = [(np.ascontiguousarray(arrays[weight].T), arrays[bias]) for weight, bias in names]
+        self._memory = MemoryStep(arrays, "body.core.memories.0.cell.") if self.memory_size else None
+        self._head = np.ascontiguousarray(arrays["head.weight"].T), arrays["head.bias"]
         self._mean, self._scale = arrays.get("normalizer.mean"), arrays.get("normalizer.scale")
-        if self._actions.continuous:
-            self._sigma = np.exp(arrays["log_sigma"])
-            self._precision = np.reciprocal(2 * self._sigma * self._sigma + np.float32(EPSILON))
-            self._log_scale = np.log(self._sigma + np.float32(EPSILON)) + np.float32(LOG_SQRT_TWO_PI)
+        self._sampler.load(arrays.get("log_sigma"))
         self.version = weights.version
 
-    def act(self, decisions: DecisionSteps) -> Choice:
+    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
         """One action for every agent that waits."""
-        head = self._head(flat_observations(decisions.observations))
-        columns = self._actions.continuous
-        if not self._actions.branches:
-            continuous, log_probs = self._continuous(head)
-            discrete = np.empty((len(head), 0), np.int64)
-        elif not columns:
-            continuous = np.empty((len(head), 0), np.float32)
-            discrete, log_probs = self._discrete(head, decisions.action_mask)
-        else:
-            continuous, continuous_log_probs = self._continuous(head[:, :columns])
-            discrete, discrete_log_probs = self._discrete(head[:, columns:], decisions.action_mask)
-            log_probs = np.concatenate([continuous_log_probs, discrete_log_probs], axis=1)
-        bounded = np.clip(continuous, -ACTION_LIMIT, ACTION_LIMIT) / np.float32(ACTION_LIMIT) if columns else continuous
-        return Choice(Actions(bounded, discrete), continuous, log_probs)
-
-    def _head(self, hidden: Float32) -> Float32:
+        hidden = self._layout.vectors(decisions.observations)
         if self._mean is not None and self._scale is not None:
             hidden = np.clip((hidden - self._mean) * self._scale, -LIMIT, LIMIT)
-        for weight, bias in self._layers[:-1]:
+        for weight, bias in self._layers:
             hidden = hidden @ weight
             hidden += bias
             hidden = activate(self._activation, hidden, np.empty_like(hidden))
-        weight, bias = self._layers[-1]
-        return hidden @ weight + bias
-
-    def _continuous(self, mean: Float32) -> tuple[Float32, Float32]:
-        if self._is_deterministic:
-            noise = np.zeros_like(mean)
-        else:
-            noise = self._random.standard_normal(mean.shape, dtype=np.float32)
-            noise *= self._sigma
-        return mean + noise, -(noise * noise) * self._precision - self._log_scale
-
-    def _discrete(self, logits: Float32, allowed: Bool | None) -> tuple[Int64, Float32]:
-        if allowed is not None:
-            logits = np.where(allowed, logits, np.float32(-FORBIDDEN))
-        if len(self._actions.branches) == 1:
-            chosen, log_prob = self._branch(logits)
-            return chosen[:, None], log_prob[:, None]
-        ends = np.cumsum(self._actions.branches)[:-1]
-        branches = [self._branch(choices) for choices in np.split(logits, ends, axis=1)]
-        return np.stack([chosen for chosen, _ in branches], 1), np.stack([log_prob for _, log_prob in branches], 1)
-
-    def _branch(self, logits: Float32) -> tuple[Int64, Float32]:
-        """Chosen i64[N] and log-probability f32[N] of logits f32[N, C], by the inverse of the cumulated probability."""
-        weights = np.exp(logits - logits.max(1, keepdims=True))
-        cumulated = weights.cumsum(1)
-        total = cumulated[:, -1:]
-        if self._is_deterministic:
-            chosen = logits.argmax(1)
-        else:  # in float64 random() * total stays below total, so that a choice without weight is never drawn
-            chosen = (cumulated <= self._random.random(total.shape) * total).sum(1)
-        picked = weights[np.arange(len(logits)), chosen]
-        return chosen, np.log(picked / total[:, 0] + np.float32(EPSILON))
+        after = None
+        if self._memory is not None:
+            if memories is None:
+                memories = np.zeros((len(hidden), self.memory_size), np.float32)
+            hidden, after = self._memory(hidden, memories)
+        weight, bias = self._head
+        return self._sampler.choose(hidden @ weight + bias, decisions.action_mask, after)
 
     def state(self) -> State:
         """Its random generator."""
-        return generator_state(self._random)
+        return self._sampler.state()
 
     def load_state(self, state: State) -> None:
         """Draw on from `state`."""
-        load_generator(self._random, state)
+        self._sampler.load_state(state)
+
+
+class ModulePolicy:
+    """Any actor, in torch on the CPU."""
+
+    def __init__(self, layout: FeatureLayout, network: NetworkSettings, sampler: HeadSampler, actor: Actor):
+        """actor: its parameters are overwritten by `load`."""
+        self.version = -1
+        self.memory_size = actor.memory_size
+        self._layout = layout
+        self._sampler = sampler
+        self._actor = actor.eval()
+        self._mean: Float32 | None = None
+        self._scale: Float32 | None = None
+
+    def load(self, weights: Weights) -> None:
+        """Arrays: the parameters of `Actor` by name; normalizer.mean and .scale f32[D] if vectors are normalized."""
+        self._actor.load_arrays(weights.arrays)
+        self._mean, self._scale = weights.arrays.get("normalizer.mean"), weights.arrays.get("normalizer.scale")
+        self._sampler.load(weights.arrays.get("log_sigma"))
+        self.version = weights.version
+
+    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
+        """One action for every agent that waits."""
+        if memories is None:
+            memories = np.zeros((len(decisions.agent_ids), self.memory_size), np.float32)
+        features = self._layout.split(decisions.observations, self._normalize)
+        with torch.no_grad():
+            head, after = self._actor.step(tuple(map(torch.from_numpy, features)), torch.from_numpy(memories))
+        return self._sampler.choose(head.numpy(), decisions.action_mask, after.numpy() if self.memory_size else None)
+
+    def _normalize(self, vectors: Float32) -> Float32:
+        if self._mean is None or self._scale is None:
+            return vectors
+        normalized: Float32 = np.clip((vectors - self._mean) * self._scale, -LIMIT, LIMIT)
+        return normalized
+
+    def state(self) -> State:
+        """Its random generator."""
+        return self._sampler.state()
+
+    def load_state(self, state: State) -> None:
+        """Draw on from `state`."""
+        self._sampler.load_state(state)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.sampling.assembly import Assembly
 from engine.specs import (
     ActionSpec,
     BehaviorSpec,
     DecisionSteps,
     Ending,
+    Observations,
     ObservationSpec,
     Policy,
+    TerminalSteps,
     Trajectories,
+    Weights,
 )
 
-SPEC = BehaviorSpec("Walker", (ObservationSpec("speed", (3,)), ObservationSpec("map", (2, 2))), ActionSpec(2, (3, 2)))
+SPEC = BehaviorSpec("Walker", (ObservationSpec("speed", (3,)), ObservationSpec("place", (4,))), ActionSpec(2, (3, 2)))
 
 
 def decisions(
@@ -26,8 +30,17 @@ def decisions(
         mask = random.random((count, spec.actions.mask_size)) < 0.5
         for start, size in zip(np.cumsum([0, *spec.actions.branches]), spec.actions.branches, strict=False):
             mask[np.arange(count), start + random.integers(0, size, count)] = True
-    observations = tuple(random.standard_normal((count, *o.shape)).astype(np.float32) for o in spec.observations)
-    return DecisionSteps(np.arange(count), observations, np.zeros(count, np.float32), mask)
+    return DecisionSteps(np.arange(count), observed(random, count, spec), np.zeros(count, np.float32), mask)
+
+
+def observed(random: np.random.Generator, count: int, spec: BehaviorSpec = SPEC) -> Observations:
+    """Random numbers of every observation's shape and dtype."""
+    return tuple(
+        random.integers(0, 256, (count, *o.shape), np.uint8)
+        if o.dtype == "uint8"
+        else random.standard_normal((count, *o.shape)).astype(np.float32)
+        for o in spec.observations
+    )
 
 
 def acted(
@@ -58,6 +71,35 @@ def acted(
         episode_lengths=random.integers(1, 9, episodes),
         policy_version=policy.version,
     )
+
+
+class World:
+    """Agents that see random numbers, are rewarded at random, and end at random: every way an episode can go on."""
+
+    def __init__(self, policy: Policy, spec: BehaviorSpec, num_agents: int, horizon: int, seed: int = 0):
+        self._policy, self._spec, self._num_agents = policy, spec, num_agents
+        self._random = np.random.default_rng(seed)
+        self._assembly = Assembly(spec, horizon, policy.memory_size)
+
+    def load(self, weights: Weights) -> None:
+        """Act with these from now on."""
+        self._policy.load(weights)
+
+    def live(self, num_steps: int, end: float = 0.1) -> Trajectories:
+        """What so many more steps of each agent make; each step ends an episode with that probability."""
+        for _ in range(num_steps):
+            seen = decisions(self._random, self._num_agents, self._spec)
+            ended = np.flatnonzero(self._random.random(self._num_agents) < end)
+            if len(ended):
+                rewards = self._random.standard_normal(len(ended)).astype(np.float32)
+                truncated = self._random.random(len(ended)) < 0.5
+                final = observed(self._random, len(ended), self._spec)
+                self._assembly.end(TerminalSteps(ended, final, rewards, truncated))
+            seen.rewards[:] = self._random.standard_normal(self._num_agents)
+            seen.rewards[ended] = 0
+            self._assembly.observe(seen)
+            self._assembly.act(seen, self._policy.act(seen, self._assembly.memories(seen)))
+        return self._assembly.take()
 
 
 def rewarded(pieces: list[tuple[int, list[float], Ending]]) -> Trajectories:

@@ -7,11 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learning.buffers import RolloutBuffer, flat_observations, minibatches
-from engine.learning.networks.mlp import Activation
-from engine.learning.policies import VectorPolicy
-from engine.specs import Weights
-from tests.learning.rollouts import SPEC, acted
+from engine.learning.buffers import RolloutBuffer, minibatches
+from engine.learning.networks.memory import Sequences
+from engine.learning.policies import make_policy
+from engine.settings import NetworkSettings
+from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Policy
+from tests.learning.rollouts import SPEC, World, acted
+from tests.weights import Kind
 
 
 @settings(deadline=None, max_examples=200, derandomize=True)
@@ -22,7 +24,7 @@ def test_minibatches_hold_every_row_once_in_nearly_equal_parts(
     columns = {"index": np.arange(rows), "wide": np.arange(3 * rows).reshape(rows, 3)}
     if tensors:
         columns = {name: torch.from_numpy(column) for name, column in columns.items()}
-    parts = list(minibatches(columns, batch_size, np.random.default_rng(seed)))
+    parts = [part for part, _ in minibatches(columns, batch_size, np.random.default_rng(seed))]
     sizes = [len(part["index"]) for part in parts]
     assert len(parts) == max(1, round(rows / batch_size))
     assert max(sizes) - min(sizes) <= 1
@@ -37,20 +39,60 @@ def test_every_pass_is_shuffled_anew_and_a_seed_repeats_it() -> None:
 
     def passes(seed: int) -> list[list[int]]:
         random = np.random.default_rng(seed)
-        return [np.concatenate([p["index"] for p in minibatches(columns, 30, random)]).tolist() for _ in range(2)]
+        return [np.concatenate([p["index"] for p, _ in minibatches(columns, 30, random)]).tolist() for _ in range(2)]
 
     assert passes(1) == passes(1)
     assert passes(1)[0] != passes(1)[1] != list(range(100))
     assert passes(1) != passes(2)
 
 
-def policy(seed: int = 0, activation: Activation = "tanh") -> VectorPolicy:
-    """One that acts for `SPEC` with random weights."""
-    random = np.random.default_rng(seed)
-    made = VectorPolicy(SPEC.actions, activation, False, seed)
-    arrays = {"layers.0.weight": random.standard_normal((7, 7)), "layers.0.bias": random.standard_normal(7)}
-    arrays["log_sigma"] = random.standard_normal(2)
-    made.load(Weights(3, {name: array.astype(np.float32) for name, array in arrays.items()}))
+def test_without_a_generator_the_order_stays() -> None:
+    parts = [part["index"].tolist() for part, _ in minibatches({"index": np.arange(7)}, 3, None)]
+    assert parts == [[0, 1, 2], [3, 4, 5, 6]]
+
+
+@settings(deadline=None, max_examples=200, derandomize=True)
+@given(
+    lengths=st.lists(st.integers(1, 8), min_size=1, max_size=80),
+    batch_size=st.integers(8, 100),
+    seed=st.integers(0, 99),
+    tensors=st.booleans(),
+)
+def test_minibatches_of_sequences_hold_whole_ones_and_about_as_many_rows_as_asked_for(
+    lengths: list[int], batch_size: int, seed: int, tensors: bool
+) -> None:
+    rows = sum(lengths)
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    columns = {"index": np.arange(rows), "owner": owner}
+    memories = np.arange(2 * len(lengths)).reshape(-1, 2)
+    if tensors:
+        columns, memories = ({n: torch.from_numpy(c) for n, c in columns.items()}, torch.from_numpy(memories))
+    sequences = Sequences(np.array(lengths), memories)
+    seen: list[int] = []
+    for part, found in minibatches(columns, batch_size, np.random.default_rng(seed), sequences):
+        assert found is not None
+        owners, memory = np.asarray(part["owner"]), np.asarray(found.memories)
+        np.testing.assert_array_equal(owners, np.repeat(memory[:, 0] // 2, found.lengths))
+        for own in memory[:, 0] // 2:
+            index = np.asarray(part["index"])[owners == own]
+            np.testing.assert_array_equal(index, np.flatnonzero(owner == own))
+        assert abs(len(owners) - rows / max(1, round(rows / batch_size))) <= 8
+        seen += (memory[:, 0] // 2).tolist()
+    assert sorted(seen) == list(range(len(lengths)))
+
+
+def test_no_minibatch_is_empty_where_sequences_are_long() -> None:
+    """Rows 7 and 14, where three equal parts would end, are both nearest to the end of the second sequence."""
+    sequences = Sequences(np.array([3, 8, 8, 2]), np.zeros((4, 2)))
+    parts = [len(part["index"]) for part, _ in minibatches({"index": np.arange(21)}, 8, None, sequences)]
+    assert parts == [11, 10]
+
+
+def policy() -> Policy:
+    """One that acts for `SPEC`."""
+    kind = Kind(SPEC)
+    made = make_policy(SPEC, kind.network, False, 0)
+    made.load(kind.weights())
     return made
 
 
@@ -63,21 +105,41 @@ def test_a_rollout_is_its_blocks_one_after_the_other() -> None:
     assert buffer.num_rows == 11
     rollout = buffer.take()
     assert buffer.num_rows == 0
-    np.testing.assert_array_equal(
-        rollout.observations, np.concatenate([flat_observations(b.observations) for b in blocks])
-    )
+    for index in range(len(SPEC.observations)):
+        joined = np.concatenate([block.observations[index] for block in blocks])
+        np.testing.assert_array_equal(rollout.observations[index], joined)
     np.testing.assert_array_equal(rollout.rewards[:, 0], np.concatenate([block.rewards for block in blocks]))
     np.testing.assert_array_equal(rollout.lengths, [3, 1, 5, 2])
     np.testing.assert_array_equal(rollout.log_probs, np.concatenate([block.log_probs for block in blocks]))
     np.testing.assert_array_equal(rollout.endings, np.concatenate([block.endings for block in blocks]))
-    assert rollout.next_observations.shape == (4, 7)
+    assert [following.shape for following in rollout.next_observations] == [(4, 3), (4, 4)]
+    assert rollout.memories is None
     assert rollout.action_mask is not None
     np.testing.assert_array_equal(rollout.action_mask[4:9], blocks[1].action_mask)
     assert rollout.action_mask[:4].all()
     assert rollout.action_mask[9:].all()
 
 
-def test_observations_of_an_agent_stand_side_by_side_in_their_order() -> None:
-    first, second = np.arange(4, dtype=np.float32).reshape(2, 2), np.arange(8, dtype=np.float32).reshape(2, 2, 2)
-    assert flat_observations((first, second)).tolist() == [[0, 1, 0, 1, 2, 3], [2, 3, 4, 5, 6, 7]]
-    assert flat_observations((second,)).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+def test_images_stay_bytes_and_a_single_block_is_not_copied() -> None:
+    camera = BehaviorSpec("Walker", (ObservationSpec("camera", (20, 20, 3), "uint8"),), ActionSpec(1))
+    acting = make_policy(camera, NetworkSettings(hidden_units=4, num_layers=1), False, 0)
+    acting.load(Kind(camera, NetworkSettings(hidden_units=4, num_layers=1)).weights())
+    block, buffer = acted(acting, np.random.default_rng(0), [3], camera), RolloutBuffer()
+    buffer.add(block, block.rewards[:, None])
+    (seen,) = buffer.take().observations
+    assert seen.dtype == np.uint8
+    assert seen is block.observations[0]
+
+
+def test_what_was_remembered_comes_along() -> None:
+    network = NetworkSettings.model_validate({"hidden_units": 4, "memory": {"memory_size": 6}})
+    acting = make_policy(SPEC, network, False, 0)
+    acting.load(Kind(SPEC, network).weights())
+    lives, buffer = World(acting, SPEC, 3, 5), RolloutBuffer()
+    blocks = [lives.live(8), lives.live(9)]
+    for block in blocks:
+        buffer.add(block, block.rewards[:, None])
+    rollout = buffer.take()
+    assert rollout.memories is not None
+    np.testing.assert_array_equal(rollout.memories, np.concatenate([block.memories for block in blocks]))
+    np.testing.assert_array_equal(rollout.agent_ids, np.concatenate([block.agent_ids for block in blocks]))

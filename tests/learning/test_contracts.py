@@ -19,11 +19,13 @@ from tests.learning.rollouts import SPEC, acted, rewarded
 
 def trainer(name: str, seed: int = 0) -> Trainer:
     """A small one."""
+    kept = {"save_replay_buffer": True} if name == "sac" else {}
     config = BehaviorConfig.model_validate(
         {
             "trainer_type": name,
-            "hyperparameters": {"batch_size": 16, "buffer_size": 64},
+            "hyperparameters": {"batch_size": 16, "buffer_size": 64} | kept,
             "network_settings": {"hidden_units": 8, "num_layers": 1, "normalize": True},
+            "normalize_reward": True,
         }
     )
     made: Trainer = registry.load("trainers", name)(SPEC, config, seed, torch.device("cpu"))
@@ -32,7 +34,7 @@ def trainer(name: str, seed: int = 0) -> Trainer:
 
 def experience(of: Trainer, seed: int = 0) -> Trajectories:
     """More than enough for an update."""
-    policy, lengths = of.make_policy(seed), [1 + of.rows_per_update // 2] * 2
+    policy, lengths = of.make_policy(seed), [of.time_horizon] * (1 + 64 // of.time_horizon)
     return acted(policy, np.random.default_rng(seed), lengths, masked=True, ending=Ending.TERMINATED)
 
 
@@ -44,13 +46,14 @@ def same(first: State, second: State) -> bool:
 
 @pytest.mark.parametrize("name", registry.names("trainers"))
 def test_a_trainer_learns_when_it_is_ready_and_tells_numbers_by_tag(name: str) -> None:
-    ppo = trainer(name)
-    assert not ppo.is_ready()
-    assert ppo.num_parameters > 0
-    metrics = dict(ppo.add(experience(ppo)))
-    assert ppo.is_ready()
-    metrics |= ppo.update(100)
-    assert ppo.num_updates == 1
+    made = trainer(name)
+    assert not made.is_ready()
+    assert made.num_parameters > 0
+    assert made.replay_bytes >= 0
+    metrics = dict(made.add(experience(made)))
+    assert made.is_ready()
+    metrics |= made.update(100)
+    assert made.num_updates == 1
     for tag, value in metrics.items():
         kind, slash, rest = tag.partition("/")
         assert kind in ("Losses", "Policy", "Environment", "Time"), tag
@@ -65,11 +68,12 @@ def test_a_trainers_state_is_a_copy_that_another_goes_on_from(name: str) -> None
     first, second = trainer(name, 0), trainer(name, 1)
     first.add(experience(first))
     first.update(100)
-    state = first.state()
-    values = json.loads(json.dumps(state.values))
-    kept = State({tensor: array.copy() for tensor, array in state.tensors.items()}, values)
+    state, replay = first.state(), first.replay()
+    kept = through_a_file(state)
     assert not same(first.state(), second.state())
     second.load(kept)
+    if replay is not None:
+        second.load_replay(through_a_file(replay))
     assert same(first.state(), second.state())
     assert second.num_updates == 1
     block = experience(first, 3)
@@ -81,13 +85,39 @@ def test_a_trainers_state_is_a_copy_that_another_goes_on_from(name: str) -> None
     assert not same(first.state(), kept)
 
 
+def through_a_file(state: State) -> State:
+    """As it comes back: a copy, and what JSON makes of the values."""
+    tensors = {tensor: array.copy() for tensor, array in state.tensors.items()}
+    return State(tensors, json.loads(json.dumps(state.values)))
+
+
+@pytest.mark.parametrize("name", registry.names("trainers"))
+def test_asking_for_the_loss_changes_nothing(name: str) -> None:
+    asked, other = trainer(name), trainer(name)
+    block = experience(asked)
+    for each in (asked, other):
+        each.add(block)
+        each.update(100)
+    state, more = through_a_file(asked.state()), experience(asked, 4)
+    losses = asked.loss(more)
+    assert losses == asked.loss(more)
+    assert losses != asked.loss(block)
+    assert "Losses/Policy Loss" in losses
+    assert np.isfinite(list(losses.values())).all()
+    assert same(asked.state(), state)
+    for each in (asked, other):
+        each.add(more)
+        each.update(200)
+    assert same(asked.state(), other.state())
+
+
 @pytest.mark.parametrize("name", registry.names("trainers"))
 def test_a_new_policy_acts_with_the_newest_weights(name: str) -> None:
-    ppo = trainer(name)
-    old = ppo.make_policy(0)
-    ppo.add(experience(ppo))
-    ppo.update(100)
-    new, weights = ppo.make_policy(0), ppo.weights()
+    made = trainer(name)
+    old = made.make_policy(0)
+    made.add(experience(made))
+    made.update(100)
+    new, weights = made.make_policy(0), made.weights()
     assert old.version < new.version == weights.version
     assert all(array.dtype == np.float32 for array in weights.arrays.values())
     old.load(weights)

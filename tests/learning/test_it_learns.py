@@ -18,7 +18,7 @@ from engine.settings import BehaviorConfig
 from engine.specs import Policy
 
 CONFIGS = Path(__file__).parents[2] / "config"
-TOY_STEPS, CART_POLE_STEPS = 2500, 100_000
+TOY_STEPS, MEMORY_STEPS, CART_POLE_STEPS = 2500, 5000, 100_000
 
 
 def train(environments: list[Environment], config: BehaviorConfig, max_steps: int, seed: int) -> PPOTrainer:
@@ -71,19 +71,25 @@ def mean_return(environments: list[Environment], policy: Policy, num_episodes: i
         pool.close()
 
 
-def toy(actions: str, num_agents: int = 16) -> list[Environment]:
+def toy(actions: str, num_agents: int = 16, task: str = "one-step") -> list[Environment]:
     """Go to the side that is shown: every step is an episode; the best return is 1, that of chance 0."""
-    return make_environments("toy:one-step", "Toy", num_agents, {"actions": actions})
+    return make_environments(f"toy:{task}", "Toy", num_agents, {"actions": actions})
 
 
-TOY = BehaviorConfig.model_validate(
-    {
-        "hyperparameters": {"batch_size": 32, "buffer_size": 128, "num_epoch": 4, "learning_rate": 5e-3, "beta": 1e-3},
-        "network_settings": {"hidden_units": 16, "num_layers": 1},
-        "time_horizon": 8,
-        "max_steps": TOY_STEPS,
-    }
-)
+def toy_config(memory: dict[str, int] | None = None, max_steps: int = TOY_STEPS, **hyper: object) -> BehaviorConfig:
+    """A small network, and an update every 128 steps."""
+    known = {"batch_size": 32, "buffer_size": 128, "num_epoch": 4, "learning_rate": 5e-3, "beta": 1e-3}
+    return BehaviorConfig.model_validate(
+        {
+            "hyperparameters": known | hyper,
+            "network_settings": {"hidden_units": 16, "num_layers": 1, "memory": memory},
+            "time_horizon": 8,
+            "max_steps": max_steps,
+        }
+    )
+
+
+TOY = toy_config()
 
 
 @pytest.mark.learning
@@ -94,6 +100,36 @@ def test_the_one_step_task_is_solved_within_2500_steps(actions: str, seed: int) 
     assert mean_return(toy(actions), before, 400, seed) < 0.3
     ppo = train(toy(actions), TOY, TOY_STEPS, seed)
     assert mean_return(toy(actions), ppo.make_policy(seed), 400, seed + 1) > 0.9
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("actions", ["discrete", "continuous"])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_what_was_shown_at_the_beginning_is_remembered_by_those_who_can(actions: str, is_shared: bool) -> None:
+    """The best return without memory is 0."""
+    returns = []
+    for memory in ({"sequence_length": 8, "memory_size": 16}, None):
+        config = toy_config(memory, MEMORY_STEPS, shared_critic=is_shared)
+        ppo = train(toy(actions, task="memory"), config, MEMORY_STEPS, seed=1)
+        returns.append(mean_return(toy(actions, task="memory"), ppo.make_policy(1), 400, seed=2))
+    assert returns[0] > 0.9
+    assert returns[1] < 0.2
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("task", ["pixels", "goal"])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_the_side_is_found_in_an_image_and_by_a_goal(task: str, is_shared: bool) -> None:
+    ppo = train(toy("discrete", task=task), toy_config(shared_critic=is_shared), TOY_STEPS, seed=1)
+    assert mean_return(toy("discrete", task=task), ppo.make_policy(1), 400, seed=2) > 0.9
+
+
+@pytest.mark.learning
+def test_the_heaviest_of_a_set_is_found() -> None:
+    """To guess from where one stands returns 0.25."""
+    config = toy_config(max_steps=MEMORY_STEPS, shared_critic=True, learning_rate=2e-3)
+    ppo = train(toy("discrete", task="entities"), config, MEMORY_STEPS, seed=1)
+    assert mean_return(toy("discrete", task="entities"), ppo.make_policy(1), 400, seed=2) > 0.75
 
 
 @pytest.mark.learning

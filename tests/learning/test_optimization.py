@@ -8,19 +8,29 @@ import numpy as np
 import pytest
 import torch
 
-from engine.learning.networks.actor_critic import ActorCritic, Layout, NumpyActorCritic, TorchActorCritic
-from engine.learning.optimization import GradientStep
-from engine.specs import ActionSpec, State
+from engine.learning.networks.flat import FlatParameters
+from engine.learning.networks.layers import Layers
+from engine.learning.optimization import GradientStep, Parameters
+from engine.specs import Float32, State
 
-LAYOUT = Layout(4, ActionSpec(2, (3,)), 1, 8, 2, "tanh", False)
 KINDS = ("numpy", "torch")
 
 
-def network(kind: str, seed: int = 0) -> ActorCritic:
-    parameters = LAYOUT.initial(np.random.default_rng(seed))
-    if kind == "numpy":
-        return NumpyActorCritic(LAYOUT, parameters)
-    return TorchActorCritic(LAYOUT, parameters, torch.device("cpu"))
+class Arrays:
+    """Parameters in numpy."""
+
+    def __init__(self, flat: FlatParameters):
+        self.parameters: Float32 = flat.parameters.numpy()
+        self.shapes = flat.shapes
+
+    def place(self, array: Float32) -> Float32:
+        """Where they are already."""
+        return array
+
+
+def network(kind: str, seed: int = 0) -> Parameters:
+    flat = FlatParameters(Layers(np.random.default_rng(seed), [4, 8, 8, 5], "tanh"), torch.device("cpu"))
+    return Arrays(flat) if kind == "numpy" else flat
 
 
 def gradients(count: int, size: int, seed: int = 1) -> list[np.ndarray]:
@@ -30,7 +40,7 @@ def gradients(count: int, size: int, seed: int = 1) -> list[np.ndarray]:
     return [(random.standard_normal(size) * scale / size**0.5).astype(np.float32) for scale in scales]
 
 
-def on_cpu(network: ActorCritic) -> np.ndarray:
+def on_cpu(network: Parameters) -> np.ndarray:
     flat = network.parameters
     return np.array(flat if isinstance(flat, np.ndarray) else flat.numpy())
 
@@ -43,7 +53,7 @@ def test_fifty_steps_are_those_of_torch_adam_with_clip_grad_norm(kind: str, max_
     adam = torch.optim.Adam([theirs], eps=1e-5)
     for index, gradient in enumerate(gradients(50, step.num_parameters)):
         learning_rate = 1e-2 * (1 - index / 60)
-        step(ours.place(gradient), learning_rate)
+        step(ours.place(gradient.copy()), learning_rate)
         theirs.grad = torch.from_numpy(gradient.copy())
         if max_norm is not None:
             torch.nn.utils.clip_grad_norm_([theirs], max_norm)
@@ -78,7 +88,7 @@ def test_a_loaded_state_goes_on_as_the_saved_one(kind: str, other: str, ablated:
     first, second = (GradientStep(n, 1e-8, 0.5) for n in networks)
     fresh = second.state()
     for gradient in gradients(4, first.num_parameters):
-        first(networks[0].place(gradient), 1e-2)
+        first(networks[0].place(gradient.copy()), 1e-2)
     state = first.state()
     tensors = {
         name: (fresh if ablated and name.startswith(f"{ablated}.") else state).tensors[name] for name in state.tensors
@@ -86,7 +96,7 @@ def test_a_loaded_state_goes_on_as_the_saved_one(kind: str, other: str, ablated:
     second.load(State(tensors, (fresh if ablated == "adam_steps" else state).values))
     for gradient in gradients(4, first.num_parameters, seed=3):
         for n, step in zip(networks, (first, second), strict=True):
-            step(n.place(gradient), 1e-2)
+            step(n.place(gradient.copy()), 1e-2)
     is_same = np.allclose(*(on_cpu(n) for n in networks), rtol=1e-5, atol=1e-6)
     assert is_same == (ablated is None)
     if kind == other:

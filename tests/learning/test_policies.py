@@ -10,13 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learning.buffers import flat_observations
-from engine.learning.networks.actor_critic import Layout, NumpyActorCritic
+from engine.learning.features import FeatureLayout
+from engine.learning.heads import HeadSampler
+from engine.learning.networks.actor import Actor
+from engine.learning.networks.actor_critic import NumpyActorCritic
+from engine.learning.networks.flat import views
+from engine.learning.networks.memory import Sequences
 from engine.learning.networks.mlp import Activation
 from engine.learning.networks.normalizer import Normalizer
-from engine.learning.policies import VectorPolicy
+from engine.learning.networks.on_policy import OnPolicyNetworks
+from engine.learning.policies import ModulePolicy, VectorPolicy, make_policy
 from engine.learning.surrogate import Batch, Coefficients, surrogate_loss
-from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State, Weights
+from engine.settings import MemorySettings, NetworkSettings
+from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions
 
 KINDS = {
@@ -28,33 +34,54 @@ KINDS = {
 ACTIVATIONS: tuple[Activation, ...] = ("swish", "tanh", "relu")
 
 
+MEMORY = MemorySettings(sequence_length=4, memory_size=6)
+
+
 def spec_of(kind: str) -> BehaviorSpec:
-    return BehaviorSpec("Walker", (ObservationSpec("speed", (3,)), ObservationSpec("map", (2, 1))), KINDS[kind])
+    return BehaviorSpec("Walker", (ObservationSpec("speed", (3,)), ObservationSpec("place", (2,))), KINDS[kind])
 
 
-def network_of(kind: str, activation: Activation = "swish", is_shared: bool = False) -> NumpyActorCritic:
+LAYOUT = FeatureLayout(spec_of("hybrid").observations)
+
+
+def settings_of(
+    activation: Activation = "swish", is_deterministic: bool = False, has_memory: bool = False
+) -> NetworkSettings:
+    memory = MEMORY if has_memory else None
+    return NetworkSettings(hidden_units=8, activation=activation, deterministic=is_deterministic, memory=memory)
+
+
+def network_of(
+    kind: str, activation: Activation = "swish", is_shared: bool = False, has_memory: bool = False
+) -> NumpyActorCritic:
     """One whose choices are far from uniform."""
-    layout = Layout(5, KINDS[kind], 1, 8, 2, activation, is_shared)
     random = np.random.default_rng(7)
-    parameters = layout.initial(random)
-    parameters += random.standard_normal(len(parameters)).astype(np.float32) * 0.5
-    return NumpyActorCritic(layout, parameters)
+    settings = settings_of(activation, has_memory=has_memory)
+    made = NumpyActorCritic(OnPolicyNetworks(random, LAYOUT, KINDS[kind], settings, 1, is_shared), activation)
+    made.parameters += random.standard_normal(len(made.parameters)).astype(np.float32) * 0.5
+    return made
+
+
+def weights_of(network: NumpyActorCritic, normalizer: Normalizer | None = None) -> Weights:
+    """Its actor's."""
+    named = views(network.parameters, network.shapes)
+    arrays = {name.removeprefix("actor."): array for name, array in named.items() if name.startswith("actor.")}
+    if normalizer is not None:
+        arrays |= {"normalizer.mean": normalizer.mean, "normalizer.scale": normalizer.scale}
+    return Weights(5, arrays)
 
 
 def policy_of(
-    network: NumpyActorCritic, normalizer: Normalizer | None = None, is_deterministic: bool = False, seed: int = 1
-) -> VectorPolicy:
+    network: NumpyActorCritic,
+    kind: str,
+    normalizer: Normalizer | None = None,
+    settings: NetworkSettings | None = None,
+    seed: int = 1,
+) -> Policy:
     """A policy with the network's weights."""
-    layout = network.layout
-    layers = [*layout.layers("body", network.parameters), *layout.layers("actor", network.parameters)]
-    arrays = {f"layers.{i}.weight": weight for i, (weight, _) in enumerate(layers)}
-    arrays |= {f"layers.{i}.bias": bias for i, (_, bias) in enumerate(layers)}
-    if network.log_sigma is not None:
-        arrays["log_sigma"] = network.log_sigma
-    if normalizer is not None:
-        arrays |= {"normalizer.mean": normalizer.mean, "normalizer.scale": normalizer.scale}
-    policy = VectorPolicy(layout.actions, layout.activation, is_deterministic, seed)
-    policy.load(Weights(5, arrays))
+    policy = make_policy(spec_of(kind), settings or settings_of(), False, seed)
+    assert isinstance(policy, VectorPolicy)
+    policy.load(weights_of(network, normalizer))
     return policy
 
 
@@ -71,11 +98,11 @@ def test_log_probabilities_are_those_the_loss_finds_for_the_same_weights(
     for is_shared in (False, True):
         network, normalizer = network_of(kind, activation, is_shared), Normalizer(5)
         seen = decisions(np.random.default_rng(0), 200, spec_of(kind), masked and kind != "continuous")
-        features = flat_observations(seen.observations)
+        features = LAYOUT.vectors(seen.observations)
         normalizer.update(features * 3 + 1)
-        choice = policy_of(network, normalizer).act(seen)
+        choice = policy_of(network, kind, normalizer, settings_of(activation)).act(seen)
         assert choice.log_probs.shape == (200, KINDS[kind].num_columns)
-        head, values = network.forward(normalizer(features))
+        head, values = network.forward((normalizer(features),))
         batch = Batch(
             continuous=choice.continuous,
             chosen=one_hot(choice.actions.discrete, KINDS[kind].branches),
@@ -104,7 +131,7 @@ def repeated(kind: str, count: int, mask: np.ndarray | None = None) -> DecisionS
 def test_choices_come_as_often_as_their_probabilities_say(masked: bool) -> None:
     """Chi-square of 60 000 draws, branch by branch and for pairs of branches, below the 99.9 % quantile."""
     mask = np.array([True, True, True, False, True, True, False, True, True, True]) if masked else None
-    policy, count = policy_of(network_of("branches")), 60_000
+    policy, count = policy_of(network_of("branches"), "branches"), 60_000
     choice = policy.act(repeated("branches", count, mask))
     quantiles = {1: 10.8, 2: 13.8, 3: 16.3, 4: 18.5}
     frequent = []
@@ -125,8 +152,8 @@ def test_choices_come_as_often_as_their_probabilities_say(masked: bool) -> None:
 
 def test_continuous_samples_have_the_mean_and_spread_of_the_network() -> None:
     network, seen = network_of("continuous"), repeated("continuous", 60_000)
-    samples = policy_of(network).act(seen).continuous
-    mean = policy_of(network, is_deterministic=True).act(seen).continuous[0]
+    samples = policy_of(network, "continuous").act(seen).continuous
+    mean = policy_of(network, "continuous", settings=settings_of(is_deterministic=True)).act(seen).continuous[0]
     assert network.log_sigma is not None
     sigma = np.exp(network.log_sigma)
     np.testing.assert_allclose(samples.mean(0), mean, atol=float(4 * sigma.max() / 60_000**0.5))
@@ -149,9 +176,8 @@ def test_a_forbidden_choice_is_never_taken(
     random = np.random.default_rng(seed)
     seen = decisions(random, 300, spec, masked=True)
     weight = random.standard_normal((actions.mask_size, 2)).astype(np.float32) * np.float32(logits)
-    policy = VectorPolicy(actions, "tanh", is_deterministic, seed)
-    policy.load(Weights(0, {"layers.0.weight": weight, "layers.0.bias": np.zeros(len(weight), np.float32)}))
-    choice = policy.act(seen)
+    head = seen.observations[0] @ weight.T
+    choice = HeadSampler(actions, False, is_deterministic, seed).choose(head, seen.action_mask)
     assert seen.action_mask is not None
     assert (seen.action_mask * one_hot(choice.actions.discrete, actions.branches)).sum() == 300 * len(branches)
     assert np.isfinite(choice.log_probs).all()
@@ -160,8 +186,8 @@ def test_a_forbidden_choice_is_never_taken(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_deterministic_policy_takes_the_mean_and_the_likeliest_choice(kind: str) -> None:
     network, seen = network_of(kind), decisions(np.random.default_rng(0), 50, spec_of(kind))
-    policy = policy_of(network, is_deterministic=True)
-    head, _ = network.forward(flat_observations(seen.observations))
+    policy = policy_of(network, kind, settings=settings_of(is_deterministic=True))
+    head, _ = network.forward((LAYOUT.vectors(seen.observations),))
     choice, columns = policy.act(seen), KINDS[kind].continuous
     np.testing.assert_allclose(choice.continuous, head[:, :columns], rtol=1e-5, atol=1e-6)
     start = columns
@@ -178,7 +204,7 @@ def test_actions_are_samples_clipped_to_three_and_divided_by_three() -> None:
     network = network_of("hybrid")
     assert network.log_sigma is not None
     network.log_sigma[:] = 1.0
-    choice = policy_of(network).act(decisions(np.random.default_rng(0), 1000, spec_of("hybrid")))
+    choice = policy_of(network, "hybrid").act(decisions(np.random.default_rng(0), 1000, spec_of("hybrid")))
     assert (np.abs(choice.continuous) > 3).any(), "samples are not clipped"
     np.testing.assert_array_equal(choice.actions.continuous, np.clip(choice.continuous, -3, 3) / np.float32(3))
     assert choice.actions.continuous.dtype == choice.continuous.dtype == choice.log_probs.dtype == np.float32
@@ -188,7 +214,7 @@ def test_actions_are_samples_clipped_to_three_and_divided_by_three() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loaded_generator_draws_on_as_the_saved_one(kind: str) -> None:
     network, random = network_of(kind), np.random.default_rng(0)
-    first, second = policy_of(network, seed=1), policy_of(network, seed=2)
+    first, second = policy_of(network, kind, seed=1), policy_of(network, kind, seed=2)
     first.act(decisions(random, 7, spec_of(kind)))  # an odd number of float32 draws leaves half a word over
     second.load_state(State({}, json.loads(json.dumps(first.state().values))))
     for _ in range(3):
@@ -200,10 +226,56 @@ def test_a_loaded_generator_draws_on_as_the_saved_one(kind: str) -> None:
 
 def test_another_seed_draws_otherwise() -> None:
     network, seen = network_of("hybrid"), decisions(np.random.default_rng(0), 30, spec_of("hybrid"))
-    choices = [policy_of(network, seed=seed).act(seen).continuous for seed in (1, 1, 2)]
+    choices = [policy_of(network, "hybrid", seed=seed).act(seen).continuous for seed in (1, 1, 2)]
     np.testing.assert_array_equal(choices[0], choices[1])
     assert (choices[0] != choices[2]).all()
 
 
 def test_a_policy_tells_the_version_it_acts_with() -> None:
-    assert policy_of(network_of("hybrid")).version == 5
+    assert policy_of(network_of("hybrid"), "hybrid").version == 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numpy_remembers_what_the_module_remembers(kind: str) -> None:
+    """Over several steps, also where an episode begins in between."""
+    network, random = network_of(kind, has_memory=True), np.random.default_rng(0)
+    settings, spec = settings_of(has_memory=True), spec_of(kind)
+    actor = Actor(random, LAYOUT, spec.actions, settings, is_squashed=False)
+    policies = [
+        policy_of(network, kind, settings=settings),
+        ModulePolicy(LAYOUT, settings, HeadSampler(spec.actions, False, False, 1), actor),
+    ]
+    policies[1].load(weights_of(network))
+    memories = [None, np.zeros((7, MEMORY.memory_size), np.float32)]
+    for step in range(5):
+        seen = decisions(random, 7, spec)
+        choices = [policy.act(seen, remembered) for policy, remembered in zip(policies, memories, strict=True)]
+        for ours, theirs in zip(*((c.continuous, c.log_probs, c.memories) for c in choices), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(choices[0].actions.discrete, choices[1].actions.discrete)
+        memories = [choice.memories for choice in choices]
+        assert memories[0] is not None
+        assert np.abs(memories[0]).mean() > 0.05
+        for remembered in memories:
+            remembered[step] = 0  # type: ignore[index]  # both remember
+
+
+def test_acting_step_by_step_is_what_learning_reads_in_one_go() -> None:
+    """An episode longer than a sequence, from the memory that was stored where a sequence begins."""
+    for is_shared in (False, True):
+        network, random = network_of("hybrid", is_shared=is_shared, has_memory=True), np.random.default_rng(0)
+        policy = policy_of(network, "hybrid", settings=settings_of(is_deterministic=True, has_memory=True))
+        rows, means, stored = [], [], []
+        memories = np.zeros((1, MEMORY.memory_size), np.float32)
+        for _ in range(11):
+            seen = decisions(random, 1, spec_of("hybrid"))
+            choice = policy.act(seen, memories)
+            rows.append(LAYOUT.vectors(seen.observations))
+            means.append(choice.continuous)
+            stored.append(memories)
+            assert choice.memories is not None
+            memories = choice.memories
+        before = np.concatenate(stored)[[0, 4, 8]]
+        read_with = before if is_shared else np.concatenate([before, before * 0], axis=1)
+        head, _ = network.forward((np.concatenate(rows),), Sequences(np.array([4, 4, 3]), network.place(read_with)))
+        np.testing.assert_allclose(head[:, :2], np.concatenate(means), rtol=1e-4, atol=1e-5)

@@ -1,212 +1,163 @@
-"""The networks of an on-policy trainer, over one vector of (already normalized) features.
+"""The networks of an on-policy trainer where they compute: in numpy, or in torch on any device.
 
-Shapes: B rows, D feature columns, A continuous dimensions, H head columns (A means, then the logits of every branch),
-S reward streams. Parameters live in one flat array; a layout says which part of it is which.
+Shapes: B rows, A continuous dimensions, H head columns (A means, then the logits of every branch), R reward streams,
+S sequences, M memory columns.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from engine.learning.networks.mlp import MLP, Activation, Layer
-from engine.specs import ActionSpec, Float32
+from engine.learning.features import FeatureLayout, Features
+from engine.learning.networks.flat import FlatParameters, Shapes, views
+from engine.learning.networks.memory import Sequences
+from engine.learning.networks.mlp import Activation
+from engine.learning.networks.named_layers import NamedLayers
+from engine.learning.networks.on_policy import OnPolicyNetworks
+from engine.learning.networks.recurrence import TimeOrder
+from engine.specs import Float32
 
-Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere: what is written with operators serves both
-TORCH_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
-    "swish": functional.silu,
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-}
-CONTINUOUS_GAIN, DISCRETE_GAIN = 0.2, 0.1  # ML-Agents: kaiming-normal times these
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Sizes of actor and critic: two bodies, or one that they share."""
-
-    inputs: int
-    actions: ActionSpec
-    num_streams: int
-    hidden_units: int
-    num_layers: int
-    activation: Activation
-    is_shared: bool
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Every parameter by name, in the order of the flat array."""
-        heads = {"actor": self.actions.continuous + self.actions.mask_size, "critic": self.num_streams}
-        shapes: dict[str, tuple[int, ...]] = {}
-        for part in ("body",) if self.is_shared else ("actor", "critic"):
-            widths = [self.inputs] + [self.hidden_units] * self.num_layers
-            if part in heads:
-                widths.append(heads[part])
-            shapes |= _layer_shapes(part, widths)
-        if self.is_shared:
-            for part, outputs in heads.items():
-                shapes |= _layer_shapes(part, [self.hidden_units, outputs])
-        if self.actions.continuous:
-            shapes["log_sigma"] = (self.actions.continuous,)
-        return shapes
-
-    def views(self, flat: Array) -> dict[str, Array]:
-        """The parts of a flat array, without a copy."""
-        views, start = {}, 0
-        for name, shape in self.shapes().items():
-            size = math.prod(shape)
-            views[name] = flat[start : start + size].reshape(shape)
-            start += size
-        return views
-
-    def layers(self, part: str, flat: Array) -> list[tuple[Array, Array]]:
-        """(weight, bias) of "body", "actor" or "critic", inputs first; empty for a part that is not there."""
-        views = self.views(flat)
-        depth = sum(name.startswith(f"{part}.") for name in views) // 2
-        return [(views[f"{part}.{i}.weight"], views[f"{part}.{i}.bias"]) for i in range(depth)]
-
-    def initial(self, random: np.random.Generator) -> Float32:
-        """A flat array of fresh parameters, with ML-Agents' initial distributions."""
-        flat = np.zeros(sum(math.prod(shape) for shape in self.shapes().values()), np.float32)
-        for part in ("body", "actor", "critic"):
-            for weight, _ in self.layers(part, flat):
-                weight[:] = random.standard_normal(weight.shape, np.float32) / math.sqrt(weight.shape[1])
-        head, value_head = self.layers("actor", flat)[-1][0], self.layers("critic", flat)[-1][0]
-        head[: self.actions.continuous] *= CONTINUOUS_GAIN
-        head[self.actions.continuous :] *= DISCRETE_GAIN
-        bound = math.sqrt(6 / sum(value_head.shape))  # xavier-uniform
-        value_head[:] = random.uniform(-bound, bound, value_head.shape)
-        return flat
-
-
-def _layer_shapes(part: str, widths: list[int]) -> dict[str, tuple[int, ...]]:
-    shapes: dict[str, tuple[int, ...]] = {}
-    for index, (inputs, outputs) in enumerate(itertools.pairwise(widths)):
-        shapes |= {f"{part}.{index}.weight": (outputs, inputs), f"{part}.{index}.bias": (outputs,)}
-    return shapes
+Array: TypeAlias = Any  # numpy array or tensor: what is written with operators serves both
 
 
 class ActorCritic(Protocol):
     """What a trainer needs of its networks, wherever they compute. `parameters` is flat and changed in place."""
 
-    layout: Layout
     parameters: Array  # f32[number of parameters]
-    log_sigma: Array | None  # the part of it that is the policy's spread, f32[A]
+    shapes: Shapes  # by the names of `OnPolicyNetworks`
+    log_sigma: Array | None  # the part of the parameters that is the policy's spread, f32[A]
 
     def place(self, array: np.ndarray[Any, Any]) -> Array:
         """The array where the network computes."""
 
-    def forward(self, features: Array) -> tuple[Array, Array]:
-        """Action head f32[B, H] and values f32[B, S]; remembered for `backward`, valid until the next call."""
+    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
+        """Action head f32[B, H] and values f32[B, R]; remembered for `backward`, valid until the next call.
+
+        sequences: how memories read the rows; see `OnPolicyNetworks`.
+        """
 
     def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
-        """The flat gradient, given those of the last `forward`'s results and of log_sigma. May overwrite them."""
+        """The flat gradient, given those of the last `forward`'s results and of log_sigma. May overwrite them.
 
-    def values(self, features: Array) -> Float32:
-        """f32[B, S], on the CPU."""
+        The same array every time.
+        """
+
+    def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
+        """f32[B, R] and the memories f32[S, M] after each sequence, copies on the CPU.
+
+        sequences: with the memories f32[S, M] of the critic, or of both where it is shared; None without memory.
+        """
 
 
 class NumpyActorCritic:
-    """On the CPU, with the backward pass written out: see mlp.py for why."""
+    """Vectors on the CPU, with the backward pass written out: see mlp.py for why."""
 
-    def __init__(self, layout: Layout, parameters: Float32):
-        self.layout = layout
-        self.parameters = parameters
-        self._gradient = np.zeros_like(parameters)
-        self.log_sigma = layout.views(parameters).get("log_sigma")
-        self._log_sigma_gradient = layout.views(self._gradient).get("log_sigma")
-        self._body = self._mlp("body", activate_last=True) if layout.is_shared else None
-        self._actor = self._mlp("actor")
-        self._critic = self._mlp("critic")
-
-    def _mlp(self, part: str, activate_last: bool = False) -> MLP:
-        layers: list[Layer] = self.layout.layers(part, self.parameters)
-        return MLP(layers, self.layout.layers(part, self._gradient), self.layout.activation, activate_last)
+    def __init__(self, networks: OnPolicyNetworks, activation: Activation):
+        """networks: whose encoders change nothing; their parameters become views of `parameters`."""
+        flat = FlatParameters(networks, torch.device("cpu"))
+        self.shapes = flat.shapes
+        self.parameters: Float32 = flat.parameters.numpy()
+        self._gradient: Float32 = flat.gradient.numpy()
+        layers = NamedLayers(self.parameters, self._gradient, self.shapes, activation)
+        self.log_sigma = layers.parameters.get("actor.log_sigma")
+        self._log_sigma_gradient = layers.gradients.get("actor.log_sigma")
+        bodies = ["actor.body"] if networks.critic is None else ["actor.body", "critic"]
+        self._bodies = [layers.body(name) for name in bodies]
+        self._head, self._values = layers.single("actor.head"), layers.single("values")
+        has_memory = networks.actor.memory_size > 0
+        self._memory = layers.memory(bodies) if has_memory else None
+        self._critic_memory = layers.memory(bodies[-1:]) if has_memory else None
+        self._order: TimeOrder | None = None  # of the last `forward`
 
     def place(self, array: np.ndarray[Any, Any]) -> Array:
         """The array itself."""
         return array
 
-    def forward(self, features: Array) -> tuple[Array, Array]:
+    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
         """See ActorCritic."""
-        hidden = features if self._body is None else self._body.forward(features)
-        return self._actor.forward(hidden), self._critic.forward(hidden)
+        if self._memory is None or sequences is None:
+            hidden = [body.forward(features[0]) for body in self._bodies]
+            return self._head.forward(hidden[0]), self._values.forward(hidden[-1])
+        self._order = order = TimeOrder.of(sequences.lengths)
+        rows = features[0].take(order.rows, 0)
+        memories = np.asarray(sequences.memories)[order.ranks].reshape(len(order.ranks), len(self._bodies), -1)
+        read = self._memory.forward([body.forward(rows) for body in self._bodies], order.counts, memories)
+        return order.back(self._head.forward(read[:, 0])), order.back(self._values.forward(read[:, -1]))
 
     def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
-        """See ActorCritic. The same array every time."""
-        is_shared = self._body is not None
-        from_actor = self._actor.backward(head, is_shared)
-        from_critic = self._critic.backward(values, is_shared)
-        if self._body is not None and from_actor is not None and from_critic is not None:
-            self._body.backward(from_actor + from_critic)
+        """See ActorCritic."""
+        if self._memory is not None and self._order is not None:
+            head, values = head.take(self._order.rows, 0), values.take(self._order.rows, 0)
+        by_hidden = [self._head.backward(head), self._values.backward(values)]
+        if len(self._bodies) == 1:
+            by_hidden = [by_hidden[0] + by_hidden[1]]
+        if self._memory is not None:
+            by_hidden = self._memory.backward(np.stack(by_hidden, axis=1))
+        for body, gradient in zip(self._bodies, by_hidden, strict=True):
+            body.backward(gradient, wants_inputs=False)
         if self._log_sigma_gradient is not None:
             self._log_sigma_gradient[:] = log_sigma
         return self._gradient
 
-    def values(self, features: Array) -> Float32:
-        """f32[B, S], a copy."""
-        hidden = features if self._body is None else self._body.forward(features)
-        return self._critic.forward(hidden).copy()
+    def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
+        """See ActorCritic."""
+        body, memory = self._bodies[-1], self._critic_memory
+        if memory is None or sequences is None:
+            return self._values.forward(body.forward(features[0])).copy(), None
+        order = TimeOrder.of(sequences.lengths)
+        rows = body.forward(features[0].take(order.rows, 0))
+        hidden = memory.forward([rows], order.counts, np.asarray(sequences.memories)[order.ranks, None])
+        remembered = np.empty_like(sequences.memories)
+        remembered[order.ranks] = memory.remembered()[:, 0]
+        return order.back(self._values.forward(hidden[:, 0])), remembered
 
 
-class TorchActorCritic:
-    """On any device of torch, with its autograd."""
+class ModuleActorCritic:
+    """Anything on any device, with torch's autograd."""
 
-    def __init__(self, layout: Layout, parameters: Float32, device: torch.device):
-        self.layout = layout
-        self.parameters = torch.from_numpy(parameters).to(device, copy=True)
-        self._views = layout.views(self.parameters)
-        self.log_sigma = self._views.pop("log_sigma", None)
-        for view in self._views.values():
-            view.requires_grad_()
-        self._device = device
-        self._outputs: tuple[Tensor, ...] = ()
+    def __init__(self, networks: OnPolicyNetworks, device: torch.device):
+        """networks: their parameters become views of `parameters`."""
+        self._networks = networks.to(device)
+        self._flat = FlatParameters(networks, device)
+        self.shapes = self._flat.shapes
+        self.parameters = self._flat.parameters
+        self.log_sigma = views(self.parameters, self.shapes).get("actor.log_sigma")
+        self._log_sigma_gradient = views(self._flat.gradient, self.shapes).get("actor.log_sigma")
+        self._outputs: tuple[Tensor, Tensor] = torch.empty(0), torch.empty(0)
 
     def place(self, array: np.ndarray[Any, Any]) -> Array:
         """A tensor on the device."""
-        return torch.from_numpy(array).to(self._device)
+        return self._flat.place(array)
 
-    def forward(self, features: Array) -> tuple[Array, Array]:
+    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
         """See ActorCritic. The results carry no gradient."""
-        hidden = self._run("body", features, activate_last=True) if self.layout.is_shared else features
-        self._outputs = self._run("actor", hidden), self._run("critic", hidden)
-        return self._outputs[0].detach(), self._outputs[1].detach()
+        head, values = self._outputs = self._networks(features, sequences)
+        return head.detach(), values.detach()
 
     def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
         """See ActorCritic."""
-        gradients = [*torch.autograd.grad(self._outputs, list(self._views.values()), (head, values))]
-        if log_sigma is not None:
-            gradients.append(log_sigma)
-        return torch.cat([gradient.reshape(-1) for gradient in gradients])
+        self._flat.gradient.zero_()
+        torch.autograd.backward(self._outputs, (head, values))
+        if self._log_sigma_gradient is not None:
+            self._log_sigma_gradient.copy_(log_sigma)
+        return self._flat.gradient
 
-    def values(self, features: Array) -> Float32:
-        """f32[B, S]."""
+    def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
+        """See ActorCritic."""
         with torch.no_grad():
-            hidden = self._run("body", features, activate_last=True) if self.layout.is_shared else features
-            return self._run("critic", hidden).cpu().numpy()
-
-    def _run(self, part: str, hidden: Tensor, activate_last: bool = False) -> Tensor:
-        activate = TORCH_ACTIVATIONS[self.layout.activation]
-        depth = sum(name.startswith(f"{part}.") for name in self._views) // 2
-        for index in range(depth):
-            hidden = functional.linear(
-                hidden, self._views[f"{part}.{index}.weight"], self._views[f"{part}.{index}.bias"]
-            )
-            if activate_last or index < depth - 1:
-                hidden = activate(hidden)
-        return hidden
+            values, memories = self._networks.value(features, sequences)
+        return values.cpu().numpy(), None if memories is None else memories.cpu().numpy()
 
 
-def make_actor_critic(layout: Layout, random: np.random.Generator, device: torch.device) -> ActorCritic:
-    """Fresh networks: in numpy for the CPU, in torch for everything else. Both start from the same numbers."""
-    parameters = layout.initial(random)
-    return (
-        NumpyActorCritic(layout, parameters) if device.type == "cpu" else TorchActorCritic(layout, parameters, device)
-    )
+def make_actor_critic(
+    networks: OnPolicyNetworks, layout: FeatureLayout, activation: Activation, device: torch.device
+) -> ActorCritic:
+    """Where fresh networks compute best: in numpy for layers over vectors on the CPU, in torch everywhere else."""
+    is_plain = layout.is_flat and not networks.actor.body.encoder.goal_outputs
+    if is_plain and device.type == "cpu":
+        return NumpyActorCritic(networks, activation)
+    return ModuleActorCritic(networks, device)

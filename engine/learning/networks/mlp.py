@@ -84,10 +84,10 @@ class MLP:
             hidden = activate(self._activation, before, after) if index < self._num_active else before
         return hidden
 
-    def backward(self, grad: Float32, wants_inputs: bool = False) -> Float32 | None:
+    def backward(self, grad: Float32, wants_inputs: bool = True) -> Float32:
         """Write the gradients of the last `forward`'s layers, given that of its output, which may be overwritten.
 
-        Returns the gradient of its inputs f32[B, inputs] if that is wanted.
+        Returns the gradient of its inputs f32[B, inputs], or of its first layer's product if that is not wanted.
         """
         rows = len(grad)
         for index in reversed(range(len(self._layers))):
@@ -101,8 +101,8 @@ class MLP:
             if index > 0:
                 grad = np.matmul(grad, weight, out=self._room[index - 1][2][:rows])
             elif wants_inputs:
-                return grad @ weight
-        return None
+                grad = grad @ weight
+        return grad
 
     def _rows_into(self, index: int, rows: int) -> Float32:
         """What layer `index` saw in the last `forward`."""

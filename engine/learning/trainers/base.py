@@ -19,6 +19,8 @@ class Trainer(Protocol):
 
     is_on_policy: bool  # experience must come from the newest policy, unless the user allows otherwise
     rows_per_update: int  # an update comes when at least so many rows are there
+    time_horizon: int  # pieces of experience are cut at so many steps
+    replay_bytes: int  # what keeping experience over updates costs in memory; 0 where none is kept
 
     @property
     def num_parameters(self) -> int:
@@ -54,6 +56,9 @@ class Trainer(Protocol):
         Raises NonFiniteError after going back to the state before the update.
         """
 
+    def loss(self, block: Trajectories) -> Metrics:
+        """The losses on this experience as the networks stand; nothing is changed by asking, no draw is made."""
+
     def make_policy(self, seed: int) -> Policy:
         """A new policy that acts with `weights()`, drawing from its own generator."""
 
@@ -64,4 +69,11 @@ class Trainer(Protocol):
         """A copy of everything `load` needs to go on as if nothing had happened."""
 
     def load(self, state: State) -> None:
-        """Go on from `state`, which the caller has checked against `state()`; what waits for an update is dropped."""
+        """Go on from `state`, which the caller has checked against `state()`; what waits for an update is dropped, and
+        of what is kept over updates, everything newer than `state`."""
+
+    def replay(self) -> State | None:
+        """A copy of the experience kept over updates, None where there is none or `save_replay_buffer` is off."""
+
+    def load_replay(self, replay: State) -> None:
+        """Learn from this experience too. Raises CheckpointError when it does not fit; nothing is changed then."""

@@ -1,44 +1,80 @@
-"""The numpy networks against torch's, and how both begin."""
+"""The networks in numpy against those in torch, and how both begin."""
 
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from engine.learning.networks.actor_critic import Layout, NumpyActorCritic, TorchActorCritic, make_actor_critic
+from engine.learning.features import FeatureLayout
+from engine.learning.networks.actor_critic import (
+    ActorCritic,
+    ModuleActorCritic,
+    NumpyActorCritic,
+    make_actor_critic,
+)
+from engine.learning.networks.flat import views
+from engine.learning.networks.memory import Sequences
 from engine.learning.networks.mlp import Activation
-from engine.specs import ActionSpec
+from engine.learning.networks.on_policy import OnPolicyNetworks
+from engine.settings import MemorySettings, NetworkSettings
+from engine.specs import ActionSpec, ObservationSpec
 
 CPU = torch.device("cpu")
 HYBRID = ActionSpec(2, (3, 2))
 ACTIVATIONS: tuple[Activation, ...] = ("swish", "tanh", "relu")
+LAYOUT = FeatureLayout((ObservationSpec("speed", (3,)), ObservationSpec("place", (2,))))
+MEMORY = {"memory": MemorySettings(memory_size=6)}
 
 
-def layout(
-    activation: Activation = "swish",
-    num_layers: int = 2,
+def networks(
     is_shared: bool = False,
+    seed: int = 0,
     actions: ActionSpec = HYBRID,
-    hidden_units: int = 11,
-    inputs: int = 5,
-    num_streams: int = 2,
-) -> Layout:
-    return Layout(inputs, actions, num_streams, hidden_units, num_layers, activation, is_shared)
+    layout: FeatureLayout = LAYOUT,
+    streams: int = 2,
+    **settings: Any,
+) -> OnPolicyNetworks:
+    network = NetworkSettings(**{"hidden_units": 11, **settings})
+    return OnPolicyNetworks(np.random.default_rng(seed), layout, actions, network, streams, is_shared)
 
 
-def pair(of: Layout, seed: int = 0) -> tuple[NumpyActorCritic, TorchActorCritic]:
-    """Both kinds of networks with the same random parameters, biases too."""
-    parameters = of.initial(np.random.default_rng(seed))
-    parameters += np.random.default_rng(seed + 1).standard_normal(len(parameters)).astype(np.float32) * 0.3
-    return NumpyActorCritic(of, parameters.copy()), TorchActorCritic(of, parameters.copy(), CPU)
+def pair(is_shared: bool = False, **settings: Any) -> tuple[NumpyActorCritic, ModuleActorCritic]:
+    """Both forms with the same random parameters, biases too."""
+    activation = settings.get("activation", "swish")
+    ours = NumpyActorCritic(networks(is_shared, **settings), activation)
+    theirs = ModuleActorCritic(networks(is_shared, **settings), CPU)
+    ours.parameters += np.random.default_rng(1).standard_normal(len(ours.parameters)).astype(np.float32) * 0.3
+    theirs.parameters.copy_(torch.from_numpy(ours.parameters))
+    return ours, theirs
 
 
-def on_cpu(array: np.ndarray | torch.Tensor) -> np.ndarray:
+def on_cpu(array: Any) -> np.ndarray:
     """A copy as an array."""
     return np.array(array if isinstance(array, np.ndarray) else array.numpy())
+
+
+def read(network: ActorCritic, lengths: list[int], columns: int) -> Sequences:
+    """How that network reads sequences of these lengths."""
+    memories = np.random.default_rng(4).standard_normal((len(lengths), columns)).astype(np.float32)
+    return Sequences(np.array(lengths), network.place(memories))
+
+
+def check_same(ours: NumpyActorCritic, theirs: ModuleActorCritic, rows: int, sequences: list[Sequences | None]) -> None:
+    """Results and gradients of both forms on random rows and for random gradients."""
+    random = np.random.default_rng(rows)
+    features = random.standard_normal((rows, 5)).astype(np.float32)
+    found, expected = (
+        network.forward((network.place(features),), way) for network, way in zip((ours, theirs), sequences, strict=True)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), rtol=1e-4, atol=1e-5)
+    upstream = [random.standard_normal(shape).astype(np.float32) for shape in (found[0].shape, found[1].shape, 2)]
+    gradient = ours.backward(*(array.copy() for array in upstream))
+    np.testing.assert_allclose(gradient, theirs.backward(*map(torch.from_numpy, upstream)), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -46,79 +82,108 @@ def on_cpu(array: np.ndarray | torch.Tensor) -> np.ndarray:
 )
 def test_numpy_computes_what_torch_computes(activation: Activation, is_shared: bool, num_layers: int) -> None:
     """Batches shrink and grow, so rows of an earlier one lie in the memory that is reused."""
-    of = layout(activation, num_layers, is_shared)
-    ours, theirs = pair(of)
-    random = np.random.default_rng(2)
+    ours, theirs = pair(is_shared, activation=activation, num_layers=num_layers)
     for rows in (7, 64, 3, 1, 64, 100, 20):
-        features = random.standard_normal((rows, of.inputs)).astype(np.float32)
-        head, values = ours.forward(features)
-        expected_head, expected_values = theirs.forward(torch.from_numpy(features))
-        np.testing.assert_allclose(head, expected_head.numpy(), rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(values, expected_values.numpy(), rtol=1e-4, atol=1e-5)
-        upstream = [random.standard_normal(shape).astype(np.float32) for shape in (head.shape, values.shape, 2)]
-        gradient = ours.backward(*(array.copy() for array in upstream))
-        expected = theirs.backward(*(torch.from_numpy(array) for array in upstream))
-        np.testing.assert_allclose(gradient, expected.numpy(), rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(ours.values(features), theirs.values(torch.from_numpy(features)), atol=1e-5)
+        check_same(ours, theirs, rows, [None, None])
+        features = np.random.default_rng(rows).standard_normal((rows, 5)).astype(np.float32)
+        (found, _), (expected, _) = (network.values((network.place(features),)) for network in (ours, theirs))
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_numpy_computes_what_torch_computes_with_memory(is_shared: bool) -> None:
+    ours, theirs = pair(is_shared, **MEMORY)
+    for lengths in ([4, 4], [3, 1, 7, 2], [1], [5, 2, 5]):
+        both = [read(network, lengths, 6 if is_shared else 12) for network in (ours, theirs)]
+        check_same(ours, theirs, sum(lengths), both)
+        features = np.random.default_rng(2).standard_normal((sum(lengths), 5)).astype(np.float32)
+        found, expected = (
+            network.values((network.place(features),), read(network, lengths, 6)) for network in (ours, theirs)
+        )
+        for one, other in zip(found, expected, strict=True):
+            assert one is not None
+            assert other is not None
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
 def test_values_are_a_copy_that_the_next_call_leaves_alone() -> None:
-    ours, theirs = pair(layout(is_shared=True))
     features = np.ones((4, 5), np.float32)
-    for network in (ours, theirs):
-        values = network.values(network.place(features))
+    for network in pair(is_shared=True):
+        values, _ = network.values((network.place(features),))
         kept = values.copy()
-        network.values(network.place(features * -3))
-        network.forward(network.place(features * 2))
+        network.values((network.place(features * -3),))
+        network.forward((network.place(features * 2),))
         np.testing.assert_array_equal(values, kept)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_parameters_changed_in_place_are_the_ones_that_compute(is_shared: bool) -> None:
-    features = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)
-    for network in pair(layout(is_shared=is_shared)):
-        before = on_cpu(network.forward(network.place(features))[0])
-        network.parameters += 0.1
-        changed = on_cpu(network.forward(network.place(features))[0])
-        assert (np.abs(changed - before) > 1e-3).all()
-        fresh = NumpyActorCritic(network.layout, on_cpu(network.parameters))
-        np.testing.assert_allclose(changed, fresh.forward(features)[0], rtol=1e-4, atol=1e-5)
-        assert network.log_sigma is not None
-        np.testing.assert_array_equal(on_cpu(network.log_sigma), on_cpu(network.parameters)[-2:])
+    features, kinds = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32), (MEMORY, {})
+    for settings in kinds:
+        for network in pair(is_shared, **settings):
+            sequences = read(network, [4, 2], 6 if is_shared else 12) if settings else None
+            before = on_cpu(network.forward((network.place(features),), sequences)[0])
+            network.parameters += 0.1
+            changed = on_cpu(network.forward((network.place(features),), sequences)[0])
+            assert (np.abs(changed - before) > 1e-3).all()
+            assert network.log_sigma is not None
+            own = views(network.parameters, network.shapes)["actor.log_sigma"]
+            np.testing.assert_array_equal(on_cpu(network.log_sigma), on_cpu(own))
 
 
-def test_a_layout_covers_the_flat_array_without_gaps() -> None:
+@pytest.mark.parametrize("settings", [{}, MEMORY], ids=["plain", "memory"])
+def test_both_forms_start_from_the_same_numbers_and_a_seed_repeats_them(settings: dict[str, Any]) -> None:
+    for is_shared in (False, True):
+        first, again, other = (
+            NumpyActorCritic(networks(is_shared, seed, **settings), "swish").parameters for seed in (1, 1, 2)
+        )
+        np.testing.assert_array_equal(first, again)
+        theirs = ModuleActorCritic(networks(is_shared, 1, **settings), CPU)
+        np.testing.assert_array_equal(first, theirs.parameters.numpy())
+        is_drawn = ~np.isin(first, (0, 1))
+        assert (first[is_drawn] != other[is_drawn]).all()
+
+
+def test_shapes_cover_the_flat_array_without_gaps() -> None:
     for is_shared, actions in product((False, True), (ActionSpec(3), ActionSpec(0, (2, 4)), ActionSpec(1, (3,)))):
-        of = layout(is_shared=is_shared, actions=actions)
-        flat = np.arange(len(of.initial(np.random.default_rng(0))))
-        covered = np.concatenate([view.reshape(-1) for view in of.views(flat).values()])
+        network = NumpyActorCritic(networks(is_shared, actions=actions, **MEMORY), "swish")
+        flat = np.arange(len(network.parameters))
+        covered = np.concatenate([view.reshape(-1) for view in views(flat, network.shapes).values()])
         np.testing.assert_array_equal(covered, flat)
+        assert ("actor.log_sigma" in network.shapes) == (actions.continuous > 0) == (network.log_sigma is not None)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_initial_parameters_have_the_distributions_of_ml_agents(is_shared: bool) -> None:
     """Hidden layers kaiming-normal, means a fifth and logits a tenth of that, value heads xavier-uniform."""
-    of = layout(is_shared=is_shared, actions=ActionSpec(40, (30, 20)), hidden_units=300, inputs=200, num_streams=60)
-    views = of.views(of.initial(np.random.default_rng(0)))
-    bodies = ["body"] if is_shared else ["actor", "critic"]
-    for body, (index, width) in product(bodies, enumerate((200, 300))):
-        assert views[f"{body}.{index}.weight"].std() == pytest.approx(width**-0.5, rel=0.02)
-    last = 0 if is_shared else 2
-    head, value_head = views[f"actor.{last}.weight"], views[f"critic.{last}.weight"]
+    wide = FeatureLayout((ObservationSpec("speed", (200,)),))
+    made = networks(is_shared, actions=ActionSpec(40, (30, 20)), layout=wide, streams=60, hidden_units=300)
+    found = {name: parameter.detach().numpy() for name, parameter in made.named_parameters()}
+    for body, (index, width) in product(
+        ("actor.body",) if is_shared else ("actor.body", "critic"), [(0, 200), (1, 300)]
+    ):
+        assert found[f"{body}.core.layers.weights.{index}"].std() == pytest.approx(width**-0.5, rel=0.02)
+    head, value_head = found["actor.head.weight"], found["values.weight"]
     assert head[:40].std() == pytest.approx(0.2 * 300**-0.5, rel=0.03)
     assert head[40:].std() == pytest.approx(0.1 * 300**-0.5, rel=0.03)
     bound = (6 / (300 + 60)) ** 0.5
     assert bound * 0.999 < np.abs(value_head).max() <= bound
     assert value_head.std() == pytest.approx(bound / 3**0.5, rel=0.02)
-    for name, view in views.items():
-        assert name.endswith("weight") or not view.any(), name
-        assert abs(view.mean()) < 0.01, name
+    for name, array in found.items():
+        assert "weight" in name or not array.any(), name
+        assert abs(array.mean()) < 0.01, name
 
 
-def test_a_seed_gives_the_same_parameters_again_and_another_seed_others() -> None:
-    for is_shared in (False, True):
-        of = layout(is_shared=is_shared)
-        first, again, other = (make_actor_critic(of, np.random.default_rng(seed), CPU).parameters for seed in (1, 1, 2))
-        np.testing.assert_array_equal(first, again)
-        weights = first != 0
-        assert (first[weights] != other[weights]).all()
+def test_numpy_computes_layers_over_vectors_and_torch_everything_else() -> None:
+    camera = FeatureLayout((ObservationSpec("camera", (20, 20, 3), "uint8"),))
+    goal = FeatureLayout((ObservationSpec("speed", (3,)), ObservationSpec("goal", (2,), is_goal=True)))
+    cases = [
+        (LAYOUT, {}, NumpyActorCritic),
+        (LAYOUT, MEMORY, NumpyActorCritic),
+        (goal, {"goal_conditioning_type": "none"}, NumpyActorCritic),
+        (goal, {}, ModuleActorCritic),
+        (camera, {}, ModuleActorCritic),
+    ]
+    for layout, settings, expected in cases:
+        made = make_actor_critic(networks(layout=layout, **settings), layout, "swish", CPU)
+        assert isinstance(made, expected)

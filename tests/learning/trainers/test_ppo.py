@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.errors import ConfigError, NonFiniteError
-from engine.learning.networks.actor_critic import TorchActorCritic
+from engine.learning.networks.actor_critic import ModuleActorCritic
 from engine.learning.trainers import ppo as ppo_module
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.settings import BehaviorConfig
@@ -376,7 +376,7 @@ def test_networks_in_torch_learn_what_those_in_numpy_learn(
     """From the same numbers, on the same blocks. On the CPU torch is asked for, elsewhere it is what there is."""
     ours = trainer(settings)
     monkeypatch.setattr(
-        ppo_module, "make_actor_critic", lambda of, random, where: TorchActorCritic(of, of.initial(random), where)
+        ppo_module, "make_actor_critic", lambda networks, layout, activation, where: ModuleActorCritic(networks, where)
     )
     theirs = PPOTrainer(SPEC, settings, 0, torch.device(device))
     for index, block in enumerate(blocks(ours, 2, masked=True)):

@@ -1,0 +1,52 @@
+"""What PPO learns from the rows of a rollout.
+
+Shapes: N rows in P pieces, A continuous dimensions, K branches, R reward streams.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learning.blocks import one_hot
+from engine.learning.buffers import Rollout
+from engine.learning.estimates import Estimates
+from engine.learning.returns import gae
+from engine.learning.rewards.streams import RewardStreams
+from engine.specs import Ending
+from engine.trainer_settings import PPOSettings
+
+Array: TypeAlias = Any  # numpy array or torch tensor
+EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite
+
+
+def advantage_columns(
+    rollout: Rollout, estimates: Estimates, streams: RewardStreams, branches: tuple[int, ...], hyper: PPOSettings
+) -> dict[str, NDArray[Any]]:
+    """Columns of N rows: everything of `surrogate.Batch`; "allowed" only where something was forbidden."""
+    ends = (rollout.endings == Ending.TERMINATED)[:, None] & streams.counts_ends
+    next_values = np.where(ends, np.float32(0), estimates.next_values)
+    advantages, returns = gae(
+        rollout.rewards, estimates.values, next_values, rollout.lengths, streams.gammas, hyper.lambd
+    )
+    advantage = advantages.mean(1)
+    columns: dict[str, NDArray[Any]] = {
+        "continuous": rollout.continuous_actions,
+        "chosen": one_hot(rollout.discrete_actions, branches),
+        "log_probs": rollout.log_probs.sum(1, keepdims=True) if hyper.joint_ratio else rollout.log_probs,
+        "values": estimates.values,
+        "returns": returns,
+        "advantage": normalized(advantage) if hyper.normalize_advantage == "buffer" else advantage,
+    }
+    if rollout.action_mask is not None:
+        columns["allowed"] = rollout.action_mask.astype(np.float32)
+    return columns
+
+
+def normalized(advantage: Array) -> Array:
+    """Of mean 0 and deviation 1."""
+    centered = advantage - advantage.mean()
+    deviation = (centered * centered).mean() ** 0.5  # of the population: torch's std() divides by one less
+    return centered / (deviation + EPSILON)

@@ -1,0 +1,83 @@
+"""All observations of a row become one row of columns.
+
+Shapes: B rows, E encoded columns, G goal columns, U hidden units.
+
+Whoever puts a `Core` of its own behind an encoder asks it for the goals as well, and hands them on:
+
+    encoder = ObservationEncoder(random, layout, network)
+    core = Core(random, encoder.outputs + actions, network, twins=2, goals=encoder.goal_outputs)
+    encoded = encoder(features)
+    core(torch.cat([encoded, actions], 1), sequences, encoder.goals(encoded))
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.errors import NotSupportedError
+from engine.learning.encoders.entities import EMBEDDING, EntityEncoder
+from engine.learning.encoders.images import ImageEncoder
+from engine.learning.features import FeatureLayout, Features
+from engine.settings import NetworkSettings
+from engine.specs import Bool
+
+
+class ObservationEncoder(nn.Module):
+    """Vectors as they are (already normalized), then U columns of every image, then 128 of all sets together.
+
+    Raises ConfigError for an image too small for its encoder, NotSupportedError for a set of entities as a goal that
+    makes weights.
+    """
+
+    def __init__(self, random: np.random.Generator, layout: FeatureLayout, network: NetworkSettings):
+        super().__init__()
+        self._num_vectors = 1 if layout.columns else 0  # features that are not an image or a set
+        others = list(enumerate(layout.others, self._num_vectors))
+        self._images = [i for i, spec in others if spec.kind == "image"]
+        self._sets = [i for i, spec in others if spec.kind == "entities"]
+        self.images = nn.ModuleList(ImageEncoder(random, spec, network) for _, spec in others if spec.kind == "image")
+        own = layout.columns + len(self._images) * network.hidden_units
+        sets = [spec for _, spec in others if spec.kind == "entities"]
+        self.entities = EntityEncoder(random, own, sets) if sets else None
+        self.outputs = own + (EMBEDDING if sets else 0)  # E
+        self._goals = _ranges(_goal_columns(layout, network)) if network.goal_conditioning_type == "hyper" else []
+        self.goal_outputs = sum(end - start for start, end in self._goals)  # G; 0 where goals are ordinary
+
+    def forward(self, features: Features) -> Tensor:
+        """f32[B, E]."""
+        own = [*features[: self._num_vectors]]
+        own += [encode(features[i]) for encode, i in zip(self.images, self._images, strict=True)]
+        encoded = _joined(own) if own else None
+        if self.entities is None:
+            assert encoded is not None, "an agent sees something"
+            return encoded
+        attended = self.entities(encoded, [features[i] for i in self._sets])
+        return attended if encoded is None else torch.cat([encoded, attended], 1)
+
+    def goals(self, encoded: Tensor) -> Tensor | None:
+        """f32[B, G]: what `encoded` tells of goals, also where columns were appended to it; None when G = 0."""
+        return _joined([encoded[:, start:end] for start, end in self._goals]) if self._goals else None
+
+
+def _goal_columns(layout: FeatureLayout, network: NetworkSettings) -> Bool:
+    """bool: which encoded columns, those of sets aside, tell a goal."""
+    for spec in layout.others:
+        if spec.is_goal and spec.kind == "entities":
+            raise NotSupportedError(
+                f"observation {spec.name}: a set of entities cannot be a goal that makes weights. "
+                "goal_conditioning_type: none takes it as an ordinary observation"
+            )
+    images = [spec.is_goal for spec in layout.others if spec.kind == "image"]
+    return np.concatenate([layout.goal_columns, np.repeat(images, network.hidden_units).astype(np.bool_)])
+
+
+def _ranges(columns: Bool) -> list[tuple[int, int]]:
+    """Start and end of every run of True."""
+    edges = np.flatnonzero(np.diff(columns, prepend=False, append=False)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, 1)

@@ -1,0 +1,159 @@
+"""What a critic expects of a rollout, with or without a memory of what led there.
+
+Shapes: N rows in P pieces, S sequences, R reward streams, M memory columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learning.buffers import Array, Rollout, picked
+from engine.learning.features import Features
+from engine.learning.networks.memory import Sequences
+from engine.learning.sequences import Course, course, cut, rows_of
+from engine.settings import MemorySettings
+from engine.specs import Ending, Float32, Int64
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMemories:
+    """What a critic remembers of unfinished episodes between two rollouts: agent_ids i64[L], sorted, and f32[L, M]."""
+
+    agent_ids: Int64
+    memories: Float32
+
+    @staticmethod
+    def none(memory_size: int) -> AgentMemories:
+        """Of nobody."""
+        return AgentMemories(np.empty(0, np.int64), np.empty((0, memory_size), np.float32))
+
+    def of(self, agent_ids: Int64) -> Float32:
+        """f32[L, M]; zeros for an agent whose episode has just begun."""
+        found = np.zeros((len(agent_ids), self.memories.shape[1]), np.float32)
+        is_known = np.isin(agent_ids, self.agent_ids)
+        found[is_known] = self.memories[np.searchsorted(self.agent_ids, agent_ids[is_known])]
+        return found
+
+    def after(self, rollout: Rollout, memories: Float32) -> AgentMemories:
+        """With f32[P, M] remembered after each piece: of those that were cut, until their agents' next piece."""
+        agents, last = np.unique(rollout.agent_ids[::-1], return_index=True)
+        last = rollout.num_pieces - 1 - last
+        goes_on = rollout.endings[last] == Ending.CUT
+        is_absent = ~np.isin(self.agent_ids, agents)
+        ids = np.concatenate([self.agent_ids[is_absent], agents[goes_on]])
+        order = np.argsort(ids)
+        kept = np.concatenate([self.memories[is_absent], memories[last[goes_on]]])
+        return AgentMemories(ids[order], kept[order])
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """values: f32[N, R]. next_values: f32[P, R], of what was seen after each piece, whatever ended it. sequences: how
+    `ActorCritic.forward` has to read the rows, None without memory. agents: what is remembered after the rollout."""
+
+    values: Float32
+    next_values: Float32
+    sequences: Sequences | None
+    agents: AgentMemories
+
+
+class Critic(Protocol):
+    """Whoever is asked; see `ActorCritic` for both."""
+
+    def place(self, array: NDArray[Any]) -> Array:
+        """The array where it computes."""
+
+    def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
+        """f32[N, R] and the memories f32[S, M] after each sequence, copies on the CPU."""
+
+
+class Estimator:
+    """Asks a critic for the values of a rollout, for about `batch_size` rows at once."""
+
+    def __init__(self, critic: Critic, settings: MemorySettings | None, batch_size: int, is_shared: bool):
+        """settings: of the memory, if there is one. is_shared: whether the critic reads with the actor's memory."""
+        self._critic = critic
+        self._sequence_length = settings.sequence_length if settings else 0
+        self._memory_size = settings.memory_size if settings else 0
+        self._batch_size = batch_size
+        self._is_shared = is_shared
+
+    def __call__(self, features: Features, following: Features, rollout: Rollout, agents: AgentMemories) -> Estimates:
+        """The estimates of a rollout with these features, and those of what followed its pieces; both as placed.
+
+        agents: what the critic remembers from before the rollout.
+        """
+        if not self._sequence_length:
+            return Estimates(self._values(features), self._values(following), None, agents)
+        lengths, pieces = cut(rollout.lengths, self._sequence_length)
+        starts = np.cumsum(lengths) - lengths
+        acted = rollout.memories
+        assert acted is not None, "a policy with memory acted"
+        if self._is_shared:  # one memory, known wherever a sequence begins
+            memories, way = acted[starts], Course(np.full(len(starts), -1), (np.arange(len(starts)),))
+        else:
+            memories, way = self._begun(agents, rollout, pieces), course(rollout.agent_ids, rollout.endings, pieces)
+        values, after = self._read(features, starts, lengths, memories, way)
+        after_pieces = after[np.flatnonzero(np.diff(pieces, append=rollout.num_pieces))]
+        next_values = self._read_once(following, after_pieces)
+        if self._is_shared:
+            return Estimates(values, next_values, self._sequences(lengths, memories), agents)
+        both = np.concatenate([acted[starts], memories], axis=1)
+        return Estimates(values, next_values, self._sequences(lengths, both), agents.after(rollout, after_pieces))
+
+    def _begun(self, agents: AgentMemories, rollout: Rollout, pieces: Int64) -> Float32:
+        """f32[S, M]: what is remembered before the first sequence of each agent; zeros elsewhere."""
+        memories = np.zeros((len(pieces), self._memory_size), np.float32)
+        ids, first = np.unique(rollout.agent_ids[pieces], return_index=True)
+        memories[first] = agents.of(ids)
+        return memories
+
+    def _read(
+        self, features: Features, starts: Int64, lengths: Int64, memories: Float32, way: Course
+    ) -> tuple[Float32, Float32]:
+        """f32[N, R], and f32[S, M] remembered after each sequence; fills in `memories` before those that go on."""
+        parts, after = [], np.empty_like(memories)
+        at_once = max(1, self._batch_size // self._sequence_length)
+        for depth, level in enumerate(way.levels):
+            if depth:
+                memories[level] = after[way.before[level]]
+            for begin in range(0, len(level), at_once):
+                own = level[begin : begin + at_once]
+                rows = rows_of(starts[own], lengths[own])
+                seen = tuple(picked(column, rows) for column in features)
+                values, remembered = self._critic.values(seen, self._sequences(lengths[own], memories[own]))
+                parts.append((rows, values))
+                after[own] = remembered
+        return _in_order(parts), after
+
+    def _read_once(self, following: Features, memories: Float32) -> Float32:
+        """f32[P, R] of one row each."""
+        single, parts = np.ones(len(memories), np.int64), []
+        for part in self._chunks(len(memories)):
+            seen = tuple(column[part] for column in following)
+            values, _ = self._critic.values(seen, self._sequences(single[part], memories[part]))
+            parts.append(values)
+        return np.concatenate(parts)
+
+    def _values(self, features: Features) -> Float32:
+        """f32[N, R], without memory."""
+        parts = self._chunks(len(features[0]))
+        return np.concatenate([self._critic.values(tuple(column[part] for column in features))[0] for part in parts])
+
+    def _chunks(self, num_rows: int) -> list[slice]:
+        return [slice(begin, begin + self._batch_size) for begin in range(0, num_rows, self._batch_size)]
+
+    def _sequences(self, lengths: Int64, memories: Float32) -> Sequences:
+        return Sequences(lengths, self._critic.place(memories))
+
+
+def _in_order(parts: list[tuple[Int64, Float32]]) -> Float32:
+    """One array of parts that come with their rows."""
+    joined = np.concatenate([values for _, values in parts])
+    ordered = np.empty_like(joined)
+    ordered[np.concatenate([rows for rows, _ in parts])] = joined
+    return ordered

@@ -1,0 +1,64 @@
+"""What networks see: an agent's observations, the vectors side by side and the rest one by one.
+
+Shapes: N rows, D columns of all vector observations together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.specs import Bool, Float32, Observations, ObservationSpec
+
+Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
+Features: TypeAlias = tuple[Array, ...]  # f32[N, D] unless D = 0, then every image and set as it was observed
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureLayout:
+    """Which observation stands where in the features."""
+
+    observations: tuple[ObservationSpec, ...]
+
+    @property
+    def columns(self) -> int:
+        """D."""
+        return sum(math.prod(spec.shape) for spec in self.observations if spec.kind == "vector")
+
+    @property
+    def others(self) -> tuple[ObservationSpec, ...]:
+        """Images and sets, in their order."""
+        return tuple(spec for spec in self.observations if spec.kind != "vector")
+
+    @property
+    def goal_columns(self) -> Bool:
+        """bool[D]: those that tell a goal."""
+        vectors = [spec for spec in self.observations if spec.kind == "vector"]
+        return np.repeat([spec.is_goal for spec in vectors], [spec.shape[0] for spec in vectors]).astype(np.bool_)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether there are vectors only."""
+        return not self.others
+
+    def split(
+        self, observations: Observations, normalize: Callable[[Float32], Float32] | None = None
+    ) -> tuple[NDArray[Any], ...]:
+        """The features of observations; vectors are normalized where there is something that does it."""
+        vectors = self.vectors(observations)
+        if normalize is not None:
+            vectors = normalize(vectors)
+        others = [o for o, spec in zip(observations, self.observations, strict=True) if spec.kind != "vector"]
+        return (vectors, *others) if self.columns else tuple(others)
+
+    def vectors(self, observations: Observations) -> Float32:
+        """f32[N, D]: every vector of a row side by side."""
+        found = [o for o, spec in zip(observations, self.observations, strict=True) if spec.kind == "vector"]
+        if len(found) == 1:
+            return found[0]
+        return np.concatenate([np.empty((len(observations[0]), 0), np.float32), *found], axis=1)

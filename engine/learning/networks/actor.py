@@ -1,0 +1,65 @@
+"""The network that acts.
+
+Shapes: B rows, A continuous dimensions, K branches, M memory columns, H head columns: A means, with a conditional
+spread A logarithms of it, then the logits of every branch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.learning.features import FeatureLayout, Features
+from engine.learning.networks.body import Body
+from engine.learning.networks.layers import linear
+from engine.learning.networks.memory import Sequences
+from engine.settings import NetworkSettings
+from engine.specs import ActionSpec, Float32
+
+CONTINUOUS_GAIN, DISCRETE_GAIN = 0.2, 0.1  # ML-Agents: kaiming-normal times these
+
+
+class Actor(nn.Module):
+    """A body and the head of its actions. Its parameters by name are what `Weights.arrays` holds.
+
+    is_squashed: whether the spread of continuous actions depends on what is seen (SAC, whose actions are squashed
+    later) or is a parameter of its own, `log_sigma` f32[A] (PPO).
+    """
+
+    def __init__(
+        self,
+        random: np.random.Generator,
+        layout: FeatureLayout,
+        actions: ActionSpec,
+        network: NetworkSettings,
+        is_squashed: bool,
+    ):
+        super().__init__()
+        self.actions = actions
+        self.is_squashed = is_squashed
+        self.memory_size = network.memory.memory_size if network.memory else 0
+        self.body = Body(random, layout, network)
+        numbers = actions.continuous * (2 if is_squashed else 1)
+        self.head = linear(random, self.body.outputs, numbers + actions.mask_size)
+        with torch.no_grad():
+            self.head.weight[:numbers] *= CONTINUOUS_GAIN
+            self.head.weight[numbers:] *= DISCRETE_GAIN
+        if actions.continuous and not is_squashed:
+            self.log_sigma = nn.Parameter(torch.zeros(actions.continuous))
+
+    def forward(self, features: Features, sequences: Sequences | None = None) -> Tensor:
+        """The head f32[B, H]."""
+        head: Tensor = self.head(self.body(features, sequences))
+        return head
+
+    def step(self, features: Features, memories: Tensor) -> tuple[Tensor, Tensor]:
+        """The head f32[B, H] and the memories after it f32[B, M], of one step of B agents."""
+        hidden, memories = self.body.step(features, memories)
+        return self.head(hidden), memories
+
+    def load_arrays(self, arrays: dict[str, Float32]) -> None:
+        """Take the parameters named as the module's own; other names are somebody else's."""
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                parameter.copy_(torch.from_numpy(arrays[name]))

@@ -1,0 +1,51 @@
+"""All parameters of a module in one array, of which each is a view: one step, one copy, one average serves them all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]  # of every parameter by name, in the order of the flat array
+
+
+def views(flat: Array, shapes: Shapes) -> dict[str, Array]:
+    """The parts of a flat array by name, without a copy."""
+    parts, start = {}, 0
+    for name, shape in shapes.items():
+        size = math.prod(shape)
+        parts[name] = flat[start : start + size].reshape(shape)
+        start += size
+    return parts
+
+
+class FlatParameters:
+    """The parameters of a module, moved into one tensor; `gradient` is where autograd adds theirs up."""
+
+    def __init__(self, module: nn.Module, device: torch.device):
+        named = dict(module.named_parameters())
+        self.shapes: Shapes = {name: tuple(parameter.shape) for name, parameter in named.items()}
+        flat = [parameter.detach().reshape(-1) for parameter in named.values()]
+        self.parameters = torch.cat(flat).to(device)
+        self.gradient = torch.zeros_like(self.parameters)
+        ours, theirs = views(self.parameters, self.shapes), views(self.gradient, self.shapes)
+        for name, parameter in named.items():
+            parameter.data, parameter.grad = ours[name], theirs[name]
+
+    def place(self, array: np.ndarray[Any, Any]) -> Tensor:
+        """A tensor where the module computes."""
+        return torch.from_numpy(array).to(self.parameters.device)
+
+    def arrays(self, prefix: str = "") -> dict[str, np.ndarray[Any, Any]]:
+        """A copy of every parameter whose name begins with `prefix`, which is cut off."""
+        flat = self.parameters.detach().cpu().numpy().copy()
+        return {
+            name.removeprefix(prefix): view
+            for name, view in views(flat, self.shapes).items()
+            if name.startswith(prefix)
+        }

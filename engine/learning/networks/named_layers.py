@@ -1,0 +1,49 @@
+"""The layers of a module's flat parameters, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.learning.networks.flat import Shapes, views
+from engine.learning.networks.mlp import MLP, Activation
+from engine.learning.networks.recurrence import Cell, Recurrence
+from engine.specs import Float32
+
+CELL = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")  # torch's names of a recurrent layer's parameters
+
+
+class NamedLayers:
+    """Finds layers by the names of a module with a `Body` of vectors. All of it are views of the two flat arrays."""
+
+    def __init__(self, parameters: Float32, gradient: Float32, shapes: Shapes, activation: Activation):
+        self.parameters: dict[str, Float32] = views(parameters, shapes)
+        self.gradients: dict[str, Float32] = views(gradient, shapes)
+        self._activation: Activation = activation
+
+    def body(self, name: str) -> MLP:
+        """The hidden layers of a body."""
+        depth = sum(key.startswith(f"{name}.core.layers.weights.") for key in self.parameters)
+        names = [(f"{name}.core.layers.weights.{i}", f"{name}.core.layers.biases.{i}") for i in range(depth)]
+        return self._layers(names, activate_last=True)
+
+    def single(self, name: str) -> MLP:
+        """A linear layer."""
+        return self._layers([(f"{name}.weight", f"{name}.bias")], activate_last=False)
+
+    def memory(self, bodies: Sequence[str]) -> Recurrence:
+        """The memories of bodies side by side."""
+        own, gradients = (
+            [self._cell(named, f"{name}.core.memories.0.cell") for name in bodies]
+            for named in (self.parameters, self.gradients)
+        )
+        return Recurrence(own, gradients)
+
+    def _layers(self, names: Sequence[tuple[str, str]], activate_last: bool) -> MLP:
+        own, gradients = (
+            [(named[weight], named[bias]) for weight, bias in names] for named in (self.parameters, self.gradients)
+        )
+        return MLP(own, gradients, self._activation, activate_last)
+
+    def _cell(self, named: dict[str, Float32], cell: str) -> Cell:
+        inputs, units, bias, other_bias = (named[f"{cell}.{part}"] for part in CELL)
+        return inputs, units, bias, other_bias

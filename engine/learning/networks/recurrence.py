@@ -1,0 +1,176 @@
+"""The recurrent layers of T networks side by side with their backward pass written out, in numpy.
+
+Shapes: B rows in S sequences, H inputs, U units, M = 2 U memory columns (hidden units, then the cell). Rows come in
+time order: the first of every sequence, the longest sequence first, then the second of all that have one, and so on.
+So each step is a slice, and nothing is padded. For the small networks of vector observations this takes two thirds of
+torch's time with sequences of equal length, half with others (measured with 64 inputs, 32 units and 256 rows in two
+networks: 1.1 ms), and about the same where they are large.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from engine.specs import Float32, Int64
+
+Cell: TypeAlias = tuple[Float32, Float32, Float32, Float32]  # f32[4 U, H], f32[4 U, U], f32[4 U] twice, as torch has it
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOrder:
+    """rows: i64[B], packed sequences in time order. ranks: i64[S], sequences, the longest first. counts: how many of
+    them have a first row, a second, ..."""
+
+    rows: Int64
+    ranks: Int64
+    counts: list[int]
+
+    @staticmethod
+    def of(lengths: Int64) -> TimeOrder:
+        """Of packed sequences i64[S]."""
+        ranks = np.argsort(-lengths, kind="stable")
+        starts = np.cumsum(lengths) - lengths
+        steps = np.arange(int(lengths.max()))
+        exists = steps[:, None] < lengths[ranks]
+        rows = (starts[ranks] + steps[:, None])[exists]
+        return TimeOrder(rows, ranks, exists.sum(1).tolist())
+
+    def back(self, ordered: Float32) -> Float32:
+        """What was computed for rows in time order, as the rows were packed."""
+        packed = np.empty_like(ordered)
+        packed[self.rows] = ordered
+        return packed
+
+
+class _Reading(NamedTuple):
+    """One `forward`, for the `backward` after it. steps: the rows of each step. Else f32[B, T, ...], but memories."""
+
+    rows: Sequence[Float32]
+    steps: list[slice]
+    memories: Float32
+    gates: Float32
+    hidden: Float32
+    cells: Float32
+    shown: Float32  # tanh of cells
+
+
+class Recurrence:
+    """cells are views of somebody's parameters, gradients of what `backward` overwrites. Keeps the last `forward`."""
+
+    def __init__(self, cells: Sequence[Cell], gradients: Sequence[Cell]):
+        self._cells = cells
+        self._gradients = gradients
+        self._units = cells[0][1].shape[1]
+        self._last: _Reading
+        # the gates are input, forget, cell, output; sigmoid(x) is (1 + tanh(x / 2)) / 2, and that of the cell is a tanh
+        self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), self._units)
+
+    def forward(self, rows: Sequence[Float32], counts: list[int], memories: Float32) -> Float32:
+        """f32[B, T, U] of T times f32[B, H] and f32[S, T, M], the memories in the order of ranks."""
+        units, steps, most = self._units, _steps(counts), counts[0]
+        gates = self._project(rows)
+        weights = np.empty((len(rows), units, 4 * units), np.float32)
+        for index, (_, weight, _, _) in enumerate(self._cells):
+            np.multiply(weight.T, self._scale, out=weights[index])
+        scale = np.tile(self._scale, (most, len(rows), 1))  # as large as what it scales: numpy is slow where it repeats
+        shift = 1 - scale
+        hidden, cells, shown = (np.empty((*gates.shape[:2], units), np.float32) for _ in range(3))
+        recalled, admitted = np.empty_like(scale), np.empty((*scale.shape[:2], units), np.float32)
+        parts = _parts(gates)
+        before, cell = memories[..., :units], memories[..., units:]
+        for step in steps:
+            count, gate, after = step.stop - step.start, gates[step], cells[step]
+            np.matmul(before[:count].swapaxes(0, 1), weights, out=recalled[:count].swapaxes(0, 1))
+            gate += recalled[:count]
+            np.tanh(gate, out=gate)
+            gate *= scale[:count]
+            gate += shift[:count]
+            admit, keep, new, show = parts[:, step]
+            np.multiply(keep, cell[:count], out=after)
+            after += np.multiply(admit, new, out=admitted[:count])
+            np.tanh(after, out=shown[step])
+            before, cell = np.multiply(show, shown[step], out=hidden[step]), after
+        self._last = _Reading(rows, steps, memories, gates, hidden, cells, shown)
+        return hidden
+
+    def _project(self, rows: Sequence[Float32]) -> Float32:
+        """f32[B, T, 4 U]: the gates' inputs by the rows, halved where a sigmoid follows."""
+        gates = np.empty((len(rows[0]), len(rows), 4 * self._units), np.float32)
+        for index, (weight, _, bias, other_bias) in enumerate(self._cells):
+            np.matmul(rows[index], (weight * self._scale[:, None]).T, out=gates[:, index])
+            gates[:, index] += (bias + other_bias) * self._scale
+        return gates
+
+    def remembered(self) -> Float32:
+        """f32[S, T, M]: the memories after the last row of each sequence of the last `forward`."""
+        _, steps, memories, _, hidden, cells, _ = self._last
+        counts = np.array([step.stop - step.start for step in steps])
+        ranks = np.arange(len(memories))
+        lengths = (counts[:, None] > ranks).sum(0)
+        last = np.array([step.start for step in steps])[lengths - 1] + ranks
+        return np.concatenate([hidden[last], cells[last]], axis=2)
+
+    def backward(self, gradient: Float32) -> list[Float32]:
+        """Write the gradients of the last `forward`'s cells, given f32[B, T, U]; the gradients of its rows."""
+        rows, steps, memories, gates, hidden, cells, shown = self._last
+        units = self._units
+        slopes, through_cell = _slopes(gates, shown, _before(cells, memories[..., units:], steps))
+        weights = np.stack([weight for _, weight, _, _ in self._cells])
+        by_hidden, by_cell, room = (np.zeros((*memories.shape[:2], units), np.float32) for _ in range(3))
+        inner, last, keep = _parts(slopes)[:3], _parts(slopes)[3], _parts(gates)[1]
+        for step in reversed(steps):
+            count = step.stop - step.start
+            own, own_cell = by_hidden[:count], by_cell[:count]
+            own += gradient[step]
+            own_cell += np.multiply(own, through_cell[step], out=room[:count])
+            inner[:, step] *= own_cell
+            last[step] *= own
+            own_cell *= keep[step]
+            np.matmul(slopes[step].swapaxes(0, 1), weights, out=own.swapaxes(0, 1))
+        before = _before(hidden, memories[..., :units], steps)
+        return [self._finish(index, rows[index], before[:, index], slopes[:, index]) for index in range(len(rows))]
+
+    def _finish(self, index: int, rows: Float32, before: Float32, slopes: Float32) -> Float32:
+        """Write the gradients of one cell, given that of its gates' inputs f32[B, 4 U]; the gradient of its rows."""
+        inputs, units, bias, other_bias = self._gradients[index]
+        np.matmul(slopes.T, rows, out=inputs)
+        np.matmul(slopes.T, before, out=units)
+        np.sum(slopes, axis=0, out=bias)
+        other_bias[:] = bias
+        return slopes @ self._cells[index][0]
+
+
+def _steps(counts: list[int]) -> list[slice]:
+    ends = np.cumsum(counts).tolist()
+    return [slice(end - count, end) for count, end in zip(counts, ends, strict=True)]
+
+
+def _parts(gates: Float32) -> Float32:
+    """f32[4, B, T, U]: the gates one by one, a view."""
+    return gates.reshape(*gates.shape[:2], 4, -1).transpose(2, 0, 1, 3)
+
+
+def _before(after: Float32, memories: Float32, steps: list[slice]) -> Float32:
+    """f32[B, T, U]: what was remembered before each row, given what was remembered after it."""
+    pairs = itertools.pairwise(steps)
+    earlier = [np.arange(last.start, last.start + own.stop - own.start) for last, own in pairs]
+    rows = np.concatenate([np.empty(0, np.int64), *earlier])
+    return np.concatenate([memories, after[rows]])
+
+
+def _slopes(gates: Float32, shown: Float32, before: Float32) -> tuple[Float32, Float32]:
+    """How the cell changes with each gate's input but the last, how what is shown changes with that: f32[B, T, 4 U];
+    and how what is shown changes with the cell: f32[B, T, U]."""
+    admit, _, new, show = _parts(gates)
+    slopes = gates * (1 - gates)
+    by_admit, by_keep, by_new, by_show = _parts(slopes)
+    by_admit *= new
+    by_keep *= before
+    np.multiply(1 - new * new, admit, out=by_new)
+    by_show *= shown
+    return slopes, show * (1 - shown * shown)

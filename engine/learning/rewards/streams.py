@@ -1,0 +1,63 @@
+"""All reward streams of a behavior.  Shapes: N rows, S streams."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from engine import registry
+from engine.learning.rewards.base import RewardSignal, RewardSignalKind
+from engine.learning.trainers.base import Metrics
+from engine.settings import BehaviorConfig
+from engine.specs import Bool, Float32, State, Trajectories
+
+
+class RewardStreams:
+    """One signal per entry of `reward_signals`, in the file's order."""
+
+    def __init__(self, config: BehaviorConfig):
+        """Raises NotSupportedError for a signal that nobody has registered."""
+        self._signals: list[RewardSignal] = []
+        for name, settings in config.reward_signals.items():
+            kind = cast(type[RewardSignalKind], registry.load("reward_signals", name))
+            self._signals.append(kind.make(settings, config))
+        self.gammas: Float32 = np.array([signal.gamma for signal in self._signals], np.float32)
+        self.counts_ends: Bool = np.array([not signal.ignores_dones for signal in self._signals], np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._signals)
+
+    def evaluate(self, block: Trajectories) -> Float32:
+        """f32[N, S], each stream multiplied by its strength."""
+        return _evaluated(self._signals, block)
+
+    def peek(self, block: Trajectories) -> Float32:
+        """The same, leaving what the signals remember as it was."""
+        return _evaluated(copy.deepcopy(self._signals), block)
+
+    def metrics(self, block: Trajectories) -> Metrics:
+        """The mean return of each stream over the episodes that ended in a block."""
+        if not len(block.episode_returns):
+            return {}
+        mean_return = float(block.episode_returns.mean())
+        return {f"Policy/{signal.name.capitalize()} Reward": mean_return * signal.strength for signal in self._signals}
+
+    def named(self, values: Sequence[float], what: str) -> Metrics:
+        """A number of each stream under its metric's name, e.g. "Policy/Extrinsic Value" for what = "Value"."""
+        return {f"Policy/{s.name.capitalize()} {what}": value for s, value in zip(self._signals, values, strict=True)}
+
+    def state(self) -> dict[str, State]:
+        """Each signal's state by the part it is saved under."""
+        return {f"reward_{signal.name}": signal.state() for signal in self._signals}
+
+    def load(self, state: State) -> None:
+        """Go on from the trainer's state."""
+        for signal in self._signals:
+            signal.load(state.part(f"reward_{signal.name}"))
+
+
+def _evaluated(signals: Sequence[RewardSignal], block: Trajectories) -> Float32:
+    return np.stack([signal.evaluate(block) * np.float32(signal.strength) for signal in signals], axis=1)

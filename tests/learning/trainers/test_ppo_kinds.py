@@ -1,0 +1,192 @@
+"""PPO with memory, images, sets and goals: that it learns from what was seen and remembered, and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import CheckpointError, NonFiniteError
+from engine.learning.networks.actor_critic import ModuleActorCritic
+from engine.learning.trainers import ppo as ppo_module
+from engine.learning.trainers.ppo import PPOTrainer
+from engine.settings import BehaviorConfig
+from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
+from tests.learning.rollouts import SPEC, World
+
+MEMORY = {"sequence_length": 4, "memory_size": 6}
+SPEED = ObservationSpec("speed", (3,))
+SPECS = {
+    "vectors": SPEC,
+    "image": BehaviorSpec("Walker", (ObservationSpec("camera", (20, 22, 3), "uint8"),), ActionSpec(0, (3,))),
+    "set": BehaviorSpec("Walker", (ObservationSpec("enemies", (4, 3)), SPEED), ActionSpec(2)),
+    "goal": BehaviorSpec("Walker", (SPEED, ObservationSpec("target", (2,), is_goal=True)), ActionSpec(1, (2,))),
+    "everything": BehaviorSpec(
+        "Walker",
+        (
+            ObservationSpec("camera", (20, 20, 1), "uint8"),
+            SPEED,
+            ObservationSpec("enemies", (4, 3)),
+            ObservationSpec("target", (2,), is_goal=True),
+        ),
+        ActionSpec(2, (3, 2)),
+    ),
+}
+# Policy loss, value loss, entropy and divergence of a second update; they change only with a reason.
+GOLDEN = {  # by kind and memory
+    ("vectors", False): (0.00231694, 2.57394, 3.21524, 0.000103449),
+    ("vectors", True): (0.00646492, 2.12815, 3.21648, 6.57327e-05),
+    ("image", False): (0.00270552, 1.95682, 1.09844, 3.07193e-05),
+    ("image", True): (0.00619593, 1.90709, 1.09789, 0.000101669),
+    ("set", False): (0.00567125, 3.6829, 1.408, 0.0075515),
+    ("set", True): (0.00235624, 3.86312, 1.41877, 0.000398098),
+    ("goal", False): (0.00273448, 2.58542, 2.11917, 0.000229056),
+    ("goal", True): (0.00432081, 2.31011, 2.11975, 2.81567e-05),
+    ("everything", False): (0.00175271, 3.11763, 3.17754, 0.0213858),
+    ("everything", True): (0.00375247, 2.79516, 3.21414, 0.000931094),
+}
+
+
+def config(has_memory: bool, is_shared: bool = False, normalize: bool = True) -> BehaviorConfig:
+    """Small and quick."""
+    hyper = {"batch_size": 32, "buffer_size": 64, "num_epoch": 2, "learning_rate": 3e-3, "shared_critic": is_shared}
+    memory = MEMORY if has_memory else None
+    network = {"hidden_units": 8, "num_layers": 1, "normalize": normalize, "memory": memory}
+    return BehaviorConfig.model_validate({"hyperparameters": hyper, "network_settings": network})
+
+
+def trainer(settings: BehaviorConfig, kind: str = "vectors", seed: int = 0) -> PPOTrainer:
+    return PPOTrainer(SPECS[kind], settings, seed, torch.device("cpu"))
+
+
+def world(ppo: PPOTrainer, kind: str = "vectors", horizon: int = 6) -> World:
+    return World(ppo.make_policy(3), SPECS[kind], 5, horizon)
+
+
+def taught(ppo: PPOTrainer, block: Trajectories) -> Mapping[str, float]:
+    ppo.add(block)
+    return ppo.update(64)
+
+
+def is_same(first: State, second: State) -> bool:
+    assert first.tensors.keys() == second.tensors.keys()
+    return all(np.array_equal(array, second.tensors[name]) for name, array in first.tensors.items())
+
+
+@pytest.mark.parametrize("kind", SPECS)
+@pytest.mark.parametrize("has_memory", [False, True])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_it_learns_with_ratios_that_begin_at_one(kind: str, has_memory: bool, is_shared: bool) -> None:
+    """What the policy did step by step is what the loss finds for whole sequences.
+
+    Not so with `normalize`: a block is normalized by what was seen up to its end.
+    """
+    ppo = trainer(config(has_memory, is_shared, normalize=False), kind)
+    before = ppo.state()
+    for _ in range(2):
+        block = world(ppo, kind).live(20)
+        ppo.add(block)
+        asked = ppo.loss(block)
+        assert abs(asked["Policy/KL Divergence"]) < 1e-6
+        assert asked["Policy/Clip Fraction"] == 0
+        assert asked["Losses/Policy Loss"] < 1e-5
+        assert np.isfinite(list(ppo.update(64).values())).all()
+    after = ppo.state()
+    moved = [not np.array_equal(array, after.tensors[n]) for n, array in before.tensors.items() if "parameters" in n]
+    assert all(moved)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("kind", ["vectors", "set"])
+def test_asking_for_the_loss_moves_no_memory(kind: str, is_shared: bool) -> None:
+    asked, other = (trainer(config(True, is_shared), kind) for _ in range(2))
+    lives = world(asked, kind)
+    for _ in range(3):
+        block = lives.live(20, end=0.03)
+        assert asked.loss(block) == asked.loss(block)
+        for ppo in (asked, other):
+            taught(ppo, block)
+    assert is_same(asked.state(), other.state())
+
+
+def test_the_critic_remembers_unfinished_episodes_from_update_to_update() -> None:
+    """Told that other agents lived on, it learns otherwise; a trainer that is loaded has forgotten them."""
+    found = []
+    for change in ("nothing", "agents", "load"):
+        ppo = trainer(config(True))
+        lives = world(ppo)
+        taught(ppo, lives.live(20, end=0.0))
+        block = lives.live(20, end=0.0)
+        if change == "agents":
+            block = replace(block, agent_ids=block.agent_ids + 100)
+        if change == "load":
+            ppo.load(ppo.state())
+        found.append((taught(ppo, block), ppo.state()))
+    (kept, _), (others, strangers), (loaded, forgotten) = found
+    assert kept["Losses/Value Loss"] != others["Losses/Value Loss"]
+    assert others == loaded
+    assert is_same(strangers, forgotten)
+
+
+def test_an_update_that_fails_leaves_what_the_critic_remembers() -> None:
+    failed, other = trainer(config(True)), trainer(config(True))
+    lives = world(failed)
+    first, bad, last = (lives.live(20, end=0.0) for _ in range(3))
+    for ppo in (failed, other):
+        taught(ppo, first)
+    state = failed.state()
+    with pytest.raises(NonFiniteError):
+        taught(failed, replace(bad, continuous_actions=np.full_like(bad.continuous_actions, np.nan)))
+    assert is_same(failed.state().part("network"), state.part("network"))
+    for ppo in (failed, other):
+        ppo.add(last)
+    assert failed.loss(last)["Losses/Value Loss"] == pytest.approx(other.loss(last)["Losses/Value Loss"], rel=0.2)
+    assert np.array_equal(failed._agents.memories, other._agents.memories)
+
+
+@pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))]
+)
+@pytest.mark.parametrize(("kind", "is_shared"), [("vectors", False), ("vectors", True), ("everything", False)])
+def test_networks_in_torch_learn_what_those_on_the_cpu_learn(
+    device: str, kind: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the CPU torch is asked for, elsewhere it is what there is."""
+    ours = trainer(config(True, is_shared), kind)
+    monkeypatch.setattr(
+        ppo_module, "make_actor_critic", lambda networks, *_: ModuleActorCritic(networks, torch.device(device))
+    )
+    theirs = PPOTrainer(SPECS[kind], config(True, is_shared), 0, torch.device(device))
+    lives = world(ours, kind)
+    for _ in range(2):
+        block = lives.live(20)
+        assert taught(theirs, block) == pytest.approx(taught(ours, block), rel=1e-2, abs=1e-4)
+    expected = ours.state()
+    for name, array in theirs.state().tensors.items():
+        if name.startswith("network.parameters."):
+            np.testing.assert_allclose(array, expected.tensors[name], rtol=1e-2, atol=2e-3, err_msg=name)
+    ours.load(theirs.state())
+    assert is_same(ours.state(), theirs.state())
+
+
+def test_it_keeps_no_replay_buffer_and_takes_none() -> None:
+    ppo = trainer(config(False))
+    assert ppo.replay() is None
+    assert ppo.replay_bytes == 0
+    with pytest.raises(CheckpointError, match="no use for a replay buffer"):
+        ppo.load_replay(State())
+
+
+@pytest.mark.parametrize("kind", SPECS)
+@pytest.mark.parametrize("has_memory", [False, True])
+def test_losses_are_golden(kind: str, has_memory: bool) -> None:
+    ppo = trainer(config(has_memory), kind)
+    lives = world(ppo, kind)
+    for _ in range(2):
+        told = taught(ppo, lives.live(20))
+        lives.load(ppo.weights())
+    names = ("Losses/Policy Loss", "Losses/Value Loss", "Policy/Entropy", "Policy/KL Divergence")
+    assert [told[name] for name in names] == pytest.approx(GOLDEN[kind, has_memory], rel=2e-3, abs=2e-5)
