@@ -9,10 +9,13 @@ from importlib.metadata import entry_points
 from engine.errors import NotSupportedError
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
-    "trainers": {"ppo": "engine.learning.trainers.ppo:PPOTrainer"},
+    "trainers": {
+        "ppo": "engine.learning.trainers.ppo:PPOTrainer",
+        "sac": "engine.learning.trainers.sac:SACTrainer",
+    },
     "environments": {
         "gymnasium": "engine.sampling.environments.gymnasium:GymnasiumEnvironment",
-        "toy": "engine.sampling.environments.toy:ToyEnvironment",
+        "toy": "engine.sampling.environments.toys.factory:ToyEnvironment",
     },
     "pools": {
         "serial": "engine.sampling.pools.serial:SerialPool",

@@ -1,0 +1,100 @@
+"""What the networks of soft actor-critic remember where a sequence begins.
+
+Shapes: B rows in S sequences, R reward streams, M memory columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine.learning.buffers import Rollout
+from engine.learning.estimates import AgentMemories, Estimator
+from engine.learning.features import Features
+from engine.learning.networks.critics import SoftNetworks, StateCritic, TwinCritic
+from engine.learning.networks.flat import FlatParameters
+from engine.learning.networks.memory import Sequences
+from engine.learning.sequences import cut
+from engine.settings import MemorySettings
+from engine.specs import Float32, Trajectories
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How memories read the rows of a batch, and those that were seen next.
+
+    What was seen next begins with what is remembered after the first row. Both Q begin every sequence at zero.
+    """
+
+    actor: Sequences
+    q: Sequences
+    value: Sequences | None  # None without a value network
+    next_actor: Sequences
+    next_target: Sequences  # of the value network's target, or of both Q's
+
+
+def recall(
+    networks: SoftNetworks, features: Features, continuous: Tensor, own: Sequences, critics: Sequences | None
+) -> Recall:
+    """The recall of rows with these features and actions f32[B, A].
+
+    own, critics: what the actor and the value network remember before the first row of each sequence.
+    """
+    firsts = torch.from_numpy(np.cumsum(own.lengths) - own.lengths).to(own.memories.device)
+    first = tuple(column[firsts] for column in features)
+    zeros = torch.zeros_like(own.memories).expand(2, *own.memories.shape)
+    with torch.no_grad():
+        _, next_actor = networks.actor.step(first, own.memories)
+        if networks.value is None:
+            assert isinstance(networks.target, TwinCritic)
+            following = networks.target.after(networks.target.encoder(first), continuous[firsts], zeros)
+        else:
+            assert critics is not None
+            _, following = networks.value.step(first, critics.memories)
+    lengths = own.lengths
+    return Recall(
+        own, Sequences(lengths, zeros), critics, Sequences(lengths, next_actor), Sequences(lengths, following)
+    )
+
+
+class CriticReader:
+    """A state critic, as an estimator asks it."""
+
+    def __init__(self, critic: StateCritic, flat: FlatParameters):
+        self.place = flat.place
+        self._critic = critic
+
+    def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
+        """f32[B, R] and the memories f32[S, M] after each sequence, on the CPU."""
+        assert sequences is not None
+        with torch.no_grad():
+            hidden, memories = self._critic.body.read(features, sequences)
+            return self._critic.head(hidden).cpu().numpy(), memories.cpu().numpy()
+
+
+class CriticMemory:
+    """What the state critic remembers of every agent, followed through the blocks as they come."""
+
+    def __init__(self, reader: CriticReader, settings: MemorySettings, batch_size: int):
+        self._settings = settings
+        self._estimate = Estimator(reader, settings, batch_size, is_shared=False)
+        self._agents = AgentMemories.none(settings.memory_size)
+
+    def follow(self, block: Trajectories, features: Features, following: Features) -> Float32:
+        """f32[N, M]: what it remembers where a sequence of the block begins; zeros in all other rows.
+
+        features, following: of the block's rows, and of what was seen after its pieces.
+        """
+        rollout = Rollout.of([(block, block.rewards[:, None])])
+        estimates = self._estimate(features, following, rollout, self._agents)
+        self._agents = estimates.agents
+        assert estimates.sequences is not None
+        lengths, _ = cut(rollout.lengths, self._settings.sequence_length)
+        remembered = np.zeros((len(rollout.rewards), self._settings.memory_size), np.float32)
+        both: NDArray[np.float32] = estimates.sequences.memories.cpu().numpy()
+        remembered[np.cumsum(lengths) - lengths] = both[:, self._settings.memory_size :]
+        return remembered

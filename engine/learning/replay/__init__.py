@@ -1,0 +1,1 @@
+"""Experience kept over many updates."""

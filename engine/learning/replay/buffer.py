@@ -1,0 +1,195 @@
+"""Steps kept to learn from many times.  Shapes: N steps in P pieces of a block, B rows drawn, S reward streams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.learning.replay.layout import ReplayLayout
+from engine.learning.replay.minibatch import Minibatch
+from engine.learning.replay.priorities import Priorities
+from engine.learning.replay.ring import Place, Ring
+from engine.learning.replay.saved import require_fit
+from engine.specs import Bool, Float32, Int64, Json, Observations, State, Trajectories
+
+
+class ReplayBuffer:
+    """The newest steps of a behavior, in columns of a fixed number of rows; the oldest are overwritten.
+
+    Used by one thread. Memory is reserved here and touched as it fills, `layout.bytes` in the end.
+    """
+
+    def __init__(self, layout: ReplayLayout):
+        self.layout = layout
+        self.num_added = 0  # steps that ever came, over all resumes
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.zeros((layout.num_rows, *shape), dtype) for name, (shape, dtype) in layout.columns.items()
+        }
+        self._ring = Ring(self._columns, layout.sequence_length)
+        self._priorities = None if layout.alpha is None else Priorities(layout.num_rows, layout.alpha)
+        self._has_masks = False  # some block came with a mask
+
+    @property
+    def num_steps(self) -> int:
+        """Steps that can be drawn: none where no sequence is left that begins before it was overwritten."""
+        return self._ring.num_steps if self._ring.num_sequences else 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every row is in use; with short pieces that is before `capacity` steps are held."""
+        return self._ring.num_used == self._ring.num_rows
+
+    def add(self, block: Trajectories, rewards: Float32, value_memories: Float32 | None = None) -> None:
+        """Keep a block with its rewards of every stream, f32[N, S], and what the critic remembered before each row,
+        f32[N, V], where the layout has such columns. Of a block larger than the buffer only the newest part is kept.
+        """
+        self.num_added += block.num_rows
+        place = self._ring.add(block.lengths, block.endings, self.num_added)
+        values: dict[str, NDArray[Any] | None] = {
+            **{f"observation.{index}": seen for index, seen in enumerate(block.observations)},
+            "continuous": block.continuous_actions,
+            "discrete": block.discrete_actions,
+            "rewards": rewards,
+            "memories": block.memories,
+            "value_memories": value_memories,
+        }
+        for name, of_steps in values.items():
+            assert (of_steps is not None) == (name in self._columns), f"{name}: either kept and given, or neither"
+            if of_steps is not None:
+                self._columns[name][place.steps] = of_steps[place.first_step :]
+        for index, seen in enumerate(block.next_observations):
+            self._columns[f"observation.{index}"][place.closings] = seen[place.first_piece :]
+        self._add_masks(block.action_mask, place)
+        if self._priorities is not None:
+            rows = np.concatenate([place.steps, place.closings])
+            self._priorities[rows] = np.where(self._columns["remaining"].take(rows), self._priorities.largest, 0)
+
+    def _add_masks(self, allowed: Bool | None, place: Place) -> None:
+        self._has_masks = self._has_masks or allowed is not None
+        if self._has_masks:
+            self._columns["forbidden"][place.steps] = False if allowed is None else ~allowed[place.first_step :]
+            self._columns["forbidden"][place.closings] = False
+
+    def drop_newer(self, num_added: int) -> None:
+        """Forget every block that was added after `num_added` stood here, and count on from there. What they overwrote
+        is lost."""
+        dropped = self._ring.drop_newer(num_added)
+        if self._priorities is not None:
+            self._priorities[dropped] = 0
+        self.num_added = num_added
+
+    def sample(
+        self, count: int, random: np.random.Generator, n_step: int, gammas: Float32, beta: float = 0.0
+    ) -> Minibatch:
+        """`count` steps, drawn uniformly with replacement, or by their priorities where the layout has `alpha`.
+
+        gammas: f32[S]. beta: how far the importance weights correct for priorities, from 0 to 1. There must be a step.
+        """
+        if self._priorities is None:
+            rows, weights = self._ring.draw(count, random), np.ones(count, np.float32)
+        else:
+            rows = self._priorities.draw(count, random)
+            weights = self._priorities.weights(rows, self._ring.num_steps, beta)
+        return self._minibatch(rows, n_step, gammas, weights)
+
+    def sample_sequences(self, count: int, random: np.random.Generator, gammas: Float32) -> Minibatch:
+        """About `count` steps in whole sequences, drawn uniformly with replacement; n_step is 1.
+
+        A sequence begins where the position in its piece is a multiple of `sequence_length`, and ends after so many
+        steps or with its piece. gammas: f32[S]. There must be a step.
+        """
+        starts, lengths = self._ring.draw_sequences(count, random)
+        before = np.cumsum(lengths) - lengths
+        rows = (np.repeat(starts - before, lengths) + np.arange(lengths.sum())) % self._ring.num_rows
+        return self._with_memories(self._minibatch(rows, 1, gammas, np.ones(len(rows), np.float32)), starts, lengths)
+
+    def everything(self, n_step: int, gammas: Float32) -> Minibatch:
+        """Every step that is held, oldest first; with memory as whole sequences, of which none may be overwritten in
+        part."""
+        rows = self._ring.steps()
+        batch = self._minibatch(rows, n_step, gammas, np.ones(len(rows), np.float32))
+        return self._with_memories(batch, *self._ring.sequences()) if self.layout.memory_size else batch
+
+    def update_priorities(self, rows: Int64, errors: Float32) -> None:
+        """Draw these rows by their errors, f32[B], from now on; only with `alpha`, and before anything is added."""
+        assert self._priorities is not None
+        assert self._columns["remaining"].take(rows).all(), "these rows hold no steps any more"
+        self._priorities.update(rows, errors)
+
+    def state(self) -> State:
+        """A copy of everything that is held."""
+        rows = self._ring.in_use()
+        tensors = {name: column.take(rows, 0) for name, column in self._columns.items()}
+        largest = 1.0
+        if self._priorities is not None:
+            tensors["priorities"], largest = self._priorities[rows], self._priorities.largest
+        values: dict[str, Json] = {"num_added": self.num_added, "end": self._ring.end, "has_masks": self._has_masks}
+        return State(tensors, values | {"largest_priority": largest})
+
+    def load(self, state: State) -> None:
+        """Hold what `state` holds and nothing else; the newest part of it where there is less room. Counts on from
+        where either has come: what is added from now on is newer than what is loaded.
+
+        Raises CheckpointError naming what does not fit; nothing is changed then.
+        """
+        require_fit(state, self.layout)
+        tensors, values = cast(dict[str, NDArray[Any]], state.tensors), state.values
+        before, skipped = self._ring.in_use(), max(0, len(tensors["remaining"]) - self._ring.num_rows)
+        rows = self._ring.put(int(cast(int, values["end"])), len(tensors["remaining"]) - skipped)
+        for name, column in self._columns.items():
+            column[rows] = tensors[name][skipped:]
+        self._ring.count(rows)
+        self.num_added = max(self.num_added, int(cast(int, values["num_added"])))
+        self._has_masks = bool(values.get("has_masks"))
+        if self._priorities is not None:
+            self._priorities[before] = 0
+            self._priorities.largest = float(cast(float, values["largest_priority"]))
+            as_added = np.where(tensors["remaining"], self._priorities.largest, 0)
+            self._priorities[rows] = tensors.get("priorities", as_added)[skipped:]
+
+    def _minibatch(self, rows: Int64, n_step: int, gammas: Float32, weights: Float32) -> Minibatch:
+        powers = (gammas ** np.arange(n_step + 1)[:, None]).astype(np.float32)
+        steps, next_rows, terminated = self._ring.advance(rows, n_step)
+        return Minibatch(
+            rows=rows,
+            observations=self._observations(rows),
+            next_observations=self._observations(next_rows),
+            continuous=self._columns["continuous"].take(rows, 0),
+            discrete=self._columns["discrete"].take(rows, 0),
+            action_mask=self._allowed(rows),
+            next_action_mask=self._allowed(next_rows),
+            rewards=self._summed(rows, steps, powers),
+            discounts=powers.take(steps, 0),
+            terminated=terminated,
+            weights=weights,
+        )
+
+    def _with_memories(self, batch: Minibatch, starts: Int64, lengths: Int64) -> Minibatch:
+        memories, value_memories = (self._columns.get(name) for name in ("memories", "value_memories"))
+        return replace(
+            batch,
+            lengths=lengths,
+            memories=None if memories is None else memories[starts],
+            value_memories=None if value_memories is None else value_memories[starts],
+        )
+
+    def _observations(self, rows: Int64) -> Observations:
+        return tuple(
+            self._columns[f"observation.{index}"].take(rows, 0) for index in range(len(self.layout.spec.observations))
+        )
+
+    def _allowed(self, rows: Int64) -> Bool | None:
+        return ~self._columns["forbidden"].take(rows, 0) if self._has_masks else None
+
+    def _summed(self, rows: Int64, steps: Int64, powers: Float32) -> Float32:
+        """f32[B, S]: the rewards of so many steps from each row on, times the powers of gamma, f32[n + 1, S]."""
+        rewards: Float32 = self._columns["rewards"]
+        if len(powers) == 2:
+            return rewards.take(rows, 0)
+        offsets, left = np.arange(len(powers) - 1), steps[:, None]
+        terms = rewards[(rows[:, None] + offsets) % self._ring.num_rows] * powers[:-1]
+        summed: Float32 = (terms * (offsets < left)[:, :, None]).sum(1)
+        return summed

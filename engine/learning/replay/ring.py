@@ -1,0 +1,146 @@
+"""Which rows of a replay buffer hold which steps.
+
+A piece of n steps takes n + 1 adjacent rows, in time order: the last one closes it and holds only what was seen next.
+Rows are overwritten in the order they were written, so that a row with a step is always followed by its next one, or
+by the row that closes its piece.
+
+Shapes: R rows, N steps in P pieces of a block, B rows drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.specs import Bool, Ending, Int64
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a block goes: its newest part, when the ring is smaller than the block."""
+
+    steps: Int64  # rows of the block's steps from `first_step` on
+    first_step: int
+    closings: Int64  # rows that close its pieces from `first_piece` on
+    first_piece: int
+
+
+class Ring:
+    """Owns the columns `remaining`, `position`, `ending` and `added`, which are handed in zeroed; what is in use."""
+
+    def __init__(self, columns: dict[str, NDArray[Any]], sequence_length: int):
+        self._remaining, self._position = columns["remaining"], columns["position"]
+        self._ending, self._added = columns["ending"], columns["added"]
+        self._sequence_length = sequence_length
+        self.num_rows = len(self._remaining)
+        self.end = 0  # the row that is written next
+        self.num_used = 0  # rows before `end` that hold something
+        self.num_steps = 0
+        self.num_sequences = 0  # whose first row is still there
+
+    def in_use(self) -> Int64:
+        """i64[num_used], oldest first."""
+        return (np.arange(self.end - self.num_used, self.end)) % self.num_rows
+
+    def add(self, lengths: Int64, endings: NDArray[np.int8], added: int) -> Place:
+        """Claim the rows of these pieces, i64[P] and i8[P]; what was in them is forgotten. added: never decreases."""
+        pieces, num_steps = len(lengths), int(lengths.sum())
+        of_step, after = np.repeat(np.arange(pieces), lengths), np.cumsum(lengths)
+        steps, closings = np.arange(num_steps) + of_step, after + np.arange(pieces)  # from the block's begin
+        count = num_steps + pieces
+        lost = max(0, count - self.num_rows)
+        first, first_piece = steps.searchsorted(lost), closings.searchsorted(lost)
+        begin, self.end = self.end, (self.end + count) % self.num_rows
+        self.num_used = min(self.num_used + count, self.num_rows)
+        claimed = (begin + np.arange(lost, count)) % self.num_rows
+        self._forget(claimed)
+        self._added[claimed] = added
+        rows = (begin + steps[first:]) % self.num_rows
+        of_step, within = of_step[first:], np.arange(first, num_steps)
+        self._remaining[rows] = after[of_step] - within
+        self._position[rows] = within - (after - lengths)[of_step]
+        self._ending[rows] = endings[of_step]
+        self.count(rows)
+        return Place(rows, int(first), (begin + closings[first_piece:]) % self.num_rows, int(first_piece))
+
+    def drop_newer(self, added: int) -> Int64:
+        """Forget every block of which a step came after `added`; the rows they took."""
+        rows = self.in_use()
+        rows = rows[self._added[rows].searchsorted(added, "right") :]
+        self._forget(rows)
+        self.end = (self.end - len(rows)) % self.num_rows
+        self.num_used -= len(rows)
+        return rows
+
+    def put(self, end: int, num_used: int) -> Int64:
+        """Hold nothing but `num_used` rows before `end`, which the caller fills and then counts; where they lie."""
+        self._forget(self.in_use())
+        self.end, self.num_used = end % self.num_rows, num_used
+        return self.in_use()
+
+    def count(self, rows: Int64, sign: int = 1) -> None:
+        """These rows now hold what their columns say; with -1: no longer."""
+        has_step = self._remaining[rows] > 0
+        self.num_steps += sign * int(np.count_nonzero(has_step))
+        self.num_sequences += sign * int(np.count_nonzero(has_step & self._begins_sequence(rows)))
+
+    def steps(self) -> Int64:
+        """i64[num_steps]: the rows that hold a step, oldest first."""
+        rows = self.in_use()
+        return rows[self._remaining[rows] > 0]
+
+    def sequences(self) -> tuple[Int64, Int64]:
+        """First rows and lengths of all sequences, oldest first."""
+        rows = self.steps()
+        return self._with_lengths(rows[self._begins_sequence(rows)])
+
+    def draw(self, count: int, random: np.random.Generator) -> Int64:
+        """i64[B] rows, uniform over the steps, with replacement."""
+        return self._draw(count, self.num_steps, lambda rows: self._remaining[rows] > 0, random)
+
+    def draw_sequences(self, count: int, random: np.random.Generator) -> tuple[Int64, Int64]:
+        """First rows and lengths of as many sequences as hold about `count` steps, uniform, with replacement."""
+        number = max(1, round(count * self.num_sequences / self.num_steps))
+        starts = self._draw(
+            number,
+            self.num_sequences,
+            lambda rows: (self._remaining[rows] > 0) & self._begins_sequence(rows),
+            random,
+        )
+        return self._with_lengths(starts)
+
+    def advance(self, rows: Int64, n_step: int) -> tuple[Int64, Int64, Bool]:
+        """For each row: how many steps follow in its piece, n_step at most; the row after them; whether the episode
+        was over there."""
+        remaining = self._remaining.take(rows)
+        steps = np.minimum(remaining, n_step)
+        is_over = (steps == remaining) & (self._ending.take(rows) == Ending.TERMINATED)
+        return steps, (rows + steps) % self.num_rows, is_over
+
+    def _with_lengths(self, starts: Int64) -> tuple[Int64, Int64]:
+        return starts, np.minimum(self._remaining[starts], self._sequence_length).astype(np.int64)
+
+    def _begins_sequence(self, rows: Int64) -> Bool:
+        begins: Bool = self._position[rows] % self._sequence_length == 0
+        return begins
+
+    def _forget(self, rows: Int64) -> None:
+        self.count(rows, -1)
+        self._remaining[rows] = 0
+
+    def _draw(
+        self, count: int, num_right: int, is_right: Callable[[Int64], Bool], random: np.random.Generator
+    ) -> Int64:
+        """`count` of the `num_right` rows in use that are right: others are drawn again."""
+        found = np.empty(0, np.int64)
+        while len(found) < count:
+            missing = count - len(found)
+            tries = math.ceil((missing + 3 * math.sqrt(missing)) * self.num_used / num_right)  # enough, nearly always
+            rows = (self.end - self.num_used + random.integers(self.num_used, size=tries)) % self.num_rows
+            found = np.concatenate([found, rows[is_right(rows)][:missing]])
+        return found

@@ -1,0 +1,53 @@
+"""Whether what was saved of a replay buffer fits another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import CheckpointError
+from engine.learning.replay.layout import ReplayLayout
+from engine.specs import Ending, State
+
+VALUES = ("num_added", "end", "largest_priority")
+
+
+def require_fit(saved: State, layout: ReplayLayout) -> None:
+    """Raises CheckpointError naming the first column that this layout has in another form, or broken pieces."""
+    num_rows = len(saved.tensors.get("remaining", ()))
+    expected = {name: ((num_rows, *shape), dtype) for name, (shape, dtype) in layout.columns.items()}
+    if "priorities" in saved.tensors:  # not needed where replay is prioritized, and of no use where it is not
+        expected["priorities"] = (num_rows,), np.dtype(np.float64)
+    for name, (shape, dtype) in expected.items():
+        right = f"{name}, expected {dtype}{list(shape)}"
+        if name not in saved.tensors:
+            raise CheckpointError(f"the saved replay buffer has no {right}")
+        found = saved.tensors[name]
+        if (found.shape, found.dtype) != (shape, dtype):
+            raise CheckpointError(f"the saved replay buffer has {found.dtype}{list(found.shape)} as {right}")
+    if unknown := sorted(saved.tensors.keys() - expected.keys()):
+        raise CheckpointError(f"the saved replay buffer has {', '.join(unknown)}, which this run does not keep")
+    if any(not isinstance(saved.values.get(name), (int, float)) for name in VALUES):
+        raise CheckpointError(f"the saved replay buffer does not tell {', '.join(VALUES)}")
+    if not _are_whole(saved):
+        raise CheckpointError("the pieces of the saved replay buffer are broken")
+
+
+def _are_whole(saved: State) -> bool:
+    """Whether every step is followed by the next one of its piece, or by the row that closes it."""
+    names = "remaining", "position", "ending", "added"
+    columns: tuple[NDArray[Any], ...] = tuple(saved.tensors[name] for name in names)
+    remaining, position, ending, added = columns
+    if not len(remaining):
+        return True
+    if (added[1:] < added[:-1]).any():
+        return False
+    steps = np.flatnonzero(remaining)
+    if remaining[-1] or remaining.min() < 0 or not np.isin(ending[steps], list(Ending)).all():
+        return False
+    inside = steps[remaining[steps] > 1]
+    return bool(
+        (remaining[steps + 1] == remaining[steps] - 1).all() and (position[inside + 1] == position[inside] + 1).all()
+    )

@@ -1,0 +1,188 @@
+"""The losses of soft actor-critic (Haarnoja et al. 2018), for continuous, discrete and hybrid actions.
+
+Shapes: B rows, A continuous dimensions, K branches, M mask columns, S reward streams. The letters are the paper's:
+Q1, Q2 and V are critics, pi the policy, alpha the temperature by which entropy counts as reward.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.learning.features import Features
+from engine.learning.networks.critics import SoftNetworks, StateCritic
+from engine.learning.recall import Recall
+from engine.learning.soft_policy import SoftPolicy, soft_policy
+from engine.specs import ActionSpec
+
+DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entropy 0.2 ln n
+
+
+@dataclass(frozen=True, slots=True)
+class SoftBatch:
+    """Steps that were taken, where the networks compute.
+
+    continuous: f32[B, A], squashed. chosen: f32[B, M], 1 for each branch's choice. allowed, next_allowed: the same
+    shape, 0 for a forbidden choice, or None. rewards: f32[B, S]. discounts: f32[B, S], what the value of the next state
+    counts, zero where nothing follows. weights: f32[B]. noise, next_noise: f32[B, A], standard normal.
+    """
+
+    features: Features
+    next_features: Features
+    continuous: Tensor
+    chosen: Tensor
+    allowed: Tensor | None
+    next_allowed: Tensor | None
+    rewards: Tensor
+    discounts: Tensor
+    weights: Tensor
+    noise: Tensor
+    next_noise: Tensor
+    recall: Recall | None
+
+
+@dataclass(frozen=True, slots=True)
+class Temperatures:
+    """ln alpha, f32[1 + K]: of the continuous actions (of no use without any), then of each branch."""
+
+    logs: Tensor
+
+    @property
+    def continuous(self) -> Tensor:
+        """alpha, f32[]."""
+        return self.logs[0].exp()
+
+    def branch(self, index: int) -> Tensor:
+        """alpha of a branch, f32[]."""
+        return self.logs[1 + index].exp()
+
+
+@dataclass(frozen=True, slots=True)
+class SoftLosses:
+    """Each f32[] but: q f32[2], by_log_alpha f32[1 + K] (a gradient), values f32[S], errors f32[B].
+
+    policy, q and value carry gradients. value: None without a value network. errors: mean |y - Q| of both critics.
+    """
+
+    policy: Tensor
+    q: Tensor
+    value: Tensor | None
+    by_log_alpha: Tensor
+    entropy: Tensor
+    values: Tensor
+    errors: Tensor
+
+    @property
+    def total(self) -> Tensor:
+        """Of all networks; no two of the terms have a parameter in common."""
+        total = self.policy + self.q.sum()
+        return total if self.value is None else total + self.value
+
+
+def soft_losses(
+    networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Temperatures, target_entropy: float
+) -> SoftLosses:
+    """All losses from one pass. target_entropy: of the continuous actions, f32[]."""
+    recall = batch.recall
+    q = networks.q
+    head = networks.actor(batch.features, recall and recall.actor)
+    policy = soft_policy(head, actions, batch.noise, batch.allowed)
+    encoded = q.encoder(batch.features)
+    of_taken = _taken(q(encoded, batch.continuous, recall and recall.q), batch.chosen)
+    with q.judging():
+        of_policy = q(encoded.detach(), policy.continuous, recall and recall.q)
+    with torch.no_grad():
+        goal = batch.rewards + batch.discounts * _next_values(networks, batch, actions, alpha)
+        soft_values = _soft_values(of_policy, policy, alpha)
+    error = of_taken - goal
+    value_loss = None
+    if networks.value is not None:
+        value = networks.value(batch.features, recall and recall.value)
+        value_loss = _half_squares(value - soft_values, batch.weights)
+    return SoftLosses(
+        policy=_policy_loss(of_policy[0] if networks.value is not None else of_policy.amin(0), policy, alpha),
+        q=_half_squares(error, batch.weights),
+        value=value_loss,
+        by_log_alpha=_by_log_alpha(policy, actions, target_entropy),
+        entropy=_entropy(policy).detach(),
+        values=soft_values.mean(0),
+        errors=error.detach().abs().mean((0, 2)),
+    )
+
+
+def _taken(values: Tensor, chosen: Tensor) -> Tensor:
+    """f32[2, B, S]: of f32[2, B, S, M] those of the chosen actions, averaged over branches."""
+    if not chosen.shape[1]:
+        return values.squeeze(-1)
+    share = chosen / chosen.sum(1, keepdim=True)
+    return (values * share[:, None]).sum(-1)
+
+
+def _next_values(networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Temperatures) -> Tensor:
+    """f32[B, S]: what the next states are worth, by the target networks."""
+    recall, target = batch.recall, networks.target
+    if isinstance(target, StateCritic):
+        values: Tensor = target(batch.next_features, recall and recall.next_target)
+        return values
+    head = networks.actor(batch.next_features, recall and recall.next_actor)
+    policy = soft_policy(head, actions, batch.next_noise, batch.next_allowed)
+    of_policy = target(target.encoder(batch.next_features), policy.continuous, recall and recall.next_target)
+    return _soft_values(of_policy, policy, alpha)
+
+
+def _soft_values(of_policy: Tensor, policy: SoftPolicy, alpha: Temperatures) -> Tensor:
+    """f32[B, S]: the smaller of both critics' expectations f32[2, B, S, M], plus what the entropy is worth."""
+    values = policy.expected(of_policy).amin(0)
+    bonus = -alpha.continuous * policy.log_prob
+    entropies = policy.negative_entropies
+    for index, negative_entropy in enumerate(entropies):
+        bonus = bonus - alpha.branch(index) * negative_entropy / len(entropies)
+    return values + bonus[:, None]
+
+
+def _policy_loss(of_policy: Tensor, policy: SoftPolicy, alpha: Temperatures) -> Tensor:
+    """f32[]: temperature times negative entropy, minus what a critic f32[B, S, M] expects, averaged over streams.
+
+    Choices and continuous actions see each other's critic as it is: their gradients are those of two policies that
+    share a body, and no value counts twice.
+    """
+    loss = torch.zeros_like(policy.log_prob)
+    if policy.continuous.shape[1]:
+        fixed = SoftPolicy(policy.continuous, policy.log_prob, _detached(policy.probabilities), ())
+        loss = alpha.continuous.detach() * policy.log_prob - fixed.expected(of_policy).mean(1)
+    values = of_policy.detach().mean(1)
+    start = 0
+    for index, (p, log_p) in enumerate(zip(policy.probabilities, policy.log_probabilities, strict=True)):
+        own = values[:, start : start + p.shape[1]]
+        loss = loss + (p * (alpha.branch(index).detach() * log_p - own)).sum(1)
+        start += p.shape[1]
+    return loss.mean()
+
+
+def _detached(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    return tuple(tensor.detach() for tensor in tensors)
+
+
+def _by_log_alpha(policy: SoftPolicy, actions: ActionSpec, target_entropy: float) -> Tensor:
+    """f32[1 + K]: the gradient of -ln alpha times (negative entropy + target entropy), averaged over rows."""
+    parts = [policy.log_prob.detach().mean() + target_entropy]
+    for size, negative_entropy in zip(actions.branches, policy.negative_entropies, strict=True):
+        parts.append(negative_entropy.detach().mean() + DISCRETE_TARGET * math.log(size))
+    gradient = -torch.stack(parts)
+    if not actions.continuous:
+        gradient[0] = 0
+    return gradient
+
+
+def _entropy(policy: SoftPolicy) -> Tensor:
+    """f32[]: mean over rows, of continuous actions (by what was drawn) and all branches together."""
+    return -(policy.log_prob + sum(policy.negative_entropies, torch.zeros_like(policy.log_prob))).mean()
+
+
+def _half_squares(error: Tensor, weights: Tensor) -> Tensor:
+    """Half the weighted mean square over rows and streams: f32[...] of f32[..., B, S]."""
+    return 0.5 * (error * error * weights[:, None]).mean((-2, -1))

@@ -1,0 +1,379 @@
+"""Soft actor-critic (Haarnoja et al. 2018), with ML-Agents' defaults.
+
+Shapes: N rows of a block, B rows of a mini-batch, A continuous dimensions, K branches, S reward streams.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.errors import NonFiniteError
+from engine.learning.blocks import one_hot, require_finite
+from engine.learning.features import FeatureLayout, Features
+from engine.learning.generators import generator_state, load_generator
+from engine.learning.hyperparameters import changeable, with_value
+from engine.learning.networks.actor import Actor
+from engine.learning.networks.critics import SoftNetworks, StateCritic, TwinCritic
+from engine.learning.networks.flat import FlatParameters
+from engine.learning.networks.memory import Sequences
+from engine.learning.networks.normalizer import Normalizer
+from engine.learning.optimization import GradientStep, Snapshot
+from engine.learning.policies import make_policy
+from engine.learning.recall import CriticMemory, CriticReader, Recall, recall
+from engine.learning.replay.buffer import ReplayBuffer
+from engine.learning.replay.layout import ReplayLayout
+from engine.learning.replay.minibatch import Minibatch
+from engine.learning.rewards.streams import RewardStreams
+from engine.learning.schedules import MIN_LEARNING_RATE, scheduled
+from engine.learning.soft_losses import SoftBatch, SoftLosses, Temperatures, soft_losses
+from engine.learning.trainers.base import Metrics, nothing
+from engine.settings import BehaviorConfig, MemorySettings
+from engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
+from engine.trainer_settings import SACSettings
+
+CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # while it trains
+LONGEST_PIECE = 16  # steps: values stand for the rest, so that a long time_horizon would only delay learning
+
+
+class _Temperature(nn.Module):
+    """ln alpha f32[1 + K] as parameters, so that they are stepped and saved as networks are."""
+
+    def __init__(self, initial: float, num_branches: int):
+        super().__init__()
+        self.log_alpha = nn.Parameter(torch.full((1 + num_branches,), math.log(initial)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Parameters with an optimizer of their own."""
+
+    flat: FlatParameters
+    step: GradientStep
+
+
+def _with_target(hyper: SACSettings, actions: ActionSpec) -> SACSettings:
+    """With the target entropy of its continuous actions as a number: -1 for each of them unless written."""
+    if hyper.target_entropy is not None or not actions.continuous:
+        return hyper
+    return hyper.model_copy(update={"target_entropy": -float(actions.continuous)})
+
+
+class SACTrainer:
+    """Owns networks, optimizers, normalizer, replay buffer and the generator that draws from it."""
+
+    is_on_policy = False
+
+    def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
+        assert isinstance(config.hyperparameters, SACSettings)
+        self._spec = spec
+        self._config = config
+        self._hyper = hyper = _with_target(config.hyperparameters, spec.actions)
+        self._random = np.random.Generator(np.random.PCG64(seed))
+        self._streams = RewardStreams(config)
+        self._layout = FeatureLayout(spec.observations)
+        self._networks = self._make_networks()
+        self._temperature = _Temperature(hyper.init_entcoef, len(spec.actions.branches))
+        trained = {"actor": self._networks.actor, "q": self._networks.q, "value": self._networks.value}
+        self._groups = {
+            name: self._group(module, device)
+            for name, module in (trained | {"temperature": self._temperature}).items()
+            if module is not None
+        }
+        self._target = FlatParameters(self._networks.target.requires_grad_(False), device)
+        is_normalized = config.network_settings.normalize and self._layout.columns > 0
+        self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
+        self._replay = ReplayBuffer(self._replay_layout())
+        self._critic_memory = self._make_critic_memory()
+        self._owed = 0.0  # steps that no mini-batch was learned from for yet
+        self._num_updates = 0
+
+    def _make_networks(self) -> SoftNetworks:
+        network, streams = self._config.network_settings, len(self._streams)
+        actor = Actor(self._random, self._layout, self._spec.actions, network, is_squashed=True)
+        q = TwinCritic(self._random, self._layout, self._spec.actions, network, streams)
+        value = None if self._hyper.target_q else StateCritic(self._random, self._layout, network, streams)
+        return SoftNetworks(actor, q, value, copy.deepcopy(q if value is None else value))
+
+    def _group(self, module: nn.Module, device: torch.device) -> _Group:
+        flat = FlatParameters(module, device)
+        return _Group(flat, GradientStep(flat, self._hyper.adam_epsilon, self._hyper.max_grad_norm))
+
+    def _replay_layout(self) -> ReplayLayout:
+        hyper, priorities = self._hyper, self._hyper.prioritized_replay
+        return ReplayLayout(
+            spec=self._spec,
+            capacity=hyper.buffer_size,
+            time_horizon=self.time_horizon,
+            num_streams=len(self._streams),
+            memory_size=self._memory.memory_size if self._memory else 0,
+            value_memory_size=self._memory.memory_size if self._memory and not hyper.target_q else 0,
+            sequence_length=self._memory.sequence_length if self._memory else 1,
+            alpha=None if priorities is None else priorities.alpha,
+        )
+
+    def _make_critic_memory(self) -> CriticMemory | None:
+        value = self._networks.value
+        if self._memory is None or value is None:
+            return None
+        reader = CriticReader(value, self._groups["value"].flat)
+        return CriticMemory(reader, self._memory, self._hyper.batch_size)
+
+    @property
+    def _memory(self) -> MemorySettings | None:
+        return self._config.network_settings.memory
+
+    @property
+    def time_horizon(self) -> int:
+        """Pieces of experience are cut at so many steps."""
+        longest = max(LONGEST_PIECE, self._hyper.n_step, self._memory.sequence_length if self._memory else 0)
+        return min(self._config.time_horizon, longest)
+
+    @property
+    def rows_per_update(self) -> int:
+        """An update comes when at least so many rows are there."""
+        return max(1, math.ceil(self._hyper.steps_per_update))
+
+    @property
+    def replay_bytes(self) -> int:
+        """What the replay buffer takes when it is full."""
+        return self._replay.layout.bytes
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers are trained; targets follow."""
+        return sum(group.step.num_parameters for group in self._groups.values())
+
+    @property
+    def num_updates(self) -> int:
+        """Updates since the beginning of training, over all resumes."""
+        return self._num_updates
+
+    def hyperparameters(self) -> dict[str, float]:
+        """Those of CHANGEABLE, as the schedule starts from them."""
+        return changeable(self._hyper, CHANGEABLE)
+
+    def set_hyperparameter(self, name: str, value: float) -> None:
+        """Use that value from the next update on. Raises ConfigError."""
+        self._hyper = with_value(self._hyper, CHANGEABLE, name, value)
+
+    def add(self, block: Trajectories) -> Metrics:
+        """Keep a block; the mean reward of each stream over the episodes that ended in it."""
+        require_finite(block)
+        if self._normalizer is not None:
+            self._normalizer.update(self._layout.vectors(block.observations))
+        missing = (
+            0 if self._has(self._hyper.buffer_init_steps) else self._hyper.buffer_init_steps - self._replay.num_steps
+        )
+        self._replay.add(block, self._streams.evaluate(block), self._remembered(block))
+        self._owed += max(0, block.num_rows - missing)
+        return {"Policy/Replay Steps": float(self._replay.num_steps), **self._streams.metrics(block)}
+
+    def _remembered(self, block: Trajectories) -> Float32 | None:
+        """f32[N, M]: what the state critic remembers where a sequence of the block begins; None without memory."""
+        if self._critic_memory is None:
+            return None
+        features, following = self._features(block.observations), self._features(block.next_observations)
+        return self._critic_memory.follow(block, features, following)
+
+    def _features(self, observations: Observations) -> Features:
+        return tuple(map(self._target.place, self._layout.split(observations, self._normalizer)))
+
+    def is_ready(self) -> bool:
+        """Whether an update is due and the buffer holds a mini-batch."""
+        return self._owed >= self._hyper.steps_per_update and self._has(self._hyper.batch_size)
+
+    def _has(self, num_steps: int) -> bool:
+        """Whether the buffer holds so many steps, or as many as it can: short episodes take more rows than steps."""
+        return self._replay.num_steps >= num_steps or (self._replay.is_full and self._replay.num_steps > 0)
+
+    def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
+        """A mini-batch for every `steps_per_update` steps that came since the last update."""
+        before, owed = self._snapshot(), self._owed
+        learning_rate, terms = self._learning_rate(step), []
+        try:
+            while self._owed >= self._hyper.steps_per_update:
+                between()
+                terms.append(self._learn(learning_rate, step))
+                self._owed -= self._hyper.steps_per_update
+            told = torch.stack(terms).mean(0).tolist()
+            self._require_finite(told)
+        except NonFiniteError as error:
+            self._restore(before)
+            self._owed = owed
+            raise NonFiniteError(f"{error} at step {step}; the state before this update was kept") from error
+        self._num_updates += 1
+        return {**self._metrics(told), "Policy/Learning Rate": learning_rate}
+
+    def _require_finite(self, told: list[float]) -> None:
+        if not (all(map(math.isfinite, told)) and all(group.step.is_finite for group in self._groups.values())):
+            raise NonFiniteError("a loss is not finite")
+
+    def _snapshot(self) -> tuple[list[Snapshot], Tensor]:
+        return [group.step.snapshot() for group in self._groups.values()], self._target.parameters.clone()
+
+    def _restore(self, snapshot: tuple[list[Snapshot], Tensor]) -> None:
+        """Networks and optimizers as they were; what was drawn stays drawn."""
+        for group, own in zip(self._groups.values(), snapshot[0], strict=True):
+            group.step.restore(own)
+        self._target.parameters.copy_(snapshot[1])
+
+    def _learning_rate(self, step: int) -> float:
+        hyper = self._hyper
+        schedule = hyper.learning_rate_schedule
+        return scheduled(schedule, hyper.learning_rate, MIN_LEARNING_RATE, step, self._config.max_steps)
+
+    def _learn(self, learning_rate: float, step: int) -> Tensor:
+        """Descend once on rows of the replay buffer; what `_terms` tells of them."""
+        minibatch = self._draw(step)
+        for group in self._groups.values():
+            group.flat.gradient.zero_()
+        losses = self._losses(minibatch, self._random)
+        losses.total.backward()  # type: ignore[no-untyped-call]  # torch's signature
+        self._groups["temperature"].flat.gradient.copy_(losses.by_log_alpha)
+        for group in self._groups.values():
+            group.step(group.flat.gradient, learning_rate)
+        followed = "q" if self._networks.value is None else "value"
+        self._target.parameters.lerp_(self._groups[followed].flat.parameters, self._hyper.tau)
+        if self._hyper.prioritized_replay is not None:
+            self._replay.update_priorities(minibatch.rows, losses.errors.cpu().numpy())
+        return self._terms(losses)
+
+    def _draw(self, step: int) -> Minibatch:
+        hyper, beta = self._hyper, 0.0
+        if hyper.prioritized_replay is not None:
+            beta = scheduled("linear", hyper.prioritized_replay.beta, 1.0, step, self._config.max_steps)
+        gammas = self._streams.gammas
+        if self._memory is not None:
+            return self._replay.sample_sequences(hyper.batch_size, self._random, gammas)
+        return self._replay.sample(hyper.batch_size, self._random, hyper.n_step, gammas, beta)
+
+    def _losses(self, minibatch: Minibatch, random: np.random.Generator) -> SoftLosses:
+        alpha = Temperatures(self._temperature.log_alpha.detach())
+        target = self._hyper.target_entropy or 0.0
+        return soft_losses(self._networks, self._batch(minibatch, random), self._spec.actions, alpha, target)
+
+    def _batch(self, minibatch: Minibatch, random: np.random.Generator) -> SoftBatch:
+        """The mini-batch where the networks compute, with fresh noise."""
+        place, actions = self._target.place, self._spec.actions
+        noise = random.standard_normal((2, len(minibatch.rows), actions.continuous), np.float32)
+        ends = minibatch.terminated[:, None] & self._streams.counts_ends
+        allowed, next_allowed = minibatch.action_mask, minibatch.next_action_mask
+        features = self._features(minibatch.observations)
+        return SoftBatch(
+            features=features,
+            next_features=self._features(minibatch.next_observations),
+            continuous=place(minibatch.continuous),
+            chosen=place(one_hot(minibatch.discrete, actions.branches)),
+            allowed=None if allowed is None else place(allowed.astype(np.float32)),
+            next_allowed=None if next_allowed is None else place(next_allowed.astype(np.float32)),
+            rewards=place(minibatch.rewards),
+            discounts=place(np.where(ends, np.float32(0), minibatch.discounts)),
+            weights=place(minibatch.weights),
+            noise=place(noise[0]),
+            next_noise=place(noise[1]),
+            recall=self._recall(minibatch, features),
+        )
+
+    def _recall(self, minibatch: Minibatch, features: Features) -> Recall | None:
+        lengths, memories, critics = minibatch.lengths, minibatch.memories, minibatch.value_memories
+        if lengths is None or memories is None:
+            return None
+        place = self._target.place
+        own = Sequences(lengths, place(memories))
+        values = None if critics is None else Sequences(lengths, place(critics))
+        return recall(self._networks, features, place(minibatch.continuous), own, values)
+
+    def _terms(self, losses: SoftLosses) -> Tensor:
+        """What is told of a mini-batch, f32[...], in the order in which `_metrics` reads it; on the device."""
+        value = losses.q.new_zeros(()) if losses.value is None else losses.value.detach()
+        scalars = torch.stack([losses.policy.detach(), value, losses.entropy])
+        return torch.cat([scalars, losses.q.detach(), losses.values, self._temperature.log_alpha.detach().exp()])
+
+    def _metrics(self, told: list[float]) -> Metrics:
+        policy, value, entropy, q1, q2, *rest = told
+        values, (continuous, *branches) = rest[: len(self._streams)], rest[len(self._streams) :]
+        metrics = {
+            "Losses/Policy Loss": policy,
+            "Losses/Q1 Loss": q1,
+            "Losses/Q2 Loss": q2,
+            "Policy/Entropy": entropy,
+            **self._streams.named(values, "Value"),
+        }
+        if self._networks.value is not None:
+            metrics["Losses/Value Loss"] = value
+        if self._spec.actions.continuous:
+            metrics["Policy/Continuous Entropy Coeff"] = continuous
+        if branches:
+            metrics["Policy/Discrete Entropy Coeff"] = sum(branches) / len(branches)
+        return metrics
+
+    def loss(self, block: Trajectories) -> Metrics:
+        """The losses on this experience as the networks stand, with noise of its own. Nothing is changed by asking.
+
+        The state critic of a memory begins every piece at zero.
+        """
+        replay = ReplayBuffer(replace(self._replay.layout, capacity=block.num_rows, time_horizon=1, alpha=None))
+        remembered = None
+        if self._critic_memory is not None:
+            remembered = np.zeros((block.num_rows, replay.layout.value_memory_size), np.float32)
+        replay.add(block, self._streams.peek(block), remembered)
+        minibatch = replay.everything(self._hyper.n_step, self._streams.gammas)
+        with torch.no_grad():
+            losses = self._losses(minibatch, np.random.Generator(np.random.PCG64(0)))
+        return self._metrics(self._terms(losses).tolist())
+
+    def make_policy(self, seed: int) -> Policy:
+        """A new policy that acts with `weights()`."""
+        policy = make_policy(self._spec, self._config.network_settings, True, seed)
+        policy.load(self.weights())
+        return policy
+
+    def weights(self) -> Weights:
+        """The parameters of `Actor` by name, and the normalizer's."""
+        arrays: dict[str, Float32] = self._groups["actor"].flat.arrays()
+        if self._normalizer is not None:
+            arrays |= {"normalizer.mean": self._normalizer.mean, "normalizer.scale": self._normalizer.scale}
+        return Weights(self._num_updates, arrays)
+
+    def state(self) -> State:
+        """Networks, optimizers, normalizer, reward statistics, draws; of the replay buffer only how much came."""
+        parts = {name: group.step.state() for name, group in self._groups.items()}
+        parts["target"] = State(dict(self._target.arrays()))
+        parts["drawing"] = generator_state(self._random)
+        if self._normalizer is not None:
+            parts["normalizer"] = self._normalizer.state()
+        parts |= self._streams.state()
+        counts = {"num_updates": self._num_updates, "owed": self._owed, "num_added": self._replay.num_added}
+        parts["trainer"] = State({}, dict(counts))
+        return State.merge(parts)
+
+    def load(self, state: State) -> None:
+        """Go on from `state`; what the replay buffer holds that came after it is forgotten."""
+        for name, group in self._groups.items():
+            group.step.load(state.part(name))
+        target = state.part("target").tensors
+        flat = np.concatenate([target[name].reshape(-1) for name in self._target.shapes]).astype(np.float32)
+        self._target.parameters.copy_(self._target.place(flat))
+        load_generator(self._random, state.part("drawing"))
+        self._critic_memory = self._make_critic_memory()
+        if self._normalizer is not None:
+            self._normalizer.load(state.part("normalizer"))
+        self._streams.load(state)
+        counts = state.part("trainer").values
+        self._num_updates, self._owed = int(counts["num_updates"]), float(counts["owed"])  # type: ignore[arg-type]  # written by state()
+        self._replay.drop_newer(int(counts["num_added"]))  # type: ignore[arg-type]  # the same
+
+    def replay(self) -> State | None:
+        """A copy of the replay buffer, if it is to be saved."""
+        return self._replay.state() if self._hyper.save_replay_buffer else None
+
+    def load_replay(self, replay: State) -> None:
+        """Hold this experience. Raises CheckpointError when it does not fit; nothing is changed then."""
+        self._replay.load(replay)

@@ -1,0 +1,85 @@
+"""SAC solves small tasks, from fixed seeds, in one thread."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.learning.trainers.sac import SACTrainer
+from engine.sampling.collector import Collector
+from engine.sampling.environments.base import Environment
+from engine.sampling.environments.factory import make_environments
+from engine.sampling.pools.serial import SerialPool
+from engine.settings import BehaviorConfig
+from tests.learning.test_it_learns import mean_return
+
+STEPS = 2000
+
+
+def toy(task: str, num_agents: int = 8, **kwargs: object) -> list[Environment]:
+    return make_environments(f"toy:{task}", "Toy", num_agents, kwargs)
+
+
+def config(memory: dict[str, int] | None = None, **hyper: object) -> BehaviorConfig:
+    """A few updates of a small network; the deterministic policy is what is judged."""
+    return BehaviorConfig.model_validate(
+        {
+            "trainer_type": "sac",
+            "hyperparameters": {
+                "batch_size": 64,
+                "buffer_size": 4000,
+                "learning_rate": 5e-3,
+                "tau": 0.02,
+                "init_entcoef": 0.1,
+                "steps_per_update": 4,
+                **hyper,
+            },
+            "network_settings": {"hidden_units": 32, "num_layers": 1, "memory": memory, "deterministic": False},
+            "time_horizon": 8,
+            "max_steps": STEPS,
+        }
+    )
+
+
+def train(environments: list[Environment], settings: BehaviorConfig, max_steps: int, seed: int) -> SACTrainer:
+    """Collect and update in turn until so many steps are learned from."""
+    pool = SerialPool("test", lambda first, count: environments, len(environments))
+    pool.start()
+    try:
+        sac = SACTrainer(pool.specs["Toy"], settings, seed, torch.device("cpu"))
+        collector = Collector(pool, {"Toy": sac.make_policy(seed)}, {"Toy": sac.time_horizon})
+        pool.reset(seed)
+        step = 0
+        while step < max_steps:
+            collector.receive(0.0)
+            while collector.is_due("Toy", sac.rows_per_update):
+                block = collector.take("Toy")
+                sac.add(block)
+                step += block.num_rows
+                if sac.is_ready():
+                    sac.update(step)
+                    collector.load("Toy", sac.weights())
+            collector.act()
+        return sac
+    finally:
+        pool.close()
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("target_q", [False, True])
+@pytest.mark.parametrize("actions", ["discrete", "continuous", "hybrid"])
+def test_the_one_step_task_is_solved_within_2000_steps(actions: str, target_q: bool) -> None:
+    settings = config(target_q=target_q)
+    before = SACTrainer(toy("one-step", actions=actions)[0].specs["Toy"], settings, 1, torch.device("cpu"))
+    assert mean_return(toy("one-step", actions=actions), before.make_policy(1), 400, 1) < 0.3
+    sac = train(toy("one-step", actions=actions), settings, STEPS, seed=1)
+    assert mean_return(toy("one-step", actions=actions), sac.make_policy(1), 400, 2) > 0.85
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("target_q", [False, True])
+def test_what_was_shown_at_first_only_is_remembered(target_q: bool) -> None:
+    """Without its memory a policy returns 0."""
+    settings = config(memory={"sequence_length": 8, "memory_size": 32}, target_q=target_q, batch_size=128)
+    sac = train(toy("memory", delay=3), settings, 3000, seed=1)
+    assert mean_return(toy("memory", delay=3), sac.make_policy(1), 400, 2) > 0.8
