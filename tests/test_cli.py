@@ -122,6 +122,7 @@ def test_deprecated_flag_is_accepted_with_a_warning(flag: str) -> None:
         ["demo", "--speed", "-1"],
         ["replay"],
         ["replay", "walk", "--speed", "fast"],
+        ["upgrade-config", "old.yaml"],
     ],
 )
 def test_wrong_command_line_exits_with_2_and_says_why(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,6 +141,8 @@ def test_wrong_command_line_exits_with_2_and_says_why(words: list[str], capsys: 
         (["demo", "--help"], "--behaviors"),
         (["replay", "--help"], "--results-dir"),
         (["ls", "--help"], "--json"),
+        (["--help"], "rl-tui upgrade-config"),
+        (["upgrade-config", "--help"], "--force"),
     ],
 )
 def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +152,9 @@ def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys:
     assert expected in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", [[], ["demo"], ["replay"], ["ls"], ["presets"], ["schema"]], ids=str)
+@pytest.mark.parametrize(
+    "command", [[], ["demo"], ["replay"], ["ls"], ["presets"], ["schema"], ["upgrade-config"]], ids=str
+)
 def test_help_fits_eighty_columns(command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
@@ -187,7 +192,7 @@ def test_file_that_is_nowhere_is_refused_by_name(capsys: pytest.CaptureFixture[s
     assert "nowhere.yaml" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["schema", "presets", "ls", "demo", "replay"])
+@pytest.mark.parametrize("name", ["schema", "presets", "ls", "demo", "replay", "upgrade-config"])
 def test_file_named_like_a_command_is_reached_through_its_path(
     name: str, tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,17 +218,17 @@ def test_dry_run_prints_the_effective_configuration(tmp_path: Path, capsys: pyte
 
 def test_dry_run_of_something_not_built_yet_exits_0_and_names_it(tmp_path: Path, capsys) -> None:
     path = tmp_path / "run.yaml"
-    path.write_text("behaviors:\n  Walker:\n    trainer_type: sac\n")
+    path.write_text("behaviors:\n  Walker:\n    trainer_type: poca\n")
     assert main([str(path), "--dry-run"]) == 0
     captured = capsys.readouterr()
-    assert "trainer_type: sac" in captured.out
-    assert "sac" in captured.err
+    assert "trainer_type: poca" in captured.out
+    assert "poca" in captured.err
     assert "not supported yet" in captured.err
 
 
 def test_run_of_something_not_built_yet_exits_2_and_names_it(tmp_path: Path, capsys) -> None:
     path = tmp_path / "run.yaml"
-    path.write_text("behaviors:\n  Walker:\n    trainer_type: sac\nenv_settings:\n  env: gymnasium:Pendulum-v1\n")
+    path.write_text("behaviors:\n  Walker:\n    trainer_type: poca\nenv_settings:\n  env: gymnasium:Pendulum-v1\n")
     assert main([str(path), "--no-ui"]) == 2
     assert "not supported yet" in capsys.readouterr().err
 

@@ -44,7 +44,16 @@ def test_question_about_the_program_imports_nothing_but_it(words: list[str]) -> 
     assert imported - ours_and_python == set()
 
 
-@pytest.mark.parametrize("words", [["schema"], ["presets"], ["presets", "ppo/CartPole"], ["ppo/CartPole", "--dry-run"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["schema"],
+        ["presets"],
+        ["presets", "ppo/CartPole"],
+        ["ppo/CartPole", "--dry-run"],
+        ["upgrade-config", "config/ppo/CartPole.yaml", "nowhere/new.yaml"],
+    ],
+)
 def test_question_about_configurations_imports_neither_screen_nor_torch(words: list[str]) -> None:
     heavy = {"gymnasium", "onnx", "onnxruntime", "rich", "tensorboard", "textual", "torch"}
     assert imported_by(RUN_THE_COMMAND.format(words=words)) & heavy == set()

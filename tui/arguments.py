@@ -22,9 +22,11 @@ commands:
   rl-tui CONFIG [flags]    train; CONFIG is a file or a preset like ppo/CartPole
   rl-tui demo              try the screen on a made-up run; nothing is written
   rl-tui replay RUN        watch a recorded run again, at any speed
+  rl-tui evaluate RUN      play its policy again, and print what it earns
   rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
   rl-tui presets [NAME]    list the presets that come with rl-tui, or print one
   rl-tui schema            print the configuration's JSON Schema, for editors
+  rl-tui upgrade-config IN OUT   rewrite a file of an older ML-Agents
 Each has its own --help. A file that is named like a command is ./demo.
 """
 

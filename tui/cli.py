@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,15 @@ from tui.arguments import Arguments, Look, parse_arguments
 from tui.command_lines import (
     RESULTS_DIR,
     DemoArguments,
+    EvaluateArguments,
     ListArguments,
     ReplayArguments,
+    UpgradeArguments,
     parse_demo,
+    parse_evaluate,
     parse_ls,
     parse_replay,
+    parse_upgrade,
 )
 from tui.terminal import complain, why_no_screen
 
@@ -60,19 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_command(words: Sequence[str]) -> int:
     """Do what the first word names; anything that is no command names a configuration. Raises RlTuiError."""
-    match words[:1]:
-        case ["schema"]:
-            return print_schema(words[1:])
-        case ["presets"]:
-            return print_presets(words[1:])
-        case ["ls"]:
-            return list_runs(parse_ls(words[1:]))
-        case ["demo"]:
-            return demo(parse_demo(words[1:]))
-        case ["replay"]:
-            return replay(parse_replay(words[1:]))
-        case _:
-            return train(parse_arguments(words))
+    command = COMMANDS.get(words[0]) if words else None
+    return train(parse_arguments(words)) if command is None else command(words[1:])
 
 
 def print_schema(words: Sequence[str]) -> int:
@@ -98,6 +91,60 @@ def print_presets(words: Sequence[str]) -> int:
         print("\n".join(preset_names()))
     else:
         print(read_preset(name), end="")
+    return 0
+
+
+def upgrade_config(arguments: UpgradeArguments) -> int:
+    """OUT holds what IN says, in today's format, and stdout tells what was rewritten. Raises ConfigError."""
+    from engine.config import read_file
+    from engine.running.disk import write_atomically
+    from engine.upgrade import upgrade
+
+    target = Path(arguments.target)
+    if os.path.lexists(target) and not arguments.is_forced:
+        raise ConfigError(f"{target}: exists already. Another name, or --force to replace it, is right")
+    upgraded = upgrade(read_file(Path(arguments.source)), arguments.source)
+    try:
+        write_atomically(target, upgraded.content)
+    except OSError as error:
+        raise ConfigError(f"{target}: cannot be written: {error.strerror or error}") from error
+    kind = "in today's format" if upgraded.notes else f"a copy: {arguments.source} is in today's format already"
+    for line in (*upgraded.notes, f"{target}: written, {kind}"):
+        print(safe_text(line))
+    return 0
+
+
+def evaluate(arguments: EvaluateArguments) -> int:
+    """The returns of a run's policy are on stdout. Raises RlTuiError."""
+    from engine.running.archive import Archive
+
+    path = Archive(Path(arguments.results_dir)).resolve(arguments.run)
+    from engine.running.recording import require_recorder
+
+    record = None if arguments.record is None else Path(arguments.record)
+    if record is not None:
+        require_recorder(record)
+    from engine.running.run import limit_threads
+    from engine.running.saved_policy import SavedRun, Wanted
+
+    limit_threads()
+    played = SavedRun(path.parent if path.is_file() else path).play(
+        Wanted(
+            behavior=arguments.behavior,
+            episodes=arguments.episodes,
+            checkpoint=arguments.checkpoint,
+            seed=arguments.seed,
+            is_stochastic=arguments.is_stochastic,
+            is_onnx=arguments.is_onnx,
+            record=record,
+        )
+    )
+    kind = "stochastic" if arguments.is_stochastic else "deterministic"
+    print(safe_text(f"{played.behavior} at step {played.step}, {kind}, seed {arguments.seed}: {played.source}"))
+    for name, value in played.scores.summary.items():
+        print(f"{name:12}{value:12.6g}")
+    if record is not None:
+        print(safe_text(f"recorded    {record}"))
     return 0
 
 
@@ -240,11 +287,11 @@ def find_config(name: str) -> Path:
     path = Path(name)
     if path.exists():
         return path
-    from engine.presets import preset_names, preset_path
+    from engine.presets import preset_hint, preset_names, preset_path
 
     if name in preset_names():
         return preset_path(name)
-    raise ConfigError(f"{name}: no such file, and no preset of that name (`rl-tui presets` lists them)")
+    raise ConfigError(f"{name}: no such file, and no preset of that name.{preset_hint(name)}")
 
 
 def without_chance(config: RunConfig) -> RunConfig:
@@ -370,3 +417,14 @@ def say_goodbye(launch: Launch, view: RunView) -> None:
 def give_up_stdout() -> None:
     """Nobody reads stdout any more; without this the interpreter would fail once more when it flushes at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "schema": print_schema,
+    "presets": print_presets,
+    "evaluate": lambda words: evaluate(parse_evaluate(words)),
+    "upgrade-config": lambda words: upgrade_config(parse_upgrade(words)),
+    "ls": lambda words: list_runs(parse_ls(words)),
+    "demo": lambda words: demo(parse_demo(words)),
+    "replay": lambda words: replay(parse_replay(words)),
+}

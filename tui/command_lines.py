@@ -1,4 +1,4 @@
-"""The command lines that do not train: `rl-tui ls`, `demo` and `replay`."""
+"""The command lines that do not train: `rl-tui evaluate`, `upgrade-config`, `ls`, `demo` and `replay`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,35 @@ HOURS = 1.7  # of a demo's past: about half of what its first behavior needs
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluateArguments:
+    """`rl-tui evaluate`. checkpoint: newest, best or a step; behavior: None when none was typed."""
+
+    run: str
+    results_dir: str
+    behavior: str | None
+    episodes: int
+    checkpoint: str
+    seed: int
+    is_stochastic: bool
+    is_onnx: bool
+    record: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ListArguments:
     """`rl-tui ls`. results_dir: None when none was typed."""
 
     results_dir: str | None
     is_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeArguments:
+    """`rl-tui upgrade-config`. source, target: paths."""
+
+    source: str
+    target: str
+    is_forced: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +66,40 @@ class ReplayArguments:
     look: Look
 
 
+def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
+    """Whether there is such a run is not known yet."""
+    parser = argparse.ArgumentParser(
+        "rl-tui evaluate",
+        description="Play a run's policy in the environment of its run, and print what it earns. Nothing is changed.",
+    )
+    parser.add_argument("run", metavar="RUN", help="its id or its folder")
+    folder_text = f"where runs are kept (default {RESULTS_DIR})"
+    parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=folder_text)
+    parser.add_argument("--behavior", metavar="NAME", help="which one, where the run has several")
+    episodes = _number("a whole number, at least 1", int, 1, 2**31)
+    parser.add_argument("--episodes", type=episodes, default=100, metavar="N", help="how many (default 100)")
+    checkpoint_text = "newest, best or a step (default newest)"
+    parser.add_argument("--checkpoint", type=_checkpoint, default="newest", metavar="WHICH", help=checkpoint_text)
+    seed = _number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of environments and draws (default 1)")
+    parser.add_argument("--stochastic", action="store_true", help="draw actions, as in training")
+    parser.add_argument("--onnx", action="store_true", help="act by the file that was exported at that checkpoint")
+    record_text = "write the first episodes to a .gif or .mp4 (needs `pip install 'rl-tui[record]'`)"
+    parser.add_argument("--record", metavar="FILE", help=record_text)
+    typed = parser.parse_args(words)
+    return EvaluateArguments(
+        run=typed.run,
+        results_dir=typed.results_dir,
+        behavior=typed.behavior,
+        episodes=typed.episodes,
+        checkpoint=typed.checkpoint,
+        seed=typed.seed,
+        is_stochastic=typed.stochastic,
+        is_onnx=typed.onnx,
+        record=typed.record,
+    )
+
+
 def parse_ls(words: Sequence[str]) -> ListArguments:
     """Leaves through SystemExit for --help and mistakes (code 2); so do the others."""
     parser = argparse.ArgumentParser("rl-tui ls", description="List the runs of a folder, the newest first.")
@@ -49,6 +107,19 @@ def parse_ls(words: Sequence[str]) -> ListArguments:
     parser.add_argument("--json", action="store_true", help="one JSON object per run and line, with all that is known")
     typed = parser.parse_args(words)
     return ListArguments(typed.results_dir, typed.json)
+
+
+def parse_upgrade(words: Sequence[str]) -> UpgradeArguments:
+    """Nothing is read or written yet."""
+    parser = argparse.ArgumentParser(
+        "rl-tui upgrade-config",
+        description="Rewrite a configuration of an older ML-Agents in today's format. Comments are lost.",
+    )
+    parser.add_argument("source", metavar="IN", help="the file to read; it stays as it is")
+    parser.add_argument("target", metavar="OUT", help="the file to write")
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    typed = parser.parse_args(words)
+    return UpgradeArguments(typed.source, typed.target, typed.force)
 
 
 def parse_demo(words: Sequence[str]) -> DemoArguments:
@@ -85,6 +156,12 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
     add_look_flags(parser)
     typed = parser.parse_args(words)
     return ReplayArguments(typed.run, typed.results_dir, typed.speed, look_of(vars(typed)))
+
+
+def _checkpoint(text: str) -> str:
+    if text in ("newest", "best") or (text.isascii() and text.isdigit()):
+        return text
+    raise argparse.ArgumentTypeError(f"found {text!r}, expected newest, best or a step")
 
 
 def _number(expected: str, kind: Callable[[str], float], low: float, high: float) -> Callable[[str], float]:

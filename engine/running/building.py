@@ -5,23 +5,27 @@ from __future__ import annotations
 import queue
 import random
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from engine import registry
 from engine.config import RunConfig
-from engine.errors import CheckpointError, ConfigError
+from engine.errors import ConfigError, NotSupportedError
+from engine.learning.policies import make_policy
 from engine.learning.trainers.base import Trainer
 from engine.running.behavior import Behavior
-from engine.running.checkpoint_format import Checkpoint, read
-from engine.running.checkpoints import CheckpointStore, require_same_keys
+from engine.running.checkpoints import CheckpointStore
+from engine.running.environments import NamedEnvironment, named_environments, settings_of
+from engine.running.evaluator import Evaluator
 from engine.running.export import PolicyExporter
 from engine.running.learner import Learner, LearnerSettings
+from engine.running.memory import MemoryBudget, available_bytes, size_text
+from engine.running.restoring import Restorer
 from engine.running.run_folder import RunFolder
 from engine.running.saver import Files, Saver
+from engine.running.saving import keeps_replay
 from engine.running.source import BLOCK_ROWS, Source
 from engine.running.workers import Courtesy
 from engine.sampling.environments.factory import EnvironmentSource
@@ -29,10 +33,10 @@ from engine.sampling.pools.base import EnvironmentPool
 from engine.sampling.pools.process import ProcessPool
 from engine.sampling.pools.serial import SerialPool
 from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStarted, LogEmitted
+from engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
 from engine.settings import BehaviorConfig
-from engine.specs import BehaviorSpec, State
-from engine.version import VERSION
+from engine.specs import BehaviorSpec
+from engine.trainer_settings import SACSettings
 
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
 
@@ -81,80 +85,68 @@ class Builder:
         self._device = device
         self._bus = bus
         self._courtesy = courtesy
+        self._is_training = not config.checkpoint_settings.inference
+        self._restorer = Restorer(config.checkpoint_settings, bus)
         self._started_at = time.monotonic()
 
     def sources(self, saver: Saver) -> list[Source]:
         """One source for the one environment, or one for every behavior's own."""
-        settings = self._config.env_settings
-        match settings.env:
-            case None:
-                raise ConfigError(
-                    "env_settings.env: no environment is named. Name one in the file or with --env,"
-                    " e.g. gymnasium:CartPole-v1."
-                )
-            case str(env):
-                return [self._source(env, settings.env_kwargs, list(self._config.behaviors), 0, saver)]
-            case environments:
-                return [
-                    self._source(env, _kwargs_of(settings.env_kwargs, name), [name], index, saver)
-                    for index, (name, env) in enumerate(environments.items())
-                ]
+        environments = named_environments(self._config)
+        return [self._source(environment, index, saver) for index, environment in enumerate(environments)]
 
-    def _source(self, env: str, kwargs: Mapping[str, object], names: list[str], index: int, saver: Saver) -> Source:
-        """names: the behaviors that the file gives settings for; a Gymnasium environment takes the only one."""
-        settings = self._config.env_settings
-        source = EnvironmentSource(env, names[0] if names else "", kwargs)
+    def _source(self, environment: NamedEnvironment, index: int, saver: Saver) -> Source:
+        settings, source = self._config.env_settings, environment.source
 
         def make_pool() -> EnvironmentPool:
             if settings.num_workers:
                 workers = min(settings.num_workers, settings.num_envs)
                 return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, self._folder.run_logs)
-            return SerialPool(env, source.make, settings.num_envs)
+            return SerialPool(source.env, source.make, settings.num_envs)
 
         def make_behaviors(pool: EnvironmentPool) -> dict[str, Behavior]:
-            for name in names:
+            for name in environment.behaviors:
                 if name not in pool.specs:
                     raise ConfigError(
-                        f"behaviors.{name}: {env} has no such behavior, it has {', '.join(pool.specs)}. For several"
-                        " environments in one run, make env_settings.env a mapping from behavior to environment."
+                        f"behaviors.{name}: {source.env} has no such behavior, it has {', '.join(pool.specs)}. For"
+                        " several environments in one run, make env_settings.env a mapping from behavior to"
+                        " environment."
                     )
-            return {name: self._behavior(spec, env, pool, saver) for name, spec in pool.specs.items()}
+            return {name: self._behavior(spec, source, pool, saver) for name, spec in pool.specs.items()}
 
         # ML-Agents: environment i gets seed + i; apart from each other, sources of one run must not repeat those
         seed = self._seed + index * 1_000_003
-        return Source(env, make_pool, make_behaviors, seed, self._bus, self._courtesy)
+        return Source(source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy)
 
-    def _behavior(self, spec: BehaviorSpec, env: str, pool: EnvironmentPool, saver: Saver) -> Behavior:
-        config = self._settings_of(spec.name)
-        checkpoint_settings = self._config.checkpoint_settings
+    def _behavior(self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, saver: Saver) -> Behavior:
+        config = settings_of(self._config, spec.name)
         index = len(self.learners)
-        folder = self._folder.add_behavior(spec.name)
-        store = CheckpointStore(folder.checkpoints, spec.name, config.keep_checkpoints, spec)
-        store.open()
-        self.files[spec.name] = Files(folder, store, PolicyExporter(spec, config.network_settings.activation))
-        trainer: Trainer = registry.load("trainers", config.trainer_type)(
-            spec, config, derived_seed(self._seed, index, 0), self._device
-        )
+        files = self.files[spec.name] = self._files(spec, config)
+        evaluator = self._evaluator(spec, source, pool, config, index)
+        trainer = self._trainer(spec, config, index)
         policy = trainer.make_policy(derived_seed(self._seed, index, 1))
-        step, restored = self._restore(spec.name, store, config, trainer)
+        step, restored = self._restorer.restore(spec.name, files.store, config, trainer)
+        has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
         policy.load(trainer.weights())
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
-        is_training = not checkpoint_settings.inference
-        learner_settings = LearnerSettings(spec.name, config, is_training, self._started_at, self._courtesy.give_way)
-        learner = Learner(learner_settings, trainer, saver, self._bus, step, policy.state())
+        settings = LearnerSettings(spec.name, config, self._is_training, self._started_at, self._courtesy.give_way)
+        learner = Learner(settings, trainer, saver, self._bus, step, policy.state(), evaluator)
         learner.restore_hyperparameters(restored)
         self.learners[spec.name] = learner
+        keeps_steps = self._is_training and trainer.replay_bytes > 0
         self._bus.publish(
             BehaviorStarted(
                 behavior=spec.name,
                 algorithm=config.trainer_type,
-                environment=env,
+                environment=source.env,
                 step=step,
                 max_steps=config.max_steps,
                 num_agents=pool.num_agents[spec.name],
                 num_parameters=trainer.num_parameters,
                 threaded=config.threaded,
+                replay_steps=config.hyperparameters.buffer_size if keeps_steps else 0,
+                replay_bytes=trainer.replay_bytes if keeps_steps else 0,
+                first_update_step=_first_update_step(config, step) if keeps_steps and not has_replay else 0,
             )
         )
         learner.tell_hyperparameters()
@@ -162,76 +154,76 @@ class Builder:
         return Behavior(
             learner=learner,
             policy=policy,
-            time_horizon=config.time_horizon,
+            time_horizon=trainer.time_horizon,
             summary_freq=config.summary_freq,
-            inbox=queue.Queue(waiting) if config.threaded and is_training else None,
+            inbox=queue.Queue(waiting) if config.threaded and self._is_training else None,
         )
 
-    def _settings_of(self, behavior: str) -> BehaviorConfig:
-        config = self._config.behaviors.get(behavior) or self._config.default_settings
-        if config is None:
-            known = ", ".join(self._config.behaviors) or "none"
-            raise ConfigError(
-                f"behaviors: the environment has a behavior {behavior!r}, the file has {known}."
-                " Add an entry for it, or default_settings."
-            )
-        return config
+    def _files(self, spec: BehaviorSpec, config: BehaviorConfig) -> Files:
+        folder = self._folder.add_behavior(spec.name)
+        store = CheckpointStore(folder.checkpoints, spec.name, config.keep_checkpoints, spec)
+        store.open()
+        exporter = PolicyExporter(spec, config.network_settings, is_squashed(config), config.export_policies)
+        return Files(folder, store, exporter, keeps_exports=config.export_interval is not None)
 
-    def _restore(
-        self, name: str, store: CheckpointStore, config: BehaviorConfig, trainer: Trainer
-    ) -> tuple[int, State]:
-        """The step to go on from, and what is resumed, of which the trainer has taken its part.
-
-        A run that is only initialized from another takes over what that one learned, and nothing else.
-        """
-        settings = self._config.checkpoint_settings
-        if settings.resume:
-            newest = store.newest_valid()
-            for reason in newest.skipped:
-                self._warn(name, f"a checkpoint was skipped: {reason}")
-            if newest.path is None:
-                self._warn(name, "no checkpoint to resume from: this behavior starts anew")
-                return 0, State()
-            state, checkpoint = store.load(newest.path)
-            self._load(name, state, checkpoint, trainer)
-            return checkpoint.step, state
-        path = self._initial_checkpoint(name, config)
-        if path is not None:
-            self._load(name, *read(path), trainer)
-        return 0, State()
-
-    def _initial_checkpoint(self, name: str, config: BehaviorConfig) -> Path | None:
-        """What `init_path` or --initialize-from names: a path, or the newest checkpoint of that run."""
-        if config.init_path is not None:
-            return Path(config.init_path)
-        settings = self._config.checkpoint_settings
-        if settings.initialize_from is None:
-            return None
-        other = RunFolder(Path(settings.results_dir), settings.initialize_from)
-        other.require_exists("--initialize-from")
-        newest = CheckpointStore(other.behavior(name).checkpoints, name, 0).newest_valid()
-        if newest.path is None:
-            raise CheckpointError(f"--initialize-from {settings.initialize_from}: it has no checkpoint of {name}")
-        return newest.path
-
-    def _load(self, name: str, state: State, checkpoint: Checkpoint, trainer: Trainer) -> None:
-        part = state.part("trainer")
+    def _trainer(self, spec: BehaviorSpec, config: BehaviorConfig, index: int) -> Trainer:
+        """With its memory set aside, where it trains. Raises ConfigError where there is not enough."""
         try:
-            require_same_keys(trainer.state().tensors, part.tensors)
-        except CheckpointError as error:
-            raise CheckpointError(f"{checkpoint.path}: {error}") from error
-        trainer.load(part)
-        if checkpoint.is_from_other_version:
-            written_by = checkpoint.program_version
-            self._warn(name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")
-        self._bus.publish(LogEmitted("info", name, f"loaded {checkpoint.path}"))
+            trainer: Trainer = registry.load("trainers", config.trainer_type)(
+                spec, config, derived_seed(self._seed, index, 0), self._device
+            )
+        except MemoryError as error:
+            text = f"{error}. A smaller hyperparameters.buffer_size or network is right"
+            raise ConfigError(f"behaviors.{spec.name}: its trainer does not fit in memory: {text}.") from error
+        if self._is_training and trainer.replay_bytes:
+            steps, size = config.hyperparameters.buffer_size, trainer.replay_bytes
+            self._budget.claim(spec.name, steps, size, is_saved=keeps_replay(config))
+            counted = f"{steps:,}".replace(",", " ")
+            self._tell("info", spec.name, f"replay buffer of {spec.name}: {counted} steps, {size_text(size)}")
+        return trainer
 
-    def _warn(self, name: str, message: str) -> None:
-        self._bus.publish(LogEmitted("warning", name, message))
+    def _evaluator(
+        self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, config: BehaviorConfig, index: int
+    ) -> Evaluator | None:
+        settings = config.evaluation
+        if settings is None:
+            return None
+        if not self._is_training:
+            self._tell("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")
+            return None
+        if len(pool.specs) > 1:
+            raise NotSupportedError(
+                f"behaviors.{spec.name}.evaluation: {source.env} has the behaviors {', '.join(pool.specs)}, and one of"
+                " several in an environment cannot be evaluated while it trains yet. null is right here;"
+                " `rl-tui evaluate` plays the policies of a run together."
+            )
+        num_copies = min(self._config.env_settings.num_envs, settings.episodes)
+        network = config.network_settings.model_copy(update={"deterministic": settings.deterministic})
+        return Evaluator(
+            settings,
+            spec.name,
+            lambda: SerialPool(source.env, source.make, num_copies),
+            make_policy(spec, network, is_squashed(config), derived_seed(self._seed, index, 2)),
+            derived_seed(self._seed, index, 3),
+            self._bus,
+        )
+
+    @cached_property
+    def _budget(self) -> MemoryBudget:
+        return MemoryBudget(available_bytes())
+
+    def _tell(self, level: LogLevel, name: str, message: str) -> None:
+        self._bus.publish(LogEmitted(level, name, message))
 
 
-def _kwargs_of(kwargs: Mapping[str, object], behavior: str) -> Mapping[str, object]:
-    """With an environment per behavior, `env_kwargs` is keyed by behavior too."""
-    own = kwargs.get(behavior, {})
-    assert isinstance(own, Mapping)
-    return own
+def is_squashed(config: BehaviorConfig) -> bool:
+    """Whether its policy bounds continuous actions by a tanh, and knows their likelihood as such."""
+    return isinstance(config.hyperparameters, SACSettings)
+
+
+def _first_update_step(config: BehaviorConfig, step: int) -> int:
+    """Before which a trainer with an empty replay buffer only fills it; 0 where nothing but a batch is waited for."""
+    hyperparameters = config.hyperparameters
+    if not isinstance(hyperparameters, SACSettings) or not hyperparameters.buffer_init_steps:
+        return 0
+    return step + min(hyperparameters.buffer_init_steps, hyperparameters.buffer_size)

@@ -24,13 +24,11 @@ class Disk:
 
     def write(self, path: Path, content: bytes) -> None:
         """A new file with that content; a name that is taken, a link included, raises FileExistsError."""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        try:
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-        finally:
-            os.close(descriptor)
+        _write(path, os.O_CREAT | os.O_EXCL, memoryview(content))
+
+    def append(self, path: Path, content: memoryview) -> None:
+        """The file has these bytes at its end."""
+        _write(path, os.O_APPEND, content)
 
     def sync(self, path: Path) -> None:
         """The content of a file, or the names in a folder, are on the medium."""
@@ -57,6 +55,15 @@ class Disk:
 
 
 DISK = Disk()
+
+
+def _write(path: Path, flags: int, content: memoryview) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o666)
+    try:
+        while content:
+            content = content[os.write(descriptor, content) :]
+    finally:
+        os.close(descriptor)
 
 
 def make_folders(path: Path, disk: Disk = DISK) -> None:

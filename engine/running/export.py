@@ -1,115 +1,126 @@
-"""A policy's weights become an ONNX file, after it was seen to act as the policy does."""
+"""A policy's weights become files for other programs, after each was seen to act as the policy does."""
 
 from __future__ import annotations
 
+import dataclasses
 import io
-import logging
+import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
+import safetensors.numpy
 import torch
 from torch import Tensor
 
 from engine.errors import ExportError
-from engine.learning.networks.exported import CONSTANT_OUTPUTS, ExportedPolicy, input_names, output_names
-from engine.learning.networks.mlp import Activation
-from engine.running.disk import write_atomically
+from engine.learning.networks.exported import ExportedPolicy
+from engine.learning.networks.graph_names import CONSTANTS, GraphKind
+from engine.running.disk import make_folders, write_atomically
 from engine.running.export_check import check
-from engine.running.onnx_graph import OnnxGraph
+from engine.running.onnx_graph import OnnxGraph, graph_inputs
+from engine.running.run_folder import BehaviorFolder
+from engine.settings import ExportedKind, NetworkSettings
 from engine.specs import BehaviorSpec, Weights
+from engine.version import VERSION
 
 OPSET = 15  # every runtime of the last years reads it, Unity's included
-DYNAMO_OPSET = 18  # the oldest that torch's newer exporter writes without converting
-TRACED_ROWS = 2  # torch.export takes a dimension of 1 for a constant
+TRACED_ROWS = 2  # not 1, which an operation may take for a dimension to broadcast
 
-_KNOWN_WARNINGS: tuple[tuple[str, type[Warning]], ...] = (
-    ("You are using the legacy TorchScript-based ONNX export", DeprecationWarning),
-    ("The feature will be removed. Please remove usage of this function", DeprecationWarning),  # torch calls its own
+_KNOWN_WARNINGS: tuple[tuple[str, type[Warning], str], ...] = (  # what is said, its kind, and of which module
+    ("You are using the legacy TorchScript-based ONNX export", DeprecationWarning, ""),
+    ("The feature will be removed. Please remove usage of this", DeprecationWarning, ""),  # torch calls its own
+    ("Converting a tensor to a Python boolean", Warning, r"torch\.nn\.modules\.rnn"),  # checks of sizes
+    ("Exporting a model to ONNX with a batch_size other than 1", UserWarning, ""),  # a memory's beginning is an input
 )
-_KNOWN_DYNAMO_WARNINGS: tuple[tuple[str, type[Warning]], ...] = (
-    ("`isinstance\\(treespec, LeafSpec\\)` is deprecated", FutureWarning),  # torch uses its own old name
-    ("# The axis name: batch will not be used", UserWarning),  # several inputs share the batch
-)
-_DYNAMO_LOGGERS = ("torch.onnx", "onnx_ir", "onnxscript")
 
 
 class PolicyExporter:
     """Lives in the saver thread; torch exports one policy at a time. Keeps nothing between two exports."""
 
-    def __init__(self, spec: BehaviorSpec, activation: Activation, dynamo: bool = False):
-        """dynamo: torch's newer exporter. It needs onnxscript and some seconds, and patches torch while it works: not
-        beside a thread that trains."""
+    def __init__(
+        self,
+        spec: BehaviorSpec,
+        network: NetworkSettings,
+        is_squashed: bool,
+        policies: Sequence[ExportedKind] = (),
+    ):
+        """is_squashed: as `Actor` has it. policies: what is written beside the graph for Unity."""
         self._spec = spec
-        self._activation: Activation = activation
-        self._dynamo = dynamo
+        self._network = network
+        self._is_squashed = is_squashed
+        self._policies = tuple(policies)
 
-    def export(self, weights: Weights, paths: Sequence[Path]) -> float:
-        """Replace every path by a graph that acts with these weights; return its largest difference from them.
+    def export(self, weights: Weights, step: int, folder: BehaviorFolder) -> float:
+        """Replace the files of that step and the newest for Unity; return their largest difference from the policy.
 
-        The difference is in units of the largest number in the network, or of 1. Takes 0.03 s for a small network and
-        0.15 s for three layers of 512, the first time 0.3 s more for imports. Raises ExportError when the graph cannot
-        be made, differs, or cannot be written; until it has passed every check, no path is touched.
+        `check` tells in which units. A graph takes 0.04 s for a small network, 0.3 s with a memory, 2 s for many
+        convolutions, the first one 0.3 s more for imports. Raises ExportError when a graph cannot be made or differs,
+        or a file cannot be written; until all have passed every check, no file is touched.
         """
         for name, array in weights.arrays.items():
             if not np.isfinite(array).all():
                 raise ExportError(f"{self._spec.name}: {name} holds a number that is not finite")
-        policy = ExportedPolicy(self._spec, self._activation, weights.arrays)
-        try:
-            content = _dynamo_graph(policy) if self._dynamo else _torchscript_graph(policy)
-        except RuntimeError as error:
-            raise ExportError(f"{self._spec.name}: torch cannot export this policy: {_first_line(error)}") from error
-        try:
-            difference = check(OnnxGraph(content), weights, policy)
-        except ExportError as error:
-            raise ExportError(f"{self._spec.name}: {error}") from error
-        for path in paths:
+        graph, difference = self._checked(weights, "unity")
+        files = {folder.export(step): graph, folder.final_export: graph}
+        for kind in self._policies:
+            if kind == "raw":
+                content = self._raw(weights, step)
+            else:
+                content, other = self._checked(weights, kind)
+                difference = max(difference, other)
+            files[folder.policy(step, kind)] = content
+        for path, content in files.items():
             try:
+                make_folders(path.parent)
                 write_atomically(path, content)
             except OSError as error:
                 raise ExportError(f"{path}: cannot be written: {error.strerror or error}") from error
         return difference
 
+    def _checked(self, weights: Weights, kind: GraphKind) -> tuple[bytes, float]:
+        """A graph, and its largest difference."""
+        try:
+            policy = ExportedPolicy(self._spec, self._network, self._is_squashed, weights, kind)
+            content = _graph(policy)
+        except RuntimeError as error:
+            raise ExportError(f"{self._spec.name}: torch cannot export this policy: {_first_line(error)}") from error
+        try:
+            return content, check(OnnxGraph(content), weights, policy)
+        except ExportError as error:
+            raise ExportError(f"{self._spec.name}: {error}") from error
 
-def _torchscript_graph(policy: ExportedPolicy) -> bytes:
-    inputs, outputs = input_names(policy.spec), output_names(policy.spec.actions)
-    per_agent = [*inputs, *(name for name in outputs if name not in CONSTANT_OUTPUTS)]
+    def _raw(self, weights: Weights, step: int) -> bytes:
+        """The weights by name, and in the file's metadata all that tells what to do with them."""
+        about = {
+            "program_version": VERSION,
+            "behavior": self._spec.name,
+            "step": str(step),
+            "spec": json.dumps(dataclasses.asdict(self._spec)),
+            "network_settings": self._network.model_dump_json(),
+            "is_squashed": json.dumps(self._is_squashed),
+        }
+        arrays = {name: np.ascontiguousarray(array) for name, array in weights.arrays.items()}
+        return safetensors.numpy.save(arrays, about)
+
+
+def _graph(policy: ExportedPolicy) -> bytes:
+    per_agent = [name for name, source in policy.output_names.items() if source not in CONSTANTS]
     content = io.BytesIO()
-    _silence(_KNOWN_WARNINGS)
+    _silence()
     with torch.no_grad():
         torch.onnx.export(
             policy,
-            _examples(policy.spec),
+            _examples(policy),
             content,  # type: ignore[arg-type]  # this exporter writes to any file, its signature names paths only
-            input_names=inputs,
-            output_names=outputs,
-            dynamic_axes={name: {0: "batch"} for name in per_agent},
+            input_names=policy.input_names,
+            output_names=list(policy.output_names),
+            dynamic_axes={name: {0: "batch"} for name in (*policy.input_names, *per_agent)},
             opset_version=OPSET,
             dynamo=False,
         )
     return content.getvalue()
-
-
-def _dynamo_graph(policy: ExportedPolicy) -> bytes:
-    inputs = _examples(policy.spec)
-    _silence(_KNOWN_DYNAMO_WARNINGS)
-    with torch.no_grad(), _quiet(_DYNAMO_LOGGERS):
-        program = torch.onnx.export(
-            policy,
-            inputs,
-            input_names=input_names(policy.spec),
-            output_names=output_names(policy.spec.actions),
-            dynamic_shapes=(tuple({0: torch.export.Dim("batch")} for _ in inputs),),
-            opset_version=DYNAMO_OPSET,
-            dynamo=True,
-            verbose=False,
-        )
-    assert program is not None, "torch returns the program it was not told to write"
-    content: bytes = program.model_proto.SerializeToString()
-    return content
 
 
 def _first_line(error: RuntimeError) -> str:
@@ -117,32 +128,20 @@ def _first_line(error: RuntimeError) -> str:
     return str(error).partition("\n")[0]
 
 
-def _examples(spec: BehaviorSpec) -> tuple[Tensor, ...]:
+def _examples(policy: ExportedPolicy) -> tuple[Tensor, ...]:
     """What the graph is traced with: only the shapes matter."""
-    observations = [torch.zeros(TRACED_ROWS, *observation.shape) for observation in spec.observations]
-    masks = [torch.ones(TRACED_ROWS, spec.actions.mask_size)] if spec.actions.branches else []
-    return (*observations, *masks)
+    observations = tuple(np.zeros((TRACED_ROWS, *own.shape), own.dtype) for own in policy.spec.observations)
+    memories = np.zeros((TRACED_ROWS, policy.memory_size), np.float32)
+    return tuple(map(torch.from_numpy, graph_inputs(policy.spec, observations, None, memories).values()))
 
 
-def _silence(known: tuple[tuple[str, type[Warning]], ...]) -> None:
+def _silence() -> None:
     """Ignore these warnings from now on, and no other.
 
     Not `catch_warnings`: leaving it puts back the filters of its beginning, also over those that another thread has
     set meanwhile. And only once, since each change of the filters lets Python repeat the warnings it has shown.
     """
-    for message, category in known:
-        if ("ignore", re.compile(message, re.IGNORECASE), category, None, 0) not in warnings.filters:
-            warnings.filterwarnings("ignore", message, category)
-
-
-@contextmanager
-def _quiet(loggers: Sequence[str]) -> Iterator[None]:
-    """Loggers that say nothing below an error."""
-    levels = [(logger, logger.level) for logger in map(logging.getLogger, loggers)]
-    try:
-        for logger, _ in levels:
-            logger.setLevel(logging.ERROR)
-        yield
-    finally:
-        for logger, level in levels:
-            logger.setLevel(level)
+    for message, category, module in _KNOWN_WARNINGS:
+        patterns = re.compile(message, re.IGNORECASE), re.compile(module) if module else None
+        if ("ignore", patterns[0], category, patterns[1], 0) not in warnings.filters:
+            warnings.filterwarnings("ignore", message, category, module)

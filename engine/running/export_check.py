@@ -1,222 +1,171 @@
 """Whether an ONNX graph acts as the policy that it was made from.
 
-Shapes: B rows, A continuous dimensions, K branches, C choices of one branch, M mask columns.
+Shapes: B rows, A continuous dimensions, K branches, C choices of one branch, M memory columns.
 """
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from engine.errors import ExportError
-from engine.learning.networks import exported as names
-from engine.learning.networks.distributions import ACTION_LIMIT
-from engine.learning.networks.exported import ExportedPolicy, input_names, output_names
-from engine.learning.policies import VectorPolicy
+from engine.learning.networks import graph_names as names
+from engine.learning.networks.exported import ExportedPolicy
+from engine.learning.policies import make_policy
+from engine.running.export_samples import continuous_counts, discrete_counts, require_expected, require_in_range
+from engine.running.export_situations import KINDS, Situation, Situations
 from engine.running.onnx_graph import Outputs
-from engine.specs import ActionSpec, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Weights
+from engine.specs import Float32, Int64, Weights
 
-TOLERANCE = 1e-5  # of the largest number met on the way, or of 1: float32 keeps seven digits of it, not of the result
+TOLERANCE = 1e-5  # in units of `_units`
+ROUNDING = 3e-7  # an error of float32 that is nothing special: a few units of the last digit of numbers near 1
 BATCH_SIZES = (1, 2, 7)
-NUM_ROWS = 60
-LARGE = 1e4  # times a standard normal: far beyond what a normalizer clips
-NUM_SAMPLES = 2048  # a probability that is wrong by a tenth shows
+NUM_STEPS = 6  # of the episode that a memory goes through
 SEED = 20
 
 Run: TypeAlias = Callable[[Mapping[str, Float32]], Outputs]  # every output by name, of every input by name
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """B agents: what they see, and the mask bool[B, M], None without discrete actions."""
-
-    observations: Observations
-    allowed: Bool | None
-
-    @property
-    def num_rows(self) -> int:
-        """B."""
-        return len(self.observations[0])
-
-    def slice(self, start: int, stop: int) -> Situation:
-        """Some of the agents."""
-        allowed = None if self.allowed is None else self.allowed[start:stop]
-        return Situation(tuple(observation[start:stop] for observation in self.observations), allowed)
-
-    def inputs(self) -> list[Float32]:
-        """In the order of `input_names`."""
-        return [*self.observations, *([] if self.allowed is None else [self.allowed.astype(np.float32)])]
-
-    def tensors(self) -> list[Tensor]:
-        """As `ExportedPolicy` takes them."""
-        return [torch.tensor(array) for array in self.inputs()]
-
-    def decisions(self) -> DecisionSteps:
-        """As a policy takes them."""
-        zeros = np.zeros(self.num_rows, np.float32)
-        return DecisionSteps(np.arange(self.num_rows), self.observations, zeros, self.allowed)
-
-
 @torch.no_grad()
 @np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a difference
 def check(run: Run, weights: Weights, policy: ExportedPolicy) -> float:
-    """Return the largest difference from `VectorPolicy`, in units of the largest number in the network or of 1.
+    """Return the largest difference from the policy that acts in training, in units of 1.
 
-    Raises ExportError when a difference exceeds TOLERANCE, a choice that is not among the likeliest is called
-    deterministic, a constant is wrong, or samples are not distributed as they should be.
+    Where float32 itself changes the policy by more than ROUNDING, the unit grows in proportion. Raises ExportError when
+    a difference exceeds TOLERANCE, a choice that is not among the likeliest is called deterministic, a constant is
+    wrong, zeros alone give what is not a number, or samples are not distributed as they should be.
     """
-    random = np.random.Generator(np.random.PCG64(SEED))
-    difference = _check_deterministic(run, _mixed(policy.spec, weights, random), weights, policy)
-    _check_samples(run, _many(policy.spec, weights, random), policy)
+    situations = Situations(policy.spec, weights, np.random.Generator(np.random.PCG64(SEED)))
+    _check_zero(run, situations.zero(), policy)
+    episode = [situations.mixed() for _ in range(NUM_STEPS if policy.memory_size else 1)]
+    units = _units(policy, episode)
+    difference = _check_episode(run, episode, units, weights, policy)
+    _check_samples(run, situations, TOLERANCE * float(units[0]), policy)
     return difference
 
 
-def _mixed(spec: BehaviorSpec, weights: Weights, random: np.random.Generator) -> Situation:
-    """Zeros, ordinary, familiar and large numbers in turn; of four rows each, all, some or none is allowed."""
-    noise = random.standard_normal((NUM_ROWS, _columns(spec)), dtype=np.float32)
-    kinds = np.zeros_like(noise), noise, _familiar(noise, weights), noise * np.float32(LARGE)
-    features = np.choose(np.arange(NUM_ROWS)[:, None] % 4, kinds)
-    some = random.random((NUM_ROWS, spec.actions.mask_size)) < 0.5
-    allowed = np.choose(np.arange(NUM_ROWS)[:, None] // 4 % 3, (np.ones_like(some), some, np.zeros_like(some)))
-    return Situation(_split(features, spec), allowed if spec.actions.branches else None)
+def _check_zero(run: Run, zero: Situation, policy: ExportedPolicy) -> None:
+    for name, output in _outputs(run, zero, np.zeros((1, policy.memory_size), np.float32), policy).items():
+        if not np.isfinite(output).all():
+            raise ExportError(f"the graph's {name} is {output.tolist()} when every input is zero")
 
 
-def _many(spec: BehaviorSpec, weights: Weights, random: np.random.Generator) -> Situation:
-    """Enough different rows to see a distribution; every agent has at least one choice in every branch."""
-    features = _familiar(random.standard_normal((NUM_SAMPLES, _columns(spec)), dtype=np.float32), weights)
-    allowed = random.random((NUM_SAMPLES, spec.actions.mask_size)) < 0.7
-    for start in np.cumsum((0, *spec.actions.branches[:-1])):
-        allowed[:, start : start + 1] = True
-    return Situation(_split(features, spec), allowed if spec.actions.branches else None)
-
-
-def _columns(spec: BehaviorSpec) -> int:
-    return sum(int(np.prod(observation.shape)) for observation in spec.observations)
-
-
-def _familiar(noise: Float32, weights: Weights) -> Float32:
-    """Spread as the observations were: otherwise a normalizer clips nearly everything."""
-    if "normalizer.mean" not in weights.arrays:
-        return noise
-    return weights.arrays["normalizer.mean"] + noise / weights.arrays["normalizer.scale"]
-
-
-def _split(features: Float32, spec: BehaviorSpec) -> Observations:
-    ends = np.cumsum([int(np.prod(observation.shape)) for observation in spec.observations])[:-1]
-    parts = np.split(features, ends, axis=1)
-    return tuple(
-        np.ascontiguousarray(part).reshape(len(part), *observation.shape)
-        for part, observation in zip(parts, spec.observations, strict=True)
-    )
-
-
-def _outputs(run: Run, situation: Situation, policy: ExportedPolicy) -> Outputs:
-    """What the graph says, once its names, types, shapes and constants are right."""
-    outputs = run(dict(zip(input_names(policy.spec), situation.inputs(), strict=True)))
-    _check_contract(outputs, policy.spec.actions, situation.num_rows)
-    return outputs
-
-
-def _check_contract(outputs: Outputs, actions: ActionSpec, rows: int) -> None:
-    """Names, types and shapes, and the constants, which are the same for every input."""
-    constants = {
-        names.VERSION_OUTPUT: np.array([names.VERSION_NUMBER], np.float32),
-        names.MEMORY_OUTPUT: np.zeros(1, np.float32),
-        names.CONTINUOUS_SHAPE_OUTPUT: np.array([actions.continuous], np.float32),
-        names.DISCRETE_SHAPE_OUTPUT: np.array([actions.branches], np.float32),
-    }
-    continuous, discrete = f"float32[{rows}, {actions.continuous}]", f"int64[{rows}, {len(actions.branches)}]"
-    if list(outputs) != output_names(actions):
-        raise ExportError(f"the graph's outputs are {', '.join(outputs)} instead of {', '.join(output_names(actions))}")
-    for name, output in outputs.items():
-        if name in constants:
-            found, expected = f"{output.dtype}{output.tolist()}", f"float32{constants[name].tolist()}"
-        else:
-            is_discrete = name in {names.DISCRETE_OUTPUT, names.DETERMINISTIC_DISCRETE_OUTPUT}
-            found, expected = f"{output.dtype}{list(output.shape)}", discrete if is_discrete else continuous
+def _outputs(run: Run, situation: Situation, memories: Float32, policy: ExportedPolicy) -> Outputs:
+    """What the graph says, by what it tells, once its names, types, shapes and constants are right."""
+    outputs = run(situation.inputs(memories))
+    if list(outputs) != list(policy.output_names):
+        raise ExportError(f"the graph's outputs are {', '.join(outputs)} instead of {', '.join(policy.output_names)}")
+    for name, source in policy.output_names.items():
+        found, expected = _expected(source, outputs[name], situation.num_rows, policy)
         if found != expected:
             raise ExportError(f"the graph's {name} is {found} instead of {expected}")
+    return {source: outputs[name] for name, source in policy.output_names.items()}
 
 
-def _check_deterministic(run: Run, situation: Situation, weights: Weights, policy: ExportedPolicy) -> float:
-    """The largest difference, at every batch size."""
-    reference = VectorPolicy(policy.spec.actions, policy.activation, is_deterministic=True, seed=0)
+def _expected(source: str, output: NDArray[Any], rows: int, policy: ExportedPolicy) -> tuple[str, str]:
+    """The output's type and value, if it is a constant, or its type and shape; and what they should be."""
+    actions = policy.spec.actions
+    if source in names.CONSTANTS:
+        return f"{output.dtype}{output.tolist()}", f"float32{policy.constant(source).tolist()}"
+    shapes = {
+        names.MEMORY: f"float32[{rows}, 1, {policy.memory_size}]",
+        names.DISCRETE: f"int64[{rows}, {len(actions.branches)}]",
+        names.DETERMINISTIC_DISCRETE: f"int64[{rows}, {len(actions.branches)}]",
+    }
+    return f"{output.dtype}{list(output.shape)}", shapes.get(source, f"float32[{rows}, {actions.continuous}]")
+
+
+def _units(policy: ExportedPolicy, episode: Sequence[Situation]) -> Tensor:
+    """f32[B]: 1, or by how many ROUNDINGs the policy computed in float32 is off, at worst among rows of that size.
+
+    So a deep network, a long sum or a memory that amplifies what it is told is allowed what it cannot avoid.
+    """
+    exact = copy.deepcopy(policy).double()
+    memories = torch.zeros(episode[0].num_rows, policy.memory_size)
+    exact_memories = memories.double()
+    errors = torch.zeros(len(memories), dtype=torch.float64)
+    for situation in episode:
+        mean, _, branches, memories = policy.distribution(*situation.tensors(memories))
+        exact_mean, _, exact_branches, exact_memories = exact.distribution(*situation.tensors(exact_memories))
+        found = torch.cat([mean, *branches, memories], 1)
+        off = found - torch.cat([exact_mean, *exact_branches, exact_memories], 1)
+        errors = torch.maximum(errors, off.abs().amax(1))
+    is_large = torch.arange(len(errors)) % KINDS == KINDS - 1
+    worst = torch.where(is_large, errors[is_large].max(), errors[~is_large].max())
+    if not bool(worst.isfinite().all()):
+        raise ExportError("the policy computes what is not finite in float32 when observations are large")
+    return (worst / ROUNDING).clamp(min=1.0).float()
+
+
+def _check_episode(
+    run: Run, episode: Sequence[Situation], units: Tensor, weights: Weights, policy: ExportedPolicy
+) -> float:
+    """The largest difference, step by step, each side remembering by itself."""
+    network = policy.network.model_copy(update={"deterministic": True})
+    reference = make_policy(policy.spec, network, policy.actor.is_squashed, seed=0)
     reference.load(weights)
-    chosen = reference.act(situation.decisions()).actions
-    unit = torch.cat(policy.values(*situation.tensors()), 1).abs().amax(1, keepdim=True).clamp(min=1.0)
-    _, branches = policy.distributions(*situation.tensors())
-    differences = [_lags(branches, chosen.discrete)]
-    for size in BATCH_SIZES:
-        starts = range(0, situation.num_rows, size)
-        outputs = [_outputs(run, situation.slice(start, start + size), policy) for start in starts]
-        if policy.spec.actions.continuous:
-            found = np.concatenate([output[names.DETERMINISTIC_CONTINUOUS_OUTPUT] for output in outputs])
-            differences.append(torch.tensor(found - chosen.continuous).abs())
-        if branches:
-            choices = np.concatenate([output[names.DETERMINISTIC_DISCRETE_OUTPUT] for output in outputs])
-            differences.append(_lags(branches, choices))
-    largest = float((torch.cat(differences, 1) / unit).max())
+    remembered = np.zeros((len(units), policy.memory_size), np.float32)
+    theirs, ours = remembered, torch.from_numpy(remembered)
+    differences = [torch.zeros(len(units), 1)]
+    for situation in episode:
+        choice = reference.act(situation.decisions(), remembered)
+        outputs = _in_batches(run, situation, theirs, policy)
+        _, _, branches, ours = policy.distribution(*situation.tensors(ours))
+        differences.append(_lags(branches, choice.actions.discrete))
+        if names.DETERMINISTIC_DISCRETE in outputs:
+            differences.append(_lags(branches, outputs[names.DETERMINISTIC_DISCRETE]))
+        if names.DETERMINISTIC_CONTINUOUS in outputs:
+            found = outputs[names.DETERMINISTIC_CONTINUOUS]
+            differences.append(torch.from_numpy(found - choice.actions.continuous).abs())
+        if choice.memories is not None:
+            remembered, theirs = choice.memories, outputs[names.MEMORY][:, 0]
+            differences.append(torch.from_numpy(theirs - remembered).abs())
+    largest = float((torch.cat(differences, 1).amax(1) / units).max())
     if not largest <= TOLERANCE:  # also when it is not a number
-        raise ExportError(f"the graph's deterministic actions differ by {largest:.3g} from the policy's")
+        raise ExportError(f"the graph's deterministic actions or memories differ by {largest:.3g} from the policy's")
     return largest
+
+
+def _in_batches(run: Run, situation: Situation, memories: Float32, policy: ExportedPolicy) -> Outputs:
+    """Everything that the graph says of each agent, asked for a few of them at a time."""
+    starts = itertools.accumulate(BATCH_SIZES * situation.num_rows, initial=0)
+    batches = [
+        _outputs(run, situation.slice(start, stop), memories[start:stop], policy)
+        for start, stop in itertools.pairwise(starts)
+        if start < situation.num_rows
+    ]
+    per_agent = [source for source in policy.output_names.values() if source not in names.CONSTANTS]
+    return {source: np.concatenate([batch[source] for batch in batches]) for source in per_agent}
 
 
 def _lags(branches: Sequence[Tensor], choices: Int64) -> Tensor:
     """f32[B, K]: how far the logit of each choice i64[B, K] is below the largest of its branch."""
     lags = [torch.empty(len(choices), 0)]
-    for logits, choice in zip(branches, torch.tensor(choices).unbind(1), strict=True):
-        _check_range(choice, logits)
+    for logits, choice in zip(branches, torch.from_numpy(choices).unbind(1), strict=True):
+        require_in_range(choice, logits)
         lags.append(logits.amax(1, keepdim=True) - logits.gather(1, choice.unsqueeze(1)))
     return torch.cat(lags, 1)
 
 
-def _check_range(choice: Tensor, logits: Tensor) -> None:
-    """Every choice i64[B] is one of those that f32[B, C] has logits for."""
-    if not bool(((choice >= 0) & (choice < logits.shape[1])).all()):
-        raise ExportError(f"the graph chooses beyond a branch's {logits.shape[1]} choices")
-
-
-def _check_samples(run: Run, situation: Situation, policy: ExportedPolicy) -> None:
+def _check_samples(run: Run, situations: Situations, blur: float, policy: ExportedPolicy) -> None:
     """What is sampled stays in its range and comes as often as the policy's distribution says."""
-    outputs = _outputs(run, situation, policy)
-    mean, branches = policy.distributions(*situation.tensors())
-    if mean is not None:
-        _check_gaussian(torch.tensor(outputs[names.CONTINUOUS_OUTPUT]), mean, policy.get_buffer("log_sigma").exp())
-    for branch, logits in enumerate(branches):
-        choice = torch.tensor(outputs[names.DISCRETE_OUTPUT][:, branch])
-        _check_range(choice, logits)
-        hits, probabilities = functional.one_hot(choice, logits.shape[1]).bool(), logits.softmax(1)
-        if bool((hits & (probabilities == 0)).any()):
-            raise ExportError(f"the graph samples forbidden choices of branch {branch}")
-        _check_frequencies(hits, probabilities, probabilities)
-
-
-def _check_gaussian(actions: Tensor, mean: Tensor, sigma: Tensor) -> None:
-    """Actions f32[B, A] of mean f32[B, A] and sigma f32[A] lie below three places as often as they should.
-
-    The places are between the limits, where clipping changes no frequency, and are blurred by the rounding of float32.
-    """
-    if not bool((actions.abs() <= 1).all()):
-        raise ExportError("the graph's sampled continuous actions leave [-1, 1]")
-    blur = TOLERANCE * mean.abs().clamp(min=1.0)
-    for offset in (-1.0, 0.0, 1.0):
-        place = (mean + offset * sigma).clamp(-0.999 * ACTION_LIMIT, 0.999 * ACTION_LIMIT)
-        low, high = (torch.special.ndtr((place + side - mean) / sigma) for side in (-blur, blur))
-        _check_frequencies(actions <= place / ACTION_LIMIT, low, high)
-
-
-def _check_frequencies(hits: Tensor, low: Tensor, high: Tensor) -> None:
-    """In every column, the number of hits bool[B, C] is near what the probabilities f32[B, C] let expect.
-
-    Eight standard deviations and twenty: by Bernstein's inequality a right graph fails once in 10^12 times.
-    """
-    found = hits.sum(0)
-    slack = 20 + 8 * (high * (1 - high)).double().clamp(min=0).sum(0).sqrt()
-    if not bool(((found >= low.double().sum(0) - slack) & (found <= high.double().sum(0) + slack)).all()):
-        raise ExportError("the graph's samples do not come as often as the policy's")
+    situation = situations.familiar()
+    memories = situations.memories(situation.num_rows, policy.memory_size)
+    mean, sigma, branches, _ = policy.distribution(*situation.tensors(torch.from_numpy(memories)))
+    batches = []
+    for _ in range(situations.num_draws(situation.num_rows)):
+        outputs = _outputs(run, situation, memories, policy)
+        counts = []
+        if names.CONTINUOUS in outputs:
+            counts += continuous_counts(torch.from_numpy(outputs[names.CONTINUOUS]), mean, sigma, blur, policy)
+        if names.DISCRETE in outputs:
+            counts += discrete_counts(torch.from_numpy(outputs[names.DISCRETE]), branches)
+        batches.append(counts)
+    require_expected(batches)

@@ -13,8 +13,10 @@ import numpy as np
 
 from engine.errors import CheckpointError, ConfigError, RlTuiError
 from engine.learning.trainers.base import Trainer, nothing
+from engine.running.evaluator import Evaluator
 from engine.running.hyperparameters import LiveHyperparameters
-from engine.running.saver import SaveJob, Saver
+from engine.running.saver import Saver
+from engine.running.saving import HYPERPARAMETERS, Saving, Standing
 from engine.running.statistics import SummaryStatistics, histogram
 from engine.running.triggers import IntervalTrigger
 from engine.running.workers import Mailbox
@@ -36,7 +38,6 @@ from engine.settings import BehaviorConfig
 from engine.specs import State, Trajectories, Weights
 
 RECENT_EPISODES = 100  # over which the field reports a policy's return; ranks checkpoints
-HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint that holds what was set while training
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
 
 
@@ -56,14 +57,8 @@ class _Since:
     """What counts from where training began, was resumed or was rolled back to."""
 
     summaries: IntervalTrigger
-    checkpoints: IntervalTrigger
-    checkpoint_is_due: bool = False
     statistics: SummaryStatistics = field(default_factory=SummaryStatistics)
     returns: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_EPISODES))
-
-
-def _since(step: int, config: BehaviorConfig) -> _Since:
-    return _Since(IntervalTrigger(config.summary_freq, step), IntervalTrigger(config.checkpoint_interval, step))
 
 
 class Learner:
@@ -71,11 +66,18 @@ class Learner:
 
     `take` is called with every block. Commands may be left in `commands` from any thread; `serve` answers them.
     first_version: the oldest policy whose experience is learned from; it grows with every roll back, after `step` has
-    changed.
+    changed. evaluator: None where the policy is not measured apart from its training.
     """
 
     def __init__(
-        self, settings: LearnerSettings, trainer: Trainer, saver: Saver, bus: EventBus, step: int, policy_state: State
+        self,
+        settings: LearnerSettings,
+        trainer: Trainer,
+        saver: Saver,
+        bus: EventBus,
+        step: int,
+        policy_state: State,
+        evaluator: Evaluator | None = None,
     ):
         self.behavior = settings.behavior
         self.step = step
@@ -84,12 +86,16 @@ class Learner:
         self.weights: Mailbox[Weights] = Mailbox()
         self.first_version = 0
         self.hyperparameters = LiveHyperparameters(trainer)
+        self.evaluator = evaluator
+        if evaluator is not None:
+            evaluator.restart(step)
         self.update_seconds = 0.0
         self._settings = settings
         self._trainer = trainer
         self._saver = saver
         self._bus = bus
-        self._since = _since(step, settings.config)
+        self._saving = Saving(self.behavior, settings.config, trainer, self.hyperparameters, saver, step)
+        self._since = _Since(IntervalTrigger(settings.config.summary_freq, step))
         self._version_ahead = 0  # of the trainer's own count, which a roll back lets begin again
         self._policy_state = policy_state
         self._has_told_end = False
@@ -114,10 +120,11 @@ class Learner:
         """Updates since the beginning of training."""
         return self._trainer.num_updates
 
-    def take(self, block: Trajectories, policy_state: State) -> None:
+    def take(self, block: Trajectories, policy_state: State, may_go_on: Callable[[], bool] = lambda: True) -> None:
         """Learn from a block, unless a given-up policy has acted in it; weights that come of it are left in `weights`.
 
-        policy_state: the acting policy's generator, saved with the next checkpoint. Raises NonFiniteError.
+        policy_state: the acting policy's generator, saved with the next checkpoint. may_go_on: a safe point, come to at
+        every step of an evaluation, which ends when it says no. Raises NonFiniteError.
         """
         self._policy_state = policy_state
         if block.policy_version < self.first_version:
@@ -136,11 +143,15 @@ class Learner:
             self._put_weights()
             has_updated = True
         self.update_seconds += time.perf_counter() - start
+        if has_updated or self.is_finished:
+            self._evaluate_if_due(may_go_on)
+        if self.failure is not None:  # given up meanwhile: an environment hung
+            return
         mark = self._since.summaries.fires(self.step)
         if mark is not None:
             self._summarize(mark)
-        if has_updated:
-            self._save_if_due()
+        if has_updated and not self.is_finished:
+            self._saving.offer_due(self._standing)
 
     @property
     def _version(self) -> int:
@@ -148,14 +159,28 @@ class Learner:
         return self._trainer.num_updates + self._version_ahead
 
     def _put_weights(self) -> None:
-        self.weights.put(replace(self._trainer.weights(), version=self._version))
+        self.weights.put(self._newest_weights())
 
-    def _save_if_due(self) -> None:
-        """Offer a checkpoint when an update has crossed its mark; while another waits, at the next update again."""
-        since = self._since
-        since.checkpoint_is_due |= since.checkpoints.fires(self.step) is not None
-        if since.checkpoint_is_due and not self.is_finished:
-            since.checkpoint_is_due = not self._saver.offer(self._job("interval"))
+    def _newest_weights(self) -> Weights:
+        return replace(self._trainer.weights(), version=self._version)
+
+    @property
+    def _standing(self) -> Standing:
+        """The newest evaluation ranks checkpoints, or else the newest episodes of training."""
+        mean_return = float(np.mean(self._since.returns)) if self._since.returns else None
+        if self.evaluator is not None and self.evaluator.is_on:
+            mean_return = self.evaluator.mean_return
+        return Standing(self.step, self._policy_state, mean_return)
+
+    def _evaluate_if_due(self, may_go_on: Callable[[], bool]) -> None:
+        """Measure the policy apart from its training, after every interval and at the end."""
+        version = self._version
+        if self.evaluator is None or not self.evaluator.is_due(self.step, version, self.is_finished):
+            return
+        metrics = self.evaluator.evaluate(
+            self.step, self._newest_weights(), lambda: may_go_on() and self._version == version
+        )
+        self._since.statistics.add(metrics)
 
     def _summarize(self, mark: int) -> None:
         metrics, returns = self._since.statistics.take()
@@ -203,7 +228,7 @@ class Learner:
             asked[type(command)].append(command.id)
         for kind, ids in asked.items():
             if ids:
-                self._saver.put(self._job("asked", tuple(ids), with_state=kind is SaveCheckpoint))
+                self._saving.put_asked(self._standing, tuple(ids), with_state=kind is SaveCheckpoint)
 
     @property
     def _unchangeable(self) -> str:
@@ -255,7 +280,10 @@ class Learner:
             return
         newest, from_step, before = self._version, self.step, self.hyperparameters.values
         self._trainer.load(state.part("trainer"))
-        self._since = _since(checkpoint.step, self._settings.config)
+        self._since = _Since(IntervalTrigger(self._settings.config.summary_freq, checkpoint.step))
+        self._saving.restart(checkpoint.step)
+        if self.evaluator is not None:
+            self.evaluator.restart(checkpoint.step)
         self._version_ahead = newest + 1 - self._trainer.num_updates
         self.step = checkpoint.step
         self.first_version = self._version
@@ -281,26 +309,13 @@ class Learner:
         if self.failure is not None:
             reason = "error"
         if reason is not None and self._settings.is_training:
-            self._saver.put(self._job(reason))
+            self._saving.put_last(self._standing, reason)
+        if self.evaluator is not None:
+            self.evaluator.close()
         if self.failure is not None:
             self._bus.publish(BehaviorStateChanged(self.behavior, "failed", str(self.failure)))
         else:
             self._bus.publish(BehaviorStateChanged(self.behavior, "finished", "" if self.is_finished else "stopped"))
-
-    def _job(self, reason: CheckpointReason, commands: tuple[str, ...] = (), with_state: bool = True) -> SaveJob:
-        parts = {"trainer": self._trainer.state(), "policy": self._policy_state}
-        changed = self.hyperparameters.state()
-        if changed.values:
-            parts[HYPERPARAMETERS] = changed
-        return SaveJob(
-            behavior=self.behavior,
-            step=self.step,
-            weights=self._trainer.weights(),
-            state=State.merge(parts) if with_state else None,
-            reason=reason,
-            mean_return=float(np.mean(self._since.returns)) if self._since.returns else None,
-            commands=commands,
-        )
 
     def log(self, message: str) -> None:
         """One line in the run's log."""

@@ -1,18 +1,22 @@
-"""An ONNX graph that computes: onnx and onnxruntime are imported when the first one is made."""
+"""An ONNX graph that computes: onnx and onnxruntime are imported when the first one is made.
+
+Shapes: N agents, S mask columns, M memory columns.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ExportError
-from engine.specs import Float32
+from engine.learning.networks.graph_names import input_names
+from engine.specs import BehaviorSpec, Bool, Float32, Observation, Observations, ObservationSpec
 
-Outputs: TypeAlias = Mapping[str, NDArray[np.generic]]
+Outputs: TypeAlias = dict[str, NDArray[Any]]  # float32 or int64
 
 # Since its release 1.29 onnxruntime reports every session to its makers, unless this stands here when it is imported.
 # Set while there is one thread only: changing the environment beside a thread that reads it is not safe.
@@ -33,20 +37,50 @@ class OnnxGraph:
         self._errors = (ort.Fail, ort.InvalidArgument, ort.InvalidGraph, ort.NotImplemented, ort.RuntimeException)
         try:
             onnx.checker.check_model(content, full_check=True)
-        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-            raise ExportError(f"the exported graph is not valid: {error}") from error
+        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
+            raise ExportError(f"the graph is not valid: {error}") from error
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = _FATAL
         try:
             self._session = InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except self._errors as error:
-            raise ExportError(f"onnxruntime refuses the exported graph: {error}") from error
-        self._output_names = [output.name for output in self._session.get_outputs()]
+            raise ExportError(f"onnxruntime refuses the graph: {error}") from error
+        # the sizes of every input by name: a number, or a name where it may be any
+        self.inputs: dict[str, list[int | str]] = {value.name: value.shape for value in self._session.get_inputs()}
+        self._output_names = [value.name for value in self._session.get_outputs()]
 
     def __call__(self, inputs: Mapping[str, Float32]) -> Outputs:
-        """Every output by name, in the graph's order. Raises ExportError when the graph does not take these inputs."""
+        """Every output by name, in the graph's order; an input that the graph does not use is left out.
+
+        Raises ExportError when the graph does not take these inputs.
+        """
+        used = {name: array for name, array in inputs.items() if name in self.inputs}
         try:
-            return dict(zip(self._output_names, self._session.run(None, dict(inputs)), strict=True))
-        except self._errors as error:
-            raise ExportError(f"onnxruntime cannot run the exported graph: {error}") from error
+            return dict(zip(self._output_names, self._session.run(None, used), strict=True))
+        except (*self._errors, ValueError) as error:  # the latter where an input is missing
+            raise ExportError(f"onnxruntime cannot run the graph: {error}") from error
+
+
+def graph_inputs(
+    spec: BehaviorSpec, observations: Observations, allowed: Bool | None, memories: Float32
+) -> dict[str, Float32]:
+    """What the graph of a policy takes, of what the policy takes.
+
+    allowed: bool[N, S], None when everything is. memories: f32[N, M].
+    """
+    arrays = [_as_input(array, own) for array, own in zip(observations, spec.observations, strict=True)]
+    if spec.actions.branches:
+        everything = np.ones((len(memories), spec.actions.mask_size), np.float32)
+        arrays.append(everything if allowed is None else allowed.astype(np.float32))
+    if memories.shape[1]:
+        arrays.append(memories[:, None])
+    return dict(zip(input_names(spec, memories.shape[1]), arrays, strict=True))
+
+
+def _as_input(observation: Observation, spec: ObservationSpec) -> Float32:
+    """As Unity sends it: channels first, and bytes as numbers from 0 to 1."""
+    array = observation
+    if spec.kind == "image":
+        array = np.ascontiguousarray(array.transpose(0, 3, 1, 2))
+    return array.astype(np.float32) / np.float32(255) if spec.dtype == "uint8" else array

@@ -16,6 +16,7 @@ import torch
 
 from engine.config import RunConfig, effective_yaml, list_warnings, without_effect
 from engine.errors import CheckpointError, ConfigError, RlTuiError
+from engine.running.allocator import keep_freed_memory
 from engine.running.building import Builder, device_of, run_seed
 from engine.running.commands import CommandLedger
 from engine.running.devices import DeviceSampler, usable_cpus
@@ -75,6 +76,7 @@ class Run:
     def main(self) -> int:
         """Train to the end and return the exit code. Raises RlTuiError when the run cannot start."""
         limit_threads()
+        keep_freed_memory()
         settings = self._config.checkpoint_settings
         try:
             with self._folder:

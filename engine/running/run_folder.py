@@ -9,17 +9,24 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError, RunBusyError
 from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
+
+if TYPE_CHECKING:
+    from engine.settings import ExportedKind  # its imports take longer than to list fifty runs
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # leaves room for "-<step>.onnx" in 255 bytes
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: also with any extension
 WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 CONFIGURATION, EVENTS, RUN_LOGS, LOCK = "configuration.yaml", "events.jsonl", "run_logs", "run.lock"
 CHECKPOINTS, PREVIOUS_CHECKPOINTS = "checkpoints", "checkpoints.previous"
+POLICIES = "policies"
+EXPORTED_KINDS: tuple[ExportedKind, ...] = ("stochastic", "greedy", "raw")
 TRAINING_STATUS = "training_status.json"  # in RUN_LOGS
 ABANDONED_CHECKPOINTS = "checkpoints.abandoned"  # what was newer than a checkpoint that training was rolled back to
+REPLAY_BUFFER = "replay_buffer.safetensors"
 SLUG_LENGTH = 40
 
 
@@ -79,9 +86,23 @@ class BehaviorFolder:
         """The folder of the behavior's CheckpointStore."""
         return self.path / CHECKPOINTS
 
+    @property
+    def replay_buffer(self) -> Path:
+        """The newest saved replay buffer."""
+        return self.path / REPLAY_BUFFER
+
     def export(self, step: int) -> Path:
         """The policy exported at that step."""
         return self.path / f"{self.path.name}-{step}.onnx"
+
+    def policy(self, step: int, kind: ExportedKind) -> Path:
+        """What was exported of that kind at that step, beside the file for Unity."""
+        extension = "safetensors" if kind == "raw" else "onnx"
+        return self.path / POLICIES / f"{self.path.name}-{step}-{kind}.{extension}"
+
+    def exports(self, step: int) -> tuple[Path, ...]:
+        """Every file that an export at that step may have left."""
+        return (self.export(step), *(self.policy(step, kind) for kind in EXPORTED_KINDS))
 
     @property
     def final_export(self) -> Path:
@@ -240,9 +261,9 @@ class RunFolder:
         for stale in (self.training_status, self.timers, self.events):
             remove_tree(stale, self._disk)
         for folder in sorted(entry for entry in self.path.iterdir() if entry.is_dir() and not entry.is_symlink()):
-            for event_file in sorted(folder.glob("events.out.tfevents.*")):
-                remove_tree(event_file, self._disk)
-                done.append(f"removed {event_file}")
+            for stale in (*sorted(folder.glob("events.out.tfevents.*")), *folder.glob(REPLAY_BUFFER)):
+                remove_tree(stale, self._disk)
+                done.append(f"removed {stale}")
             checkpoints, previous = folder / CHECKPOINTS, folder / PREVIOUS_CHECKPOINTS
             if checkpoints.is_dir() and any(not e.name.startswith(UNFINISHED) for e in checkpoints.iterdir()):
                 remove_tree(previous, self._disk)

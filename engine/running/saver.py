@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,6 +15,7 @@ from engine.errors import CheckpointError, ExportError, NonFiniteError
 from engine.running.checkpoint_format import Checkpoint
 from engine.running.checkpoints import CheckpointStore, require_same_keys
 from engine.running.export import PolicyExporter
+from engine.running.replay_file import write_replay
 from engine.running.run_folder import BehaviorFolder
 from engine.session.bus import EventBus
 from engine.session.messages import (
@@ -34,8 +36,8 @@ POLL_SECONDS = 0.1
 class SaveJob:
     """Copies of everything that is to be written.
 
-    state: None where only the policy is exported. commands: the ids of those that asked, none for what the run does by
-    itself.
+    state: None where no checkpoint is wanted. commands: the ids of those that asked, none for what the run does by
+    itself. replay: the experience that is kept beside the checkpoint, None for none.
     """
 
     behavior: str
@@ -45,6 +47,8 @@ class SaveJob:
     reason: CheckpointReason
     mean_return: float | None
     commands: tuple[str, ...] = ()
+    with_export: bool = True
+    replay: State | None = None
 
 
 Restored: TypeAlias = tuple[State, Checkpoint]
@@ -65,11 +69,12 @@ class RollBackJob:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where one behavior's files go and who writes them."""
+    """Where one behavior's files go and who writes them. keeps_exports: they outlive the checkpoint of their step."""
 
     folder: BehaviorFolder
     store: CheckpointStore
     exporter: PolicyExporter
+    keeps_exports: bool = False
 
 
 Outcome: TypeAlias = Callable[[str, str, bool, str], None]  # command id, behavior, whether it is done, message
@@ -88,6 +93,7 @@ class Saver:
         self._bus = bus
         self._on_saved = on_saved
         self._jobs: queue.Queue[SaveJob | RollBackJob] = queue.Queue(maxsize=1)
+        self._written_replays: dict[str, threading.Event] = {}  # by behavior, unset while a copy waits or is written
         self._is_ending = False
         self.has_ended = False
 
@@ -98,18 +104,37 @@ class Saver:
 
     def offer(self, job: SaveJob) -> bool:
         """Take the job if no other waits."""
+        self._expect_replay(job)
         try:
             self._jobs.put_nowait(job)
         except queue.Full:
+            self._forget_replay(job)
             return False
         return True
 
     def put(self, job: SaveJob | RollBackJob) -> None:
         """Take the job, waiting for the one before. The saver outlives every learner."""
+        if isinstance(job, SaveJob):
+            self._expect_replay(job)
         while not self.has_ended:
             with suppress(queue.Full):
                 self._jobs.put(job, timeout=POLL_SECONDS)
                 return
+
+    def has_written_replay(self, behavior: str, may_wait: bool = False) -> bool:
+        """Whether no copy of that behavior's replay buffer waits or is written, waiting for that if it may."""
+        written = self._written_replays.setdefault(behavior, _set_event())
+        while may_wait and not self.has_ended and not written.wait(POLL_SECONDS):
+            pass
+        return written.is_set()
+
+    def _expect_replay(self, job: SaveJob) -> None:
+        if job.replay is not None:
+            self._written_replays.setdefault(job.behavior, _set_event()).clear()
+
+    def _forget_replay(self, job: SaveJob) -> None:
+        if job.replay is not None:
+            self._written_replays[job.behavior].set()
 
     def roll_back(self, behavior: str, path: Path, expected: State) -> Restored:
         """What the checkpoint at `path` holds; it is then the newest of its behavior.
@@ -139,26 +164,41 @@ class Saver:
         try:
             while True:
                 is_ending = self._is_ending  # asked before looking, so that no job can come between
-                try:
-                    job = self._jobs.get(timeout=POLL_SECONDS)
-                except queue.Empty:
-                    if is_ending:
-                        return
-                    continue
-                if isinstance(job, RollBackJob):
-                    job.answer.put(self._roll_back(job))
-                else:
-                    self._write(job)
+                if not self._has_served() and is_ending:
+                    return
         finally:
             self.has_ended = True
+
+    def _has_served(self) -> bool:
+        """Whether a job came and is done; nothing of it is held any longer."""
+        try:
+            job = self._jobs.get(timeout=POLL_SECONDS)
+        except queue.Empty:
+            return False
+        if isinstance(job, RollBackJob):
+            job.answer.put(self._roll_back(job))
+        else:
+            self._write(job)
+        return True
 
     def _write(self, job: SaveJob) -> None:
         """The checkpoint first: it is what must not be lost."""
         saved = None if job.state is None else self._save(job, job.state)
-        exported = self._export(job)
-        is_done, message = exported if saved is None else saved
+        exported = self._export(job) if job.with_export else None
+        outcome = saved or exported
+        assert outcome is not None, "a job is for something"
         for command in job.commands:
-            self.report(command, job.behavior, is_done, message)
+            self.report(command, job.behavior, *outcome)
+        if job.replay is not None:
+            self._save_replay(job, job.replay)
+            self._forget_replay(job)
+
+    def _save_replay(self, job: SaveJob, replay: State) -> None:
+        path = self._files[job.behavior].folder.replay_buffer
+        try:
+            write_replay(path, job.behavior, job.step, replay)
+        except CheckpointError as error:
+            self._warn(job.behavior, f"the replay buffer is not saved: {error}")
 
     def _save(self, job: SaveJob, state: State) -> tuple[bool, str]:
         store, start = self._files[job.behavior].store, time.monotonic()
@@ -190,8 +230,9 @@ class Saver:
             removed = files.store.prune()
             kept = {checkpoint.step for checkpoint in files.store.list()} if removed else set()
             for checkpoint in removed:
-                if checkpoint.step not in kept:
-                    files.folder.export(checkpoint.step).unlink(missing_ok=True)
+                if checkpoint.step not in kept and not files.keeps_exports:
+                    for export in files.folder.exports(checkpoint.step):
+                        export.unlink(missing_ok=True)
                 self._bus.publish(CheckpointRemoved(behavior, checkpoint.step, str(checkpoint.path)))
         except (CheckpointError, OSError) as error:
             self._warn(behavior, f"an old checkpoint is still there: {error}")
@@ -224,25 +265,32 @@ class Saver:
         return state, checkpoint
 
     def _set_aside(self, behavior: str, path: Path, kept_step: int) -> None:
-        """The checkpoint is out of the way, and its exported policy beside it unless it is also that of `kept_step`."""
+        """The checkpoint is out of the way, and its exported policies beside it unless they are also of `kept_step`."""
         files = self._files[behavior]
         step = files.store.step_of(path)
         aside = files.store.set_aside(path)
         self._bus.publish(CheckpointRemoved(behavior, step, str(path)))
-        export = files.folder.export(step)
-        try:
-            if step != kept_step and export.exists():
-                export.replace(aside.with_name(f"{aside.name}.onnx"))
-        except OSError as error:
-            self._warn(behavior, f"{export}: still there, of a checkpoint that was set aside ({error.strerror})")
+        stem = files.folder.export(step).stem
+        for export in files.folder.exports(step) if step != kept_step else ():
+            try:
+                if export.exists():
+                    export.replace(aside.with_name(aside.name + export.name.removeprefix(stem)))
+            except OSError as error:
+                self._warn(behavior, f"{export}: still there, of a checkpoint that was set aside ({error.strerror})")
 
     def _export(self, job: SaveJob) -> tuple[bool, str]:
         files, start = self._files[job.behavior], time.monotonic()
         path: Path = files.folder.export(job.step)
         try:
-            difference = files.exporter.export(job.weights, (path, files.folder.final_export))
+            difference = files.exporter.export(job.weights, job.step, files.folder)
         except ExportError as error:
             self._bus.publish(ExportFailed(job.behavior, job.step, str(error)))
             return False, str(error)
         self._bus.publish(PolicyExported(job.behavior, job.step, str(path), difference, time.monotonic() - start))
         return True, str(path)
+
+
+def _set_event() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event

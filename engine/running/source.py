@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
@@ -19,6 +20,14 @@ from engine.specs import State, Trajectories
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
 BLOCK_ROWS = 2048  # a block is at most about so long, so that long rollouts still show in the counters
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A call that hangs, and why it counts as hung. evaluated: whose evaluation it is, None where agents train."""
+
+    reason: str
+    evaluated: Behavior | None
 
 
 class Source:
@@ -56,16 +65,31 @@ class Source:
         self.behaviors = self._make_behaviors(self.pool)
         self._owed = {name: behavior.learner.rows_per_update for name, behavior in self.behaviors.items()}
 
-    @property
-    def busy_seconds(self) -> float:
-        """How long the call into an in-process environment has gone on; 0 between calls and with worker processes."""
-        since = None if self.pool is None else self.pool.busy_since
-        return 0.0 if since is None else time.monotonic() - since
+    def stuck(self, timeout: float) -> Stuck | None:
+        """The call into an environment of this process that has gone on for longer than that, if there is one."""
+        for pool, evaluated in self._pools():
+            since = pool.busy_since
+            seconds = 0.0 if since is None else time.monotonic() - since
+            if seconds > timeout:
+                return Stuck(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs", evaluated)
+        return None
 
-    def lose(self, error: EnvironmentFailure) -> None:
-        """Give up a step that does not come back. Called by the coordinator: the stuck thread touches nothing more."""
+    def _pools(self) -> Iterator[tuple[EnvironmentPool, Behavior | None]]:
+        """Every pool in use, and whom it evaluates."""
+        if self.pool is not None:
+            yield self.pool, None
+        for behavior in self.behaviors.values():
+            evaluator = behavior.learner.evaluator
+            pool = None if evaluator is None else evaluator.pool
+            if pool is not None:
+                yield pool, behavior
+
+    def lose(self, stuck: Stuck) -> None:
+        """Give up a call that does not come back. Called by the coordinator: the stuck thread touches nothing more."""
         self._is_lost = True
-        self._fail(error)
+        self._fail(EnvironmentFailure(stuck.reason))
+        if stuck.evaluated is not None:
+            self.finish(stuck.evaluated)
         self.control.stop("now")
         self.has_ended = True
 
@@ -91,15 +115,19 @@ class Source:
         """The main of the thread of a threaded learner: blocks from its inbox until no more will come."""
         learner, inbox = behavior.learner, behavior.inbox
         assert inbox is not None
+
+        def may_evaluate() -> bool:
+            return not self._is_lost and self.control.safe_point(learner.serve)
+
         try:
-            while self.control.safe_point(learner.serve) and not learner.is_over:
+            while not learner.is_over and self.control.safe_point(learner.serve):
                 try:
                     block, state = inbox.get(timeout=RECEIVE_SECONDS)
                 except queue.Empty:
                     if self.has_ended:
                         break
                     continue
-                self._teach(behavior, block, state)
+                self._teach(behavior, block, state, may_evaluate)
         finally:
             self.control.leave()
         self.finish(behavior)
@@ -136,21 +164,21 @@ class Source:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
             while self._may_go_on(inline, reports) and not self._is_over():
-                has_received = collector.receive(RECEIVE_SECONDS)
-                if self._is_lost:
-                    return
-                if has_received:
-                    self._deliver(collector, reports)
-                    collector.act()
-                reports.tick()
+                if collector.receive(RECEIVE_SECONDS) and not self._is_lost:
+                    self._deliver(collector, reports, lambda: self._may_go_on(inline, reports))
+                if not self._is_lost:
+                    reports.tick()
         finally:
             if not self._is_lost:
                 reports.tell_all()
-        for behavior in inline:
-            self.finish(behavior)
+        if not self._is_lost:
+            for behavior in inline:
+                self.finish(behavior)
 
     def _may_go_on(self, inline: list[Behavior], reports: Reports) -> bool:
         """Serve the learners of this thread, and park while paused."""
+        if self._is_lost:
+            return False
         if not self.control.is_paused:
             return self.control.safe_point(lambda: _serve(inline))
         reports.tell_all()  # what a paused screen shows should be where training stands
@@ -162,8 +190,8 @@ class Source:
     def _is_over(self) -> bool:
         return all(behavior.learner.is_over for behavior in self.behaviors.values())
 
-    def _deliver(self, collector: Collector, reports: Reports) -> None:
-        """Hand over every block that is due and load the weights that came of the last ones."""
+    def _deliver(self, collector: Collector, reports: Reports, may_go_on: Callable[[], bool]) -> None:
+        """Hand over every block that is due, load the weights that came of the last ones, and let agents act."""
         for name, behavior in self.behaviors.items():
             size = min(BLOCK_ROWS, behavior.summary_freq, self._owed[name])
             while collector.is_due(name, size):
@@ -171,16 +199,18 @@ class Source:
                 self._owed[name] -= block.num_rows
                 if self._owed[name] <= 0:
                     self._owed[name] = behavior.learner.rows_per_update
-                self._hand_over(behavior, block)
+                self._hand_over(behavior, block, may_go_on)
             weights = behavior.learner.weights.take()
             if weights is not None:
                 collector.load(name, weights)
                 reports.follow_roll_backs()
+        if not self._is_lost:
+            collector.act()
 
-    def _hand_over(self, behavior: Behavior, block: Trajectories) -> None:
+    def _hand_over(self, behavior: Behavior, block: Trajectories, may_go_on: Callable[[], bool]) -> None:
         state = behavior.policy.state()
         if behavior.inbox is None:
-            self._teach(behavior, block, state)
+            self._teach(behavior, block, state, may_go_on)
             return
         start = time.monotonic()
         while not behavior.learner.is_over:
@@ -191,13 +221,13 @@ class Source:
                 break
         self.waiting_seconds += time.monotonic() - start
 
-    def _teach(self, behavior: Behavior, block: Trajectories, state: State) -> None:
+    def _teach(self, behavior: Behavior, block: Trajectories, state: State, may_go_on: Callable[[], bool]) -> None:
         """A behavior that is over is saved at once, and goes on acting while others of its environment train."""
         learner = behavior.learner
         if learner.is_over:
             return
         try:
-            learner.take(block, state)
+            learner.take(block, state, may_go_on)
         except NonFiniteError as error:
             learner.fail(error)
             self.finish(behavior)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.errors import EnvironmentFailure, RlTuiError
+from engine.errors import RlTuiError
 from engine.running.behavior import Behavior
 from engine.running.learner import LearnerCommand
 from engine.running.saver import Saver
@@ -129,9 +129,14 @@ class Crew:
         for source, thread in zip(self._sources, self._source_threads, strict=True):
             if source.control.is_parked:
                 self._announce_paused(source)
-            busy_seconds = source.busy_seconds
-            if busy_seconds > timeout_wait and not source.has_ended:
-                self._give_up(thread, source, busy_seconds)
+            stuck = None if source.has_ended else source.stuck(timeout_wait)
+            if (
+                stuck is not None
+            ):  # the call cannot be ended; nobody else touches its learners: they are saved from here
+                self._given_up.add(
+                    thread if stuck.evaluated is None else self._threads[stuck.evaluated.learner.behavior]
+                )
+                source.lose(stuck)
         for name, thread in self._threads.items():
             if thread not in self._workers or not thread.is_alive():
                 self._behavior(name).learner.serve()
@@ -157,12 +162,6 @@ class Crew:
             if name not in self._announced:
                 self._announced.add(name)
                 self._bus.publish(BehaviorStateChanged(name, "paused"))
-
-    def _give_up(self, thread: threading.Thread, source: Source, seconds: float) -> None:
-        """An in-process step cannot be ended, but nobody else touches its learners now: they are saved from here."""
-        assert source.pool is not None
-        self._given_up.add(thread)
-        source.lose(EnvironmentFailure(f"{source.pool.busy_with} has been busy for {seconds:.0f} s: it hangs"))
 
     def _touched(self, behavior: str | None) -> list[Source]:
         training = [source for source in self._sources if not source.has_ended]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class IntervalTrigger:
-    """Fires when a step reaches or crosses a multiple of `interval`, however coarse the steps; never at step 0."""
+    """Fires when a step reaches or crosses a multiple of `interval`, however coarse the steps; never at step 0.
+
+    step: where counting begins, so that a resumed run goes on as if it had never stopped.
+    """
 
     def __init__(self, interval: int, step: int = 0):
         assert interval >= 1
@@ -17,6 +20,27 @@ class IntervalTrigger:
             return None
         self._next = _after(step, self._interval)
         return self._next - self._interval
+
+
+class Reminder:
+    """An interval trigger for what cannot be done at any time: once due, it stays so until it is `done`.
+
+    interval: None for what is never due.
+    """
+
+    def __init__(self, interval: int | None, step: int = 0):
+        self._trigger = None if interval is None else IntervalTrigger(interval, step)
+        self._is_due = False
+
+    def is_due(self, step: int) -> bool:
+        """Whether a multiple was reached since it was last done."""
+        if self._trigger is not None:
+            self._is_due |= self._trigger.fires(step) is not None
+        return self._is_due
+
+    def done(self) -> None:
+        """It is due again at the next multiple."""
+        self._is_due = False
 
 
 def _after(step: int, interval: int) -> int:

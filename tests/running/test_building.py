@@ -116,7 +116,7 @@ def test_network_of_another_size_is_refused_by_name(tmp_path: Path, flag: str) -
     flags = {"resume": True} if flag == "resume" else {"initialize_from": "run", "run_id": "b"}
     run = run_to_end(walker(tmp_path, settings, **flags))
     assert run.launch.exit_code == 7
-    assert "network.parameters.actor.0.weight: found float32[8, 2], expected float32[16, 2]" in ending(run).reason
+    assert "weights.0: found float32[8, 2], expected float32[16, 2]" in ending(run).reason
     assert not run.of(CheckpointSaved)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from engine.running.checkpoints import CheckpointStore
 from engine.running.disk import Disk
 from engine.running.export import PolicyExporter
 from engine.running.learner import Learner, LearnerSettings
+from engine.running.replay_file import read_replay
 from engine.running.run_folder import BehaviorFolder
 from engine.running.saver import Files, SaveJob, Saver
 from engine.session.bus import EventBus
@@ -22,6 +24,7 @@ from engine.session.messages import (
     CheckpointSaved,
     Event,
     ExportPolicy,
+    LogEmitted,
     MetricsReported,
     PolicyExported,
     RollBack,
@@ -54,13 +57,14 @@ class Bench:
         self.bus = EventBus()
         self.mail = self.bus.subscribe()
         self.outcomes: list[tuple[str, bool]] = []
+        config = BehaviorConfig.model_validate(behavior(**settings))
         place = BehaviorFolder("Walker", folder / "Walker")
-        store = CheckpointStore(place.checkpoints, "Walker", 5, SPEC, disk or Disk())
-        files = {"Walker": Files(place, store, PolicyExporter(SPEC, "swish"))}
+        store = CheckpointStore(place.checkpoints, "Walker", config.keep_checkpoints, SPEC, disk or Disk())
+        exporter = PolicyExporter(SPEC, config.network_settings, False, config.export_policies)
+        files = {"Walker": Files(place, store, exporter, config.export_interval is not None)}
         self.saver = Saver(
             files, self.bus, lambda command, _, ok, __: self.outcomes.append((command, ok)), lambda: None
         )
-        config = BehaviorConfig.model_validate(behavior(**settings))
         self.trainer = PPOTrainer(SPEC, config, 1, torch.device("cpu"))
         learner = LearnerSettings("Walker", config, True, 0.0)
         self.learner = Learner(learner, self.trainer, self.saver, self.bus, 0, State())
@@ -102,6 +106,10 @@ def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
     )
 
 
+def exported_steps(events: list[Event]) -> list[int]:
+    return [event.step for event in events if isinstance(event, PolicyExported)]
+
+
 def saved_steps(events: list[Event]) -> list[int]:
     return [event.step for event in events if isinstance(event, CheckpointSaved)]
 
@@ -123,6 +131,58 @@ def test_interval_save_that_finds_no_room_waits_for_the_next_update(tmp_path: Pa
     assert bench.saver.has_room
     bench.train(60)
     assert saved_steps(bench.write()) == [198]
+
+
+def test_policies_are_exported_at_an_interval_of_their_own_and_outlive_their_checkpoints(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, checkpoint_interval=128, export_interval=192, keep_checkpoints=1, export_policies=["raw"])
+    events: list[Event] = []
+    for _ in range(7):
+        bench.train(64)
+        events += bench.write()
+    assert saved_steps(events) == [128, 256, 384]
+    assert exported_steps(events) == [192, 384]
+    bench.learner.commands.append(SaveCheckpoint())
+    bench.learner.serve()
+    assert exported_steps(bench.write()) == []
+    bench.saver.has_ended = False  # it would not take the last one, which nobody waits for here
+    bench.learner.finish("interrupted")
+    assert exported_steps(bench.write()) == [448], "the last policy is always there"
+    exports = [192, 384, 448]
+    assert sorted((tmp_path / "Walker").glob("*.onnx")) == [tmp_path / f"Walker/Walker-{step}.onnx" for step in exports]
+    raw = [tmp_path / f"Walker/policies/Walker-{step}-raw.safetensors" for step in exports]
+    assert sorted((tmp_path / "Walker/policies").iterdir()) == raw
+
+
+def test_there_is_one_copy_of_a_replay_buffer_at_a_time(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    replay = State({"remaining": np.zeros(2, np.int32)}, {"num_added": 2})
+    assert bench.saver.has_written_replay("Walker")
+    assert bench.saver.offer(bench.job(1))
+    assert bench.saver.has_written_replay("Walker"), "a job without one holds none"
+    assert not bench.saver.offer(replace(bench.job(2), replay=replay))
+    assert bench.saver.has_written_replay("Walker"), "nor does a job that is refused"
+    bench.write()
+    assert bench.saver.offer(replace(bench.job(3), replay=replay))
+    assert not bench.saver.has_written_replay("Walker")
+    assert bench.saver.has_written_replay("Runner")
+    thread = threading.Thread(target=bench.saver.main, daemon=True)
+    bench.saver.has_ended = False
+    thread.start()
+    assert bench.saver.has_written_replay("Walker", may_wait=True)
+    thread.join(DEADLINE_SECONDS)
+    assert read_replay(tmp_path / "Walker/replay_buffer.safetensors", "Walker").values == replay.values
+
+
+def test_replay_buffer_that_cannot_be_written_is_told_and_the_checkpoint_stands(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    (tmp_path / "Walker/replay_buffer.safetensors").mkdir()
+    bench.saver.put(replace(bench.job(1, "asked", "c"), replay=State()))
+    events = bench.write()
+    assert saved_steps(events) == [1]
+    assert bench.outcomes == [("c", True)]
+    assert bench.saver.has_written_replay("Walker")
+    (warning,) = [event.message for event in events if isinstance(event, LogEmitted)]
+    assert "the replay buffer is not saved" in warning
 
 
 def test_saves_asked_for_are_kept_and_answered_together(tmp_path: Path) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from engine.running.statistics import HISTOGRAM_BINS, SummaryStatistics, histogram
-from engine.running.triggers import IntervalTrigger
 
 
 def returns(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -42,19 +40,3 @@ def test_histogram_counts_every_return_once() -> None:
     equal = histogram(returns(2, 2))
     assert equal is not None
     assert sum(equal.counts) == 2
-
-
-@pytest.mark.parametrize(
-    ("start", "steps", "fired"),
-    [
-        (0, [0, 9, 10, 11, 20], [None, None, 10, None, 20]),
-        (0, [35, 36, 40], [30, None, 40]),
-        (10, [10, 19, 20], [None, None, 20]),
-        (13, [19, 21], [None, 20]),
-    ],
-)
-def test_trigger_fires_at_multiples_and_never_at_its_first_step(
-    start: int, steps: list[int], fired: list[int | None]
-) -> None:
-    trigger = IntervalTrigger(10, start)
-    assert [trigger.fires(step) for step in steps] == fired

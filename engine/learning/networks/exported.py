@@ -1,123 +1,142 @@
 """A policy as a graph for other programs, with the names, shapes and constants that ML-Agents' runtimes look for.
 
-Shapes: B rows, D feature columns, A continuous dimensions, K branches, M mask columns (the sum of the branch sizes).
+Shapes: B rows, A continuous dimensions, K branches, C choices of one branch, S mask columns (the sum of the branch
+sizes), M memory columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from engine.learning.networks.distributions import ACTION_LIMIT, FORBIDDEN
-from engine.learning.networks.mlp import Activation
+from engine.learning.features import FeatureLayout, Features
+from engine.learning.networks import graph_names as names
+from engine.learning.networks.actor import Actor
+from engine.learning.networks.distributions import ACTION_LIMIT, FORBIDDEN, MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from engine.learning.networks.graph_names import GraphKind, input_names, output_names
 from engine.learning.networks.normalizer import LIMIT
-from engine.specs import ActionSpec, BehaviorSpec, Float32
+from engine.settings import NetworkSettings
+from engine.specs import BehaviorSpec, Weights
 
-VERSION_NUMBER = 3.0  # of ML-Agents' model format since its release 2.0
-MASK_INPUT = "action_masks"
-VERSION_OUTPUT = "version_number"
-MEMORY_OUTPUT = "memory_size"
-CONTINUOUS_OUTPUT = "continuous_actions"
-CONTINUOUS_SHAPE_OUTPUT = "continuous_action_output_shape"
-DETERMINISTIC_CONTINUOUS_OUTPUT = "deterministic_continuous_actions"
-DISCRETE_OUTPUT = "discrete_actions"
-DISCRETE_SHAPE_OUTPUT = "discrete_action_output_shape"
-DETERMINISTIC_DISCRETE_OUTPUT = "deterministic_discrete_actions"
-CONSTANT_OUTPUTS = (VERSION_OUTPUT, MEMORY_OUTPUT, CONTINUOUS_SHAPE_OUTPUT, DISCRETE_SHAPE_OUTPUT)
-_ACTIVATE: dict[Activation, Callable[[Tensor], Tensor]] = {
-    "swish": functional.silu,
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-}
 _INT64 = 7  # TensorProto.INT64
 
 
-def input_names(spec: BehaviorSpec) -> list[str]:
-    """obs_0, obs_1, ... in the order of the observations, then the mask if there are discrete actions."""
-    masks = [MASK_INPUT] if spec.actions.branches else []
-    return [f"obs_{index}" for index in range(len(spec.observations))] + masks
+class Distribution(NamedTuple):
+    """What actions are drawn from, and what is remembered of it."""
 
-
-def output_names(actions: ActionSpec) -> list[str]:
-    """In the order in which `ExportedPolicy` returns them."""
-    names = [VERSION_OUTPUT, MEMORY_OUTPUT]
-    if actions.continuous:
-        names += [CONTINUOUS_OUTPUT, CONTINUOUS_SHAPE_OUTPUT, DETERMINISTIC_CONTINUOUS_OUTPUT]
-    if actions.branches:
-        names += [DISCRETE_OUTPUT, DISCRETE_SHAPE_OUTPUT, DETERMINISTIC_DISCRETE_OUTPUT]
-    return names
+    mean: Tensor  # f32[B, A], before any bounds
+    sigma: Tensor  # f32[B, A], or f32[A] where it depends on nothing
+    branches: Sequence[Tensor]  # masked logits f32[B, C] of each
+    memories: Tensor  # f32[B, M]
 
 
 class ExportedPolicy(nn.Module):
-    """Every output of a policy, as a function of its observations and of what its mask allows.
+    """Every output of a policy, as a function of what an agent observes, may do and remembers.
 
     Randomness belongs to whatever runs the graph. In torch itself the sampled actions are the most likely ones, so
     that tracing draws nothing from the generator that the rest of the process shares.
     """
 
-    def __init__(self, spec: BehaviorSpec, activation: Activation, arrays: Mapping[str, Float32]):
-        """arrays: those of `Weights`, named as `VectorPolicy.load` tells; they are copied."""
+    def __init__(
+        self,
+        spec: BehaviorSpec,
+        network: NetworkSettings,
+        is_squashed: bool,
+        weights: Weights,
+        kind: GraphKind = "unity",
+    ):
+        """weights: of an `Actor` of these settings; they are copied."""
         super().__init__()
-        depth = sum(name.startswith("layers.") for name in arrays) // 2
         self.spec = spec
-        self.activation: Activation = activation
-        self.layers = nn.ModuleList(
-            _linear(arrays[f"layers.{index}.weight"], arrays[f"layers.{index}.bias"]) for index in range(depth)
-        )
-        self.is_normalized = "normalizer.mean" in arrays
+        self.network = network
+        self.layout = FeatureLayout(spec.observations)
+        self.actor = Actor(np.random.default_rng(0), self.layout, spec.actions, network, is_squashed)
+        self.actor.load_arrays(weights.arrays)
+        self.memory_size = self.actor.memory_size
+        self.input_names = input_names(spec, self.memory_size)
+        self.output_names = output_names(spec, self.memory_size, kind)
+        self.is_normalized = "normalizer.mean" in weights.arrays
         if self.is_normalized:
-            self.register_buffer("mean", torch.tensor(arrays["normalizer.mean"]))
-            self.register_buffer("scale", torch.tensor(arrays["normalizer.scale"]))
-        self.register_buffer(VERSION_OUTPUT, torch.tensor([VERSION_NUMBER]))
-        self.register_buffer(MEMORY_OUTPUT, torch.zeros(1))
-        if spec.actions.continuous:
-            self.register_buffer("log_sigma", torch.tensor(arrays["log_sigma"]))
-            self.register_buffer("continuous_shape", torch.tensor([float(spec.actions.continuous)]))
-        if spec.actions.branches:
-            self.register_buffer("discrete_shape", torch.tensor([spec.actions.branches], dtype=torch.float32))
-        self.eval()
+            self.register_buffer("mean", torch.tensor(weights.arrays["normalizer.mean"]))
+            self.register_buffer("scale", torch.tensor(weights.arrays["normalizer.scale"]))
+        constants = {
+            names.VERSION: [names.VERSION_NUMBER],
+            names.MEMORY_SIZE: [self.memory_size],
+            names.CONTINUOUS_SHAPE: [spec.actions.continuous],
+            names.DISCRETE_SHAPE: [spec.actions.branches],
+        }
+        for name, value in constants.items():
+            self.register_buffer(f"constant_{name}", torch.tensor(value, dtype=torch.float32))
+        self.eval().requires_grad_(False)
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """The outputs named by `output_names` of the inputs named by `input_names`.
 
-        Inputs: f32[B, ...] per observation and f32[B, M] of 0 and 1, 1 = allowed. Outputs: actions f32[B, A] in
-        [-1, 1] and i64[B, K]; constants f32[1], the branch sizes f32[1, K].
+        Inputs: vectors and sets as observed, images f32[B, C, H, W] from 0 to 1 where they are bytes, f32[B, S] of 0
+        and 1, 1 = allowed, f32[B, 1, M]. Outputs: actions f32[B, A] in [-1, 1] and i64[B, K], constants f32[1], the
+        branch sizes f32[1, K], memories f32[B, 1, M].
         """
-        outputs = [self.get_buffer(VERSION_OUTPUT), self.get_buffer(MEMORY_OUTPUT)]
-        mean, branches = self.distributions(*inputs)
-        if mean is not None:
-            sampled = mean + _standard_normal(mean) * self.get_buffer("log_sigma").exp()
-            outputs += [_bounded(sampled), self.get_buffer("continuous_shape"), _bounded(mean)]
+        mean, sigma, branches, memories = self.distribution(*inputs)
+        outputs = {name: self.constant(name) for name in names.CONSTANTS}
+        outputs[names.MEMORY] = memories.unsqueeze(1)
+        if self.spec.actions.continuous:
+            outputs[names.CONTINUOUS] = self.bounded(mean + _standard_normal(mean) * sigma)
+            outputs[names.DETERMINISTIC_CONTINUOUS] = self.bounded(mean)
         if branches:
-            drawn = [_draw(logits) for logits in branches]
-            likeliest = [logits.argmax(1, keepdim=True) for logits in branches]
-            outputs += [torch.cat(drawn, 1), self.get_buffer("discrete_shape"), torch.cat(likeliest, 1)]
-        return tuple(outputs)
+            outputs[names.DISCRETE] = torch.cat([_draw(logits) for logits in branches], 1)
+            outputs[names.DETERMINISTIC_DISCRETE] = torch.stack([logits.argmax(1) for logits in branches], 1)
+        return tuple(outputs[source] for source in self.output_names.values())
 
-    def distributions(self, *inputs: Tensor) -> tuple[Tensor | None, tuple[Tensor, ...]]:
-        """Means f32[B, A], None without continuous actions, and the masked logits of each branch."""
-        actions = self.spec.actions
-        head = self.values(*inputs)[-1]
+    def constant(self, name: str) -> Tensor:
+        """f32[1] or, of branch sizes, f32[1, K]: the output of that name, the same for all inputs."""
+        return self.get_buffer(f"constant_{name}")
+
+    def distribution(self, *inputs: Tensor) -> Distribution:
+        """What these inputs lead to; `forward` has their shapes."""
+        actions, count = self.spec.actions, len(self.spec.observations)
+        nothing = inputs[0].new_empty((inputs[0].shape[0], 0))
+        remembered = inputs[-1].squeeze(1) if self.memory_size else nothing
+        head, memories = self.actor.step(self._features(inputs[:count]), remembered)
         if not actions.branches:
-            return head, ()
-        mean = head[:, : actions.continuous] if actions.continuous else None
-        return mean, torch.split(_masked(head[:, actions.continuous :], inputs[-1]), list(actions.branches), 1)
+            return Distribution(*self._gaussian(head), (), memories)
+        numbers = self.actor.head.out_features - actions.mask_size
+        logits = _masked(head[:, numbers:], inputs[count])
+        branches = torch.split(logits, list(actions.branches), 1)
+        return Distribution(*self._gaussian(head[:, :numbers]), branches, memories)
 
-    def values(self, *inputs: Tensor) -> list[Tensor]:
-        """The features f32[B, D], then what each layer computes before its activation, the head last."""
-        observations = inputs[: len(self.spec.observations)]
-        flat = [o if o.dim() == 2 else o.flatten(1) for o in observations]
-        features = flat[0] if len(flat) == 1 else torch.cat(flat, 1)
+    def _gaussian(self, head: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and sigma."""
+        size = self.spec.actions.continuous
+        if self.actor.is_squashed and size:
+            mean, log_sigma = torch.split(head, size, 1)
+            return mean, log_sigma.clamp(MIN_LOG_SIGMA, MAX_LOG_SIGMA).exp()
+        return head, self.actor.log_sigma.exp() if size else head
+
+    def bounded(self, drawn: Tensor) -> Tensor:
+        """Actions in [-1, 1] as the environment gets them."""
+        if self.actor.is_squashed:
+            return drawn.tanh().clamp(-1, 1)  # what onnxruntime takes for tanh goes up to 1.0000002
+        return drawn.clamp(-ACTION_LIMIT, ACTION_LIMIT) / ACTION_LIMIT
+
+    def unbounded(self, actions: Tensor) -> Tensor:
+        """The opposite of `bounded`, between its bounds."""
+        return actions.atanh() if self.actor.is_squashed else actions * ACTION_LIMIT
+
+    def _features(self, observations: Sequence[Tensor]) -> Features:
+        """As `FeatureLayout.split` makes them: images with their channels last, vectors side by side and normalized."""
+        pairs = list(zip(observations, self.spec.observations, strict=True))
+        others = [o.permute(0, 2, 3, 1) if spec.kind == "image" else o for o, spec in pairs if spec.kind != "vector"]
+        if not self.layout.columns:
+            return tuple(others)
+        found = [o for o, spec in pairs if spec.kind == "vector" and spec.shape[0]]
+        vectors = found[0] if len(found) == 1 else torch.cat(found, 1)
         if self.is_normalized:
-            features = ((features - self.get_buffer("mean")) * self.get_buffer("scale")).clamp(-LIMIT, LIMIT)
-        values = [features]
-        for index, layer in enumerate(self.layers):
-            values.append(layer(_ACTIVATE[self.activation](values[-1]) if index else features))
-        return values
+            vectors = ((vectors - self.get_buffer("mean")) * self.get_buffer("scale")).clamp(-LIMIT, LIMIT)
+        return (vectors, *others)
 
 
 class _Graph(Protocol):
@@ -152,32 +171,15 @@ class _Draw(torch.autograd.Function):
 
 
 def _standard_normal(like: Tensor) -> Tensor:
-    """Noise of that shape. torch.export traces without computing, so its own random operations are safe there."""
-    if torch.compiler.is_compiling():
-        return torch.randn_like(like)
+    """Noise of that shape."""
     return _StandardNormal.apply(like)  # type: ignore[no-untyped-call,no-any-return]  # torch's signature
 
 
 def _draw(logits: Tensor) -> Tensor:
     """i64[B, 1], with the probabilities of the logits f32[B, C]."""
-    if torch.compiler.is_compiling():
-        return torch.multinomial(logits.softmax(1), 1)
     return _Draw.apply(logits.log_softmax(1))  # type: ignore[no-untyped-call,no-any-return]  # torch's signature
 
 
 def _masked(logits: Tensor, allowed: Tensor) -> Tensor:
     """Logits that give a forbidden choice no probability; finite also when nothing is allowed."""
     return logits * allowed - FORBIDDEN * (1 - allowed)
-
-
-def _bounded(actions: Tensor) -> Tensor:
-    """As the environment gets them."""
-    return actions.clamp(-ACTION_LIMIT, ACTION_LIMIT) / ACTION_LIMIT
-
-
-def _linear(weight: Float32, bias: Float32) -> nn.Linear:
-    """A layer of those numbers; "meta", because nn.Linear draws its first weights from the generator of the process."""
-    layer = nn.Linear(weight.shape[1], weight.shape[0], device="meta")
-    layer.weight = nn.Parameter(torch.tensor(weight), requires_grad=False)
-    layer.bias = nn.Parameter(torch.tensor(bias), requires_grad=False)
-    return layer

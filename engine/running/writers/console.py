@@ -17,6 +17,7 @@ from engine.session.messages import (
     CommandFinished,
     Envelope,
     EnvironmentFailed,
+    EvaluationReported,
     Event,
     ExportFailed,
     HyperparameterChanged,
@@ -130,6 +131,13 @@ def summary_line(event: MetricsReported) -> str:
 
 def _summary(event: MetricsReported) -> Line:
     return "info", summary_line(event), ""
+
+
+def _evaluated(event: EvaluationReported) -> Line:
+    parts = [event.behavior, f"Step: {event.step}", f"Evaluation of {event.episodes} episodes"]
+    parts.append(f"Mean Reward: {event.mean_return:0.3f}. Std of Reward: {event.std_return:0.3f}")
+    parts.append(f"Mean Length: {event.mean_length:0.1f}. Took: {event.seconds:0.1f} s")
+    return "info", ". ".join(parts) + ".", ""
 
 
 def _run_started(event: RunStarted) -> Line:
@@ -247,6 +255,7 @@ _LINES: Mapping[type, Callable[[Any], Line]] = {
     BehaviorStarted: _behavior_started,
     BehaviorStateChanged: _behavior_state,
     MetricsReported: _summary,
+    EvaluationReported: _evaluated,
     CheckpointSaved: _saved,
     CheckpointFailed: _save_failed,
     CheckpointRemoved: _removed,

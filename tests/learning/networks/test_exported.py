@@ -5,65 +5,116 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.learning.networks.exported import ExportedPolicy, input_names, output_names
-from engine.learning.policies import VectorPolicy
-from engine.specs import BehaviorSpec, DecisionSteps, Weights
-from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, random_weights
+from engine.learning.networks.exported import ExportedPolicy
+from engine.learning.networks.graph_names import input_names, output_names
+from engine.learning.policies import make_policy
+from engine.running.export_situations import Situation, Situations
+from engine.specs import Weights
+from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 
-ROWS = 20
-
-
-def inputs_of(spec: BehaviorSpec, allowed: bool) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(1)
-    observations = [torch.randn(ROWS, *o.shape, generator=generator) * 3 for o in spec.observations]
-    masks = [torch.full((ROWS, spec.actions.mask_size), float(allowed))] if spec.actions.branches else []
-    return [*observations, *masks]
+MIXED_KIND = KINDS["ppo hybrid"]
 
 
-def outputs_of(spec: BehaviorSpec, weights: Weights, inputs: list[Tensor]) -> dict[str, Tensor]:
-    policy = ExportedPolicy(spec, "swish", weights.arrays)
-    return dict(zip(output_names(spec.actions), policy(*inputs), strict=True))
+def policy_of(kind: Kind, weights: Weights | None = None) -> ExportedPolicy:
+    return ExportedPolicy(kind.spec, kind.network, kind.is_squashed, weights or kind.weights())
+
+
+def situation_of(kind: Kind) -> Situation:
+    return Situations(kind.spec, kind.weights(), np.random.default_rng(1)).mixed()
+
+
+def inputs_of(kind: Kind, allowed: bool | None = None) -> list[Tensor]:
+    """With `allowed`, everything or nothing is."""
+    inputs = situation_of(kind).tensors(torch.empty(0, 0))
+    return inputs if allowed is None else [*inputs[:-1], torch.full_like(inputs[-1], float(allowed))]
+
+
+def outputs_of(kind: Kind, inputs: list[Tensor]) -> dict[str, Tensor]:
+    policy = policy_of(kind)
+    return dict(zip(policy.output_names, policy(*inputs), strict=True))
 
 
 def test_inputs_and_outputs_are_named_in_the_order_of_ml_agents() -> None:
-    assert input_names(HOPPER) == ["obs_0"]
-    assert input_names(MIXED) == ["obs_0", "obs_1", "obs_2", "action_masks"]
+    assert input_names(HOPPER, 0) == ["obs_0"]
+    assert input_names(MIXED, 8) == ["obs_0", "obs_1", "obs_2", "action_masks", "recurrent_in"]
     continuous = ["continuous_actions", "continuous_action_output_shape", "deterministic_continuous_actions"]
     discrete = ["discrete_actions", "discrete_action_output_shape", "deterministic_discrete_actions"]
-    assert output_names(HOPPER.actions) == ["version_number", "memory_size", *continuous]
-    assert output_names(CARTPOLE.actions) == ["version_number", "memory_size", *discrete]
-    assert output_names(MIXED.actions) == ["version_number", "memory_size", *continuous, *discrete]
+    first, last = ["version_number", "memory_size"], ["recurrent_out"]
+    assert list(output_names(HOPPER, 0, "unity")) == first + continuous
+    assert list(output_names(CARTPOLE, 4, "unity")) == first + discrete + last
+    assert list(output_names(MIXED, 8, "unity")) == first + continuous + discrete + last
 
 
-@pytest.mark.parametrize("spec", KINDS, ids=lambda spec: spec.name)
-@pytest.mark.parametrize("activation", ["swish", "tanh", "relu"])
-@pytest.mark.parametrize("is_normalized", [False, True])
-def test_it_acts_as_the_deterministic_policy(spec: BehaviorSpec, activation: str, is_normalized: bool) -> None:
-    weights = random_weights(spec, is_normalized)
-    inputs = inputs_of(spec, allowed=True)
-    policy = VectorPolicy(spec.actions, activation, is_deterministic=True, seed=0)
+def test_other_graphs_tell_one_kind_of_actions_under_the_plain_names() -> None:
+    plain = ["continuous_actions", "discrete_actions", "recurrent_out"]
+    assert output_names(MIXED, 8, "stochastic") == {name: name for name in plain}
+    assert output_names(MIXED, 8, "greedy") == {
+        "continuous_actions": "deterministic_continuous_actions",
+        "discrete_actions": "deterministic_discrete_actions",
+        "recurrent_out": "recurrent_out",
+    }
+    assert output_names(HOPPER, 0, "greedy") == {"continuous_actions": "deterministic_continuous_actions"}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_it_acts_and_remembers_as_the_deterministic_policy(kind: Kind) -> None:
+    weights, situation = kind.weights(), situation_of(kind)
+    network = kind.network.model_copy(update={"deterministic": True})
+    policy = make_policy(kind.spec, network, kind.is_squashed, seed=0)
     policy.load(weights)
-    observations = tuple(tensor.numpy() for tensor in inputs[: len(spec.observations)])
-    chosen = policy.act(DecisionSteps(np.arange(ROWS), observations, np.zeros(ROWS, np.float32))).actions
+    shape = situation.num_rows, policy.memory_size
+    memories = np.random.default_rng(2).uniform(-1, 1, shape).astype(np.float32)
+    choice = policy.act(situation.decisions(), memories)
+    ordinary = np.arange(situation.num_rows) % 4 != 3  # rows of large numbers differ by what float32 rounds away
 
-    outputs = dict(
-        zip(output_names(spec.actions), ExportedPolicy(spec, activation, weights.arrays)(*inputs), strict=True)
-    )
+    exported = policy_of(kind, weights)
+    outputs = dict(zip(exported.output_names, exported(*situation.tensors(torch.from_numpy(memories))), strict=True))
 
-    if spec.actions.continuous:
-        np.testing.assert_allclose(outputs["deterministic_continuous_actions"], chosen.continuous, rtol=0, atol=1e-5)
-        assert np.ptp(chosen.continuous) > 0.5, "the comparison would also pass on constants"
-    if spec.actions.branches:
-        np.testing.assert_array_equal(outputs["deterministic_discrete_actions"], chosen.discrete)
-        assert np.ptp(chosen.discrete) > 0, "the comparison would also pass on constants"
+    if kind.spec.actions.continuous:
+        found = outputs["deterministic_continuous_actions"].numpy()
+        np.testing.assert_allclose(found[ordinary], choice.actions.continuous[ordinary], rtol=0, atol=1e-5)
+        assert np.ptp(choice.actions.continuous) > 0.5, "the comparison would also pass on constants"
+    if kind.spec.actions.branches:
+        found = outputs["deterministic_discrete_actions"].numpy()
+        np.testing.assert_array_equal(found[ordinary], choice.actions.discrete[ordinary])
+        assert np.ptp(choice.actions.discrete) > 0, "the comparison would also pass on constants"
+    if choice.memories is not None:
+        found = outputs["recurrent_out"][:, 0].numpy()
+        np.testing.assert_allclose(found[ordinary], choice.memories[ordinary], rtol=0, atol=1e-5)
+
+
+def test_squashed_actions_are_the_tangent_of_the_first_half_of_the_head() -> None:
+    kind = KINDS["sac continuous normalized"]
+    weights, (rows,) = kind.weights(), inputs_of(kind)
+    arrays = {name: torch.tensor(array) for name, array in weights.arrays.items()}
+    hidden = ((rows - arrays["normalizer.mean"]) * arrays["normalizer.scale"]).clamp(-5, 5)
+    for layer in range(2):
+        weight, bias = (arrays[f"body.core.layers.{part}.{layer}"] for part in ("weights", "biases"))
+        hidden = torch.nn.functional.silu(hidden @ weight.T + bias)
+    head = hidden @ arrays["head.weight"].T + arrays["head.bias"]
+
+    mean, sigma, branches, _ = policy_of(kind).distribution(rows)
+
+    assert branches == ()
+    torch.testing.assert_close(mean, head[:, :3])
+    torch.testing.assert_close(sigma, head[:, 3:].clamp(-20, 2).exp())
+    torch.testing.assert_close(outputs_of(kind, [rows])["deterministic_continuous_actions"], head[:, :3].tanh())
+
+
+@pytest.mark.parametrize("name", ["ppo continuous normalized", "sac continuous normalized"])
+def test_bounds_can_be_undone_between_them(name: str) -> None:
+    policy, actions = policy_of(KINDS[name]), torch.linspace(-0.99, 0.99, 9)
+    torch.testing.assert_close(policy.bounded(policy.unbounded(actions)), actions)
+    assert policy.bounded(torch.tensor([-1e9, 1e9])).tolist() == [-1, 1]
 
 
 def test_constants_tell_version_memory_and_sizes_as_floats() -> None:
-    outputs = outputs_of(MIXED, random_weights(MIXED), inputs_of(MIXED, allowed=True))
-    constants = {name: outputs[name] for name in outputs if "actions" not in name}
+    kind = KINDS["sac hybrid memory"]
+    outputs = outputs_of(kind, [*inputs_of(kind), torch.zeros(60, 1, 8)])
+    constants = {name: outputs[name] for name in outputs if "actions" not in name and "recurrent" not in name}
     assert {name: tensor.tolist() for name, tensor in constants.items()} == {
         "version_number": [3.0],
-        "memory_size": [0.0],
+        "memory_size": [8.0],
         "continuous_action_output_shape": [2.0],
         "discrete_action_output_shape": [[3.0, 2.0]],
     }
@@ -71,22 +122,22 @@ def test_constants_tell_version_memory_and_sizes_as_floats() -> None:
 
 
 def test_where_nothing_is_allowed_every_choice_is_equally_likely() -> None:
-    policy = ExportedPolicy(MIXED, "swish", random_weights(MIXED).arrays)
-    _, branches = policy.distributions(*inputs_of(MIXED, allowed=False))
-    for logits, size in zip(branches, MIXED.actions.branches, strict=True):
-        torch.testing.assert_close(logits.softmax(1), torch.full((ROWS, size), 1 / size))
+    inputs = inputs_of(MIXED_KIND, allowed=False)
+    for logits, size in zip(policy_of(MIXED_KIND).distribution(*inputs).branches, MIXED.actions.branches, strict=True):
+        torch.testing.assert_close(logits.softmax(1), torch.full((60, size), 1 / size))
 
 
 def test_a_forbidden_choice_is_never_the_likeliest() -> None:
-    inputs = inputs_of(CARTPOLE, allowed=True)
+    inputs = inputs_of(Kind(CARTPOLE), allowed=True)
     inputs[-1][:, 0] = 0
-    outputs = outputs_of(CARTPOLE, random_weights(CARTPOLE), inputs)
+    outputs = outputs_of(Kind(CARTPOLE), inputs)
     assert outputs["deterministic_discrete_actions"].unique().tolist() == [1]
 
 
 def test_it_holds_copies_of_the_weights() -> None:
-    weights, inputs = random_weights(HOPPER, is_normalized=True), inputs_of(HOPPER, allowed=True)
-    policy = ExportedPolicy(HOPPER, "swish", weights.arrays)
+    kind = KINDS["ppo continuous normalized"]
+    weights, inputs = kind.weights(), inputs_of(kind)
+    policy = policy_of(kind, weights)
     before = policy(*inputs)
     for array in weights.arrays.values():
         array.fill(0)
@@ -95,6 +146,7 @@ def test_it_holds_copies_of_the_weights() -> None:
 
 
 def test_making_and_calling_it_draws_nothing_from_the_generator_of_the_process() -> None:
+    kind = KINDS["sac goal image memory"]
     before = torch.random.get_rng_state()
-    outputs_of(MIXED, random_weights(MIXED), inputs_of(MIXED, allowed=True))
+    outputs_of(kind, [*inputs_of(kind), torch.zeros(60, 1, 8)])
     assert torch.equal(before, torch.random.get_rng_state())

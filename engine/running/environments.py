@@ -1,0 +1,60 @@
+"""Which environments a configuration names, and which settings their behaviors have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.config import RunConfig
+from engine.errors import ConfigError
+from engine.sampling.environments.factory import EnvironmentSource
+from engine.settings import BehaviorConfig
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEnvironment:
+    """An environment of a run, and the behaviors in it that the file gives settings for."""
+
+    source: EnvironmentSource
+    behaviors: tuple[str, ...]
+
+
+def named_environments(config: RunConfig) -> tuple[NamedEnvironment, ...]:
+    """The one environment of all behaviors, or each behavior's own. Raises ConfigError when none is named."""
+    settings = config.env_settings
+    match settings.env:
+        case None:
+            raise ConfigError(
+                "env_settings.env: no environment is named. Name one in the file or with --env,"
+                " e.g. gymnasium:CartPole-v1."
+            )
+        case str(env):
+            return (_named(env, settings.env_kwargs, tuple(config.behaviors)),)
+        case environments:
+            return tuple(
+                _named(env, _kwargs_of(settings.env_kwargs, name), (name,)) for name, env in environments.items()
+            )
+
+
+def settings_of(config: RunConfig, behavior: str) -> BehaviorConfig:
+    """The settings of a behavior that an environment has. Raises ConfigError when the file has none for it."""
+    settings = config.behaviors.get(behavior) or config.default_settings
+    if settings is None:
+        known = ", ".join(config.behaviors) or "none"
+        raise ConfigError(
+            f"behaviors: the environment has a behavior {behavior!r}, the file has {known}."
+            " Add an entry for it, or default_settings."
+        )
+    return settings
+
+
+def _named(env: str, kwargs: Mapping[str, object], behaviors: tuple[str, ...]) -> NamedEnvironment:
+    """A Gymnasium environment has one behavior, which takes the first name."""
+    return NamedEnvironment(EnvironmentSource(env, behaviors[0] if behaviors else "", kwargs), behaviors)
+
+
+def _kwargs_of(kwargs: Mapping[str, object], behavior: str) -> Mapping[str, object]:
+    """With an environment per behavior, `env_kwargs` is keyed by behavior too."""
+    own = kwargs.get(behavior, {})
+    assert isinstance(own, Mapping)
+    return own

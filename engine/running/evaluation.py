@@ -1,0 +1,178 @@
+"""Playing episodes to measure a policy, apart from its training.
+
+Shapes: N agents that wait, M memory columns, E episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.sampling.pools.base import EnvironmentPool
+from engine.specs import Actions, DecisionSteps, Float32, Int64, Policy, Steps
+
+RECEIVE_SECONDS = 0.1  # how long a pool of other processes may take to see a stop
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Episodes that were played to their end, in the order in which they began.
+
+    returns: f64[E], undiscounted. lengths: i64[E], actions taken.
+    """
+
+    returns: NDArray[np.float64]
+    lengths: Int64
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """What a user wants to know of them, by its name."""
+        return {
+            "mean": float(self.returns.mean()),
+            "std": float(self.returns.std()),
+            "min": float(self.returns.min()),
+            "max": float(self.returns.max()),
+            "mean length": float(self.lengths.mean()),
+            "episodes": len(self.returns),
+        }
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Their means by tag, beside those of training."""
+        return {
+            "Evaluation/Cumulative Reward": float(self.returns.mean()),
+            "Evaluation/Episode Length": float(self.lengths.mean()),
+        }
+
+
+def unwatched(instance: int, steps: Steps) -> None:
+    """What becomes of every step where nobody looks on."""
+
+
+def play(
+    pool: EnvironmentPool,
+    policies: Mapping[str, Policy],
+    behavior: str,
+    num_episodes: int,
+    seed: int,
+    may_go_on: Callable[[], bool],
+    watch: Callable[[int, Steps], None] = unwatched,
+) -> Scores | None:
+    """So many episodes of `behavior`, from a reset of every instance with `seed`; None when it may not go on.
+
+    policies: of every behavior in the pool. may_go_on is asked at every step. watch: given each instance that has
+    stepped, and what it tells of `behavior`, before anybody acts. Raises EnvironmentFailure.
+    """
+    players = {name: _Player(policy) for name, policy in policies.items()}
+    tally = _Tally(num_episodes, pool.num_agents[behavior])
+    pool.reset(seed)
+    while may_go_on():
+        arrived = dict(pool.receive(RECEIVE_SECONDS))
+        for instance, told in arrived.items():
+            if behavior in told:
+                tally.take(told[behavior])
+                watch(instance, told[behavior])
+        if tally.is_complete:
+            return tally.scores()
+        for instance, told in arrived.items():
+            for name, steps in told.items():
+                players[name].forget(steps)
+            waiting = {name: steps.decisions for name, steps in told.items() if len(steps.decisions.agent_ids)}
+            pool.send(instance, {name: players[name].act(decisions) for name, decisions in waiting.items()})
+    return None
+
+
+class _Player:
+    """A policy with what it remembers of each agent."""
+
+    def __init__(self, policy: Policy):
+        self._policy = policy
+        self._memories: dict[int, Float32] = {}
+
+    def forget(self, steps: Steps) -> None:
+        """Remember nothing of agents whose episodes have ended."""
+        if self._memories and steps.terminals is not None:
+            for agent in steps.terminals.agent_ids.tolist():
+                self._memories.pop(agent, None)
+
+    def act(self, decisions: DecisionSteps) -> Actions:
+        """What the agents that wait do."""
+        if not self._policy.memory_size:
+            return self._policy.act(decisions).actions
+        agents = decisions.agent_ids.tolist()
+        memories = np.zeros((len(agents), self._policy.memory_size), np.float32)
+        for row, agent in enumerate(agents):
+            if agent in self._memories:
+                memories[row] = self._memories[agent]
+        choice = self._policy.act(decisions, memories)
+        assert choice.memories is not None
+        self._memories.update(zip(agents, choice.memories, strict=True))
+        return choice.actions
+
+
+@dataclass(slots=True)
+class _Episode:
+    is_counted: bool
+    total: float = 0.0
+    length: int = 0
+
+
+class _Tally:
+    """The episodes that count: the first ones of each agent, as many as of any other.
+
+    Were they the first ones to end, short ones would come too often. num_agents: those that usually act at once; where
+    others come later, episodes count as they begin.
+    """
+
+    def __init__(self, num_episodes: int, num_agents: int):
+        self._share, self._num_odd = divmod(num_episodes, max(1, num_agents))
+        self._num_left = num_episodes  # to begin
+        self._shares: dict[int, int] = {}  # episodes that an agent may still begin
+        self._playing: dict[int, _Episode] = {}  # by agent
+        self._counted: list[_Episode] = []
+        self._num_open = num_episodes  # to end
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of them have ended."""
+        return self._num_open == 0
+
+    def take(self, steps: Steps) -> None:
+        """Count what one instance tells."""
+        if steps.terminals is not None:
+            for agent, reward in zip(steps.terminals.agent_ids.tolist(), steps.terminals.rewards.tolist(), strict=True):
+                self._end(agent, reward)
+        for agent, reward in zip(steps.decisions.agent_ids.tolist(), steps.decisions.rewards.tolist(), strict=True):
+            if agent in self._playing:
+                self._reward(self._playing[agent], reward)
+            else:
+                self._begin(agent)
+
+    def scores(self) -> Scores:
+        """What they gave."""
+        returns = np.array([episode.total for episode in self._counted])
+        return Scores(returns, np.array([episode.length for episode in self._counted], np.int64))
+
+    def _begin(self, agent: int) -> None:
+        if agent not in self._shares:
+            self._shares[agent] = self._share + (len(self._shares) < self._num_odd)
+        episode = _Episode(self._num_left > 0 and self._shares[agent] > 0)
+        self._playing[agent] = episode
+        if episode.is_counted:
+            self._num_left -= 1
+            self._shares[agent] -= 1
+            self._counted.append(episode)
+
+    def _reward(self, episode: _Episode, reward: float) -> None:
+        episode.total += reward
+        episode.length += 1
+
+    def _end(self, agent: int, reward: float) -> None:
+        """An agent that never acted in its episode has none."""
+        episode = self._playing.pop(agent, None)
+        if episode is not None:
+            self._reward(episode, reward)
+            self._num_open -= episode.is_counted

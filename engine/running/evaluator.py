@@ -1,0 +1,101 @@
+"""When a policy is measured while it trains, and what becomes of that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from engine.errors import ConfigError, EnvironmentFailure
+from engine.running.evaluation import Scores, play
+from engine.running.triggers import Reminder
+from engine.sampling.pools.base import EnvironmentPool
+from engine.session.bus import EventBus
+from engine.session.messages import EvaluationReported, LogEmitted
+from engine.settings import EvaluationSettings
+from engine.specs import Policy, Weights
+
+
+class Evaluator:
+    """Lives in its learner's thread. Owns environments, made when the first evaluation begins, and a policy.
+
+    Every evaluation begins with the same seeds: one policy gets the same scores whenever it is asked. mean_return: of
+    the newest evaluation, None before the first. is_on: until an environment fails; training goes on without it.
+    """
+
+    def __init__(
+        self,
+        settings: EvaluationSettings,
+        behavior: str,
+        make_pool: Callable[[], EnvironmentPool],
+        policy: Policy,
+        seed: int,
+        bus: EventBus,
+    ):
+        self.mean_return: float | None = None
+        self.is_on = True
+        self.pool: EnvironmentPool | None = None
+        self._settings = settings
+        self._behavior = behavior
+        self._make_pool = make_pool
+        self._policy = policy
+        self._draws = policy.state()
+        self._seed = seed
+        self._bus = bus
+        self._version: int | None = None  # of the weights evaluated last
+        self._reminder = Reminder(settings.interval)
+
+    def restart(self, step: int) -> None:
+        """Count on from another step, where nothing was evaluated."""
+        self.mean_return = self._version = None
+        self._reminder = Reminder(self._settings.interval, step)
+
+    def is_due(self, step: int, version: int, is_last: bool) -> bool:
+        """Whether an interval has passed since the last evaluation, or training ends; never twice for one version."""
+        is_due = self._reminder.is_due(step) or is_last
+        return is_due and self.is_on and version != self._version
+
+    def evaluate(self, step: int, weights: Weights, may_go_on: Callable[[], bool]) -> Mapping[str, float]:
+        """Play with these weights and tell the scores; their means by tag. Empty when it may not go on, or fails."""
+        start = time.monotonic()
+        try:
+            scores = self._play(weights, may_go_on)
+        except (EnvironmentFailure, ConfigError) as error:
+            self.is_on = False
+            self.close()
+            without = "no evaluation any more; training goes on, and ranks checkpoints by its own episodes"
+            self._bus.publish(LogEmitted("warning", self._behavior, f"{without}: {error}"))
+            return {}
+        if scores is None:
+            return {}
+        self._reminder.done()
+        self._version, self.mean_return = weights.version, float(scores.returns.mean())
+        self._tell(step, scores, time.monotonic() - start)
+        return scores.metrics
+
+    def close(self) -> None:
+        """Free the environments, unless one of them hangs. Harmless when called twice."""
+        if self.pool is not None and self.pool.busy_since is None:
+            self.pool.close()
+            self.pool = None
+
+    def _play(self, weights: Weights, may_go_on: Callable[[], bool]) -> Scores | None:
+        if self.pool is None:
+            self.pool = self._make_pool()
+            self.pool.start()
+        self._policy.load(weights)
+        self._policy.load_state(self._draws)
+        policies = {self._behavior: self._policy}
+        return play(self.pool, policies, self._behavior, self._settings.episodes, self._seed, may_go_on)
+
+    def _tell(self, step: int, scores: Scores, seconds: float) -> None:
+        self._bus.publish(
+            EvaluationReported(
+                behavior=self._behavior,
+                step=step,
+                mean_return=float(scores.returns.mean()),
+                std_return=float(scores.returns.std()),
+                episodes=len(scores.returns),
+                mean_length=float(scores.lengths.mean()),
+                seconds=seconds,
+            )
+        )

@@ -1,0 +1,139 @@
+"""What agents may see and may do, for trying out an exported policy.
+
+Shapes: B agents, S mask columns, M memory columns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.learning.features import FeatureLayout
+from engine.running.onnx_graph import graph_inputs
+from engine.specs import (
+    BehaviorSpec,
+    Bool,
+    DecisionSteps,
+    Float32,
+    Int64,
+    Observation,
+    Observations,
+    ObservationSpec,
+    Weights,
+)
+
+LARGE = 1e4  # times a standard normal: far beyond what a normalizer clips
+KINDS = 4  # of observations, in turn: zeros, ordinary, familiar and large numbers
+MASKS = 3  # kinds of masks: all, some or none is allowed
+NUM_ROWS, FEWEST_ROWS = 60, KINDS * MASKS
+NUM_SAMPLES, FEWEST_SAMPLES = 2048, 512  # a probability that is wrong by a tenth, or by a fifth, shows
+NUMBERS = 2**21  # observed in one check, where FEWEST rows allow it: large observations must not hold up a run
+PRODUCTS = 2**31  # multiplied in one check, likewise, if a network multiplies by each parameter once
+FAMILIAR_ROWS = 64  # at once: a goal may make half a million weights for each
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """B agents: what they see, and the mask bool[B, S], None without discrete actions."""
+
+    spec: BehaviorSpec
+    observations: Observations
+    allowed: Bool | None
+
+    @property
+    def num_rows(self) -> int:
+        """B."""
+        return len(self.observations[0])
+
+    def slice(self, start: int, stop: int) -> Situation:
+        """Some of the agents."""
+        allowed = None if self.allowed is None else self.allowed[start:stop]
+        return Situation(self.spec, tuple(o[start:stop] for o in self.observations), allowed)
+
+    def inputs(self, memories: Float32) -> dict[str, Float32]:
+        """As a graph takes them."""
+        return graph_inputs(self.spec, self.observations, self.allowed, memories)
+
+    def tensors(self, memories: Tensor) -> list[Tensor]:
+        """As `ExportedPolicy` takes them, in the type of memories [B, M]."""
+        arrays = self.inputs(np.empty((self.num_rows, 0), np.float32)).values()
+        tensors = [torch.from_numpy(array).to(memories.dtype) for array in arrays]
+        return [*tensors, memories.unsqueeze(1)] if memories.shape[1] else tensors
+
+    def decisions(self) -> DecisionSteps:
+        """As a policy takes them."""
+        zeros = np.zeros(self.num_rows, np.float32)
+        return DecisionSteps(np.arange(self.num_rows), self.observations, zeros, self.allowed)
+
+
+class Situations:
+    """Makes situations for the policy of these weights: what is familiar to it lies where its normalizer expects it."""
+
+    def __init__(self, spec: BehaviorSpec, weights: Weights, random: np.random.Generator):
+        self._spec = spec
+        self._random = random
+        self._size = max(1, sum(math.prod(observation.shape) for observation in spec.observations))
+        self._num_parameters = sum(array.size for array in weights.arrays.values())
+        columns = FeatureLayout(spec.observations).columns
+        self._mean = weights.arrays.get("normalizer.mean", np.zeros(columns, np.float32))
+        self._deviation = 1 / weights.arrays.get("normalizer.scale", np.ones(columns, np.float32))
+
+    def zero(self) -> Situation:
+        """One agent that sees nothing and may do nothing: what Unity tries when it loads a graph."""
+        observations = tuple(np.zeros((1, *own.shape), own.dtype) for own in self._spec.observations)
+        return self._situation(observations, np.zeros((1, self._spec.actions.mask_size), np.bool_))
+
+    def mixed(self) -> Situation:
+        """Rows of every kind in turn; of KINDS rows each, all, some or none is allowed."""
+        rows = np.arange(self._affordable(FEWEST_ROWS, NUM_ROWS))
+        some = self._random.random((len(rows), self._spec.actions.mask_size)) < 0.5
+        masks = np.ones_like(some), some, np.zeros_like(some)
+        return self._situation(self._observations(rows % KINDS), np.choose(rows[:, None] // KINDS % MASKS, masks))
+
+    def familiar(self) -> Situation:
+        """Rows of which each can be decided upon many times; every branch has at least one choice."""
+        rows = min(FAMILIAR_ROWS, max(1, NUMBERS // self._size))
+        allowed = self._random.random((rows, self._spec.actions.mask_size)) < 0.7
+        for start in np.cumsum((0, *self._spec.actions.branches[:-1])):
+            allowed[:, start : start + 1] = True
+        return self._situation(self._observations(np.full(rows, 2)), allowed)
+
+    def num_draws(self, rows: int) -> int:
+        """How often so many rows are to be decided upon, so that a distribution shows."""
+        return -(-self._affordable(FEWEST_SAMPLES, NUM_SAMPLES) // rows)
+
+    def memories(self, rows: int, memory_size: int) -> Float32:
+        """f32[B, M] as some steps may leave them."""
+        return self._random.uniform(-1, 1, (rows, memory_size)).astype(np.float32)
+
+    def _affordable(self, fewest: int, most: int) -> int:
+        """How many rows."""
+        return min(most, max(fewest, min(NUMBERS // self._size, PRODUCTS // self._num_parameters)))
+
+    def _situation(self, observations: Observations, allowed: Bool) -> Situation:
+        return Situation(self._spec, observations, allowed if self._spec.actions.branches else None)
+
+    def _observations(self, kinds: Int64) -> Observations:
+        """One row for each i64[B] of 0 (zeros), 1 (ordinary), 2 (familiar) and 3 (large)."""
+        found, start = [], 0
+        for own in self._spec.observations:
+            width = own.shape[0] if own.kind == "vector" else 0
+            found.append(self._observation(own, kinds, slice(start, start + width)))
+            start += width
+        return tuple(found)
+
+    def _observation(self, own: ObservationSpec, kinds: Int64, columns: slice) -> Observation:
+        """columns: those of a vector among all vectors."""
+        shape = len(kinds), *own.shape
+        kind = kinds.reshape(-1, *[1] * len(own.shape))
+        if own.dtype == "uint8":
+            return self._random.integers(0, 256, shape, np.uint8) * (kind > 0)
+        noise = self._random.standard_normal(shape, np.float32)
+        if own.kind == "entities":
+            noise[self._random.random(shape[:2]) < 0.5] = 0  # absent
+        familiar = self._mean[columns] + noise * self._deviation[columns] if own.kind == "vector" else noise
+        return np.choose(kind, (np.zeros_like(noise), noise, familiar, noise * np.float32(LARGE)))

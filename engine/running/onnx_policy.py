@@ -1,0 +1,87 @@
+"""A policy that acts by an exported file alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ExportError, NotSupportedError
+from engine.learning.networks import graph_names as names
+from engine.running.onnx_graph import OnnxGraph, Outputs, graph_inputs
+from engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, State, Weights
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+class OnnxPolicy:
+    """Acts by a graph in onnxruntime, which draws what is sampled from a generator of its own.
+
+    It tells no log-probabilities (they are NaN), and its weights are those of the file for good.
+    """
+
+    def __init__(self, path: Path, spec: BehaviorSpec, is_deterministic: bool):
+        """is_deterministic: take the likeliest actions, which a graph for Unity has beside the sampled ones.
+
+        Raises ExportError, naming the file, when it cannot be read or is not the graph of such a policy.
+        """
+        self.version = 0
+        self._path = path
+        self._spec = spec
+        self._continuous = names.DETERMINISTIC_CONTINUOUS if is_deterministic else names.CONTINUOUS
+        self._discrete = names.DETERMINISTIC_DISCRETE if is_deterministic else names.DISCRETE
+        try:
+            self._graph = OnnxGraph(path.read_bytes())
+        except OSError as error:
+            raise ExportError(f"{path}: cannot be read: {error.strerror or error}") from error
+        except ExportError as error:
+            raise ExportError(f"{path}: {error}") from error
+        sizes = self._graph.inputs.get(names.MEMORY_INPUT, (0,))
+        self.memory_size = sizes[-1] if isinstance(sizes[-1], int) else 0
+        self._try_out()
+
+    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
+        """One action for every agent that waits. Raises ExportError, naming the file, when the graph cannot be run."""
+        rows, actions = len(decisions.agent_ids), self._spec.actions
+        if memories is None:
+            memories = np.zeros((rows, self.memory_size), np.float32)
+        inputs = graph_inputs(self._spec, decisions.observations, decisions.action_mask, memories)
+        try:
+            outputs = self._graph(inputs)
+        except ExportError as error:
+            raise ExportError(f"{self._path}: {error}") from error
+        continuous = self._output(outputs, self._continuous, (rows, actions.continuous), np.float32)
+        discrete = self._output(outputs, self._discrete, (rows, len(actions.branches)), np.int64)
+        after = self._output(outputs, names.MEMORY, (rows, 1, self.memory_size), np.float32)
+        unknown = np.full((rows, actions.num_columns), np.nan, np.float32)
+        return Choice(Actions(continuous, discrete), continuous, unknown, after[:, 0] if self.memory_size else None)
+
+    def load(self, weights: Weights) -> None:
+        """Raises NotSupportedError: a file keeps its weights."""
+        raise NotSupportedError(f"{self._path}: an exported policy cannot take other weights")
+
+    def state(self) -> State:
+        """Nothing: onnxruntime does not tell of its generator."""
+        return State()
+
+    def load_state(self, state: State) -> None:
+        """Nothing is read."""
+
+    def _try_out(self) -> None:
+        """It acts for one agent that sees nothing, or ExportError."""
+        zeros = tuple(np.zeros((1, *own.shape), own.dtype) for own in self._spec.observations)
+        self.act(DecisionSteps(np.zeros(1, np.int64), zeros, np.zeros(1, np.float32)))
+
+    def _output(self, outputs: Outputs, name: str, shape: tuple[int, ...], dtype: type[Number]) -> NDArray[Number]:
+        """The output of that name; nothing, of that shape, where nothing is expected."""
+        if 0 in shape[1:]:
+            return np.empty(shape, dtype)
+        if name not in outputs:
+            raise ExportError(f"{self._path}: has no output {name}, but {', '.join(outputs)}")
+        output = outputs[name]
+        if output.shape != shape or output.dtype != dtype:
+            found, expected = f"{output.dtype}{list(output.shape)}", f"{np.dtype(dtype)}{list(shape)}"
+            raise ExportError(f"{self._path}: its {name} is {found}, expected {expected} for {self._spec.name}")
+        return output.astype(dtype, copy=False)

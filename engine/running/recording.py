@@ -1,0 +1,100 @@
+"""A moving picture of an environment, written as it is played."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ConfigError
+from engine.running.disk import UNFINISHED
+from engine.sampling.environments.base import Environment, Rendered
+from engine.specs import Steps
+
+FORMATS = (".gif", ".mp4")
+STEPS = 300  # of whole episodes are shown, or a few more: ten seconds
+STEPS_HZ = 30
+GIF_STEPS = 2  # a frame for so many: a GIF is large, and slow to make
+
+
+class Recording:
+    """What the first agent of an environment lives through, in a file that appears when the recording is closed.
+
+    Used as a context: left by an error, it leaves no file. Raises ConfigError when nothing can be recorded.
+    """
+
+    def __init__(self, path: Path, environment: Environment):
+        """environment: instance 0 of the pool that plays. path: ends in one of FORMATS."""
+        if not isinstance(environment, Rendered):
+            raise ConfigError(f"--record {path}: this environment shows no frames")
+        self._path = path
+        self._unfinished = path.with_name(UNFINISHED + path.name)
+        self._environment = environment
+        self._writer: Any = None  # imageio's
+        self._agent: int | None = None
+        self._num_steps = 0
+        self._is_over = False
+
+    def watch(self, instance: int, steps: Steps) -> None:
+        """Take a frame, until enough episodes of the first agent were seen."""
+        if instance or self._is_over:
+            return
+        if self._agent is None:
+            self._agent = int(steps.decisions.agent_ids[0])
+        has_ended = steps.terminals is not None and self._agent in steps.terminals.agent_ids
+        if has_ended and self._num_steps >= STEPS:
+            self._is_over = True
+        elif self._path.suffix == ".mp4" or self._num_steps % GIF_STEPS == 0:
+            self._add(self._environment.render())
+        self._num_steps += 1
+
+    def _add(self, frame: NDArray[np.uint8] | None) -> None:
+        if frame is None:
+            raise ConfigError(f"--record {self._path}: this environment shows no frames")
+        height, width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2  # the codec halves the resolution of colors
+        try:
+            self._writer.append_data(frame[:height, :width])
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def __enter__(self) -> Recording:
+        import imageio.v2 as imageio
+
+        options: dict[str, Any] = {"fps": STEPS_HZ, "macro_block_size": 2}
+        if self._path.suffix == ".gif":
+            options = {"duration": 1000 * GIF_STEPS / STEPS_HZ, "loop": 0}
+        try:
+            self._writer = imageio.get_writer(self._unfinished, mode="I", **options)
+        except OSError as error:
+            raise self._refused(error) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._writer.close()
+            if error is None:
+                os.replace(self._unfinished, self._path)
+        except OSError as refusal:
+            raise self._refused(refusal) from refusal
+        finally:
+            with suppress(OSError):
+                self._unfinished.unlink(missing_ok=True)
+
+    def _refused(self, error: OSError) -> ConfigError:
+        return ConfigError(f"--record {self._path}: cannot be written ({error.strerror or error})")
+
+
+def require_recorder(path: Path) -> None:
+    """A file of that name can be recorded here. Raises ConfigError."""
+    if path.suffix not in FORMATS:
+        raise ConfigError(f"--record {path}: expected a name that ends in {' or '.join(FORMATS)}")
+    needed = ("imageio", "imageio_ffmpeg") if path.suffix == ".mp4" else ("imageio",)
+    missing = [package for package in needed if importlib.util.find_spec(package) is None]
+    if missing:
+        raise ConfigError(f"--record {path}: {missing[0]} is not installed. `pip install 'rl-tui[record]'` brings it.")

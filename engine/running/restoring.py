@@ -1,0 +1,98 @@
+"""What a behavior begins with: what an earlier process of its run learned, or another run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.errors import CheckpointError
+from engine.learning.trainers.base import Trainer
+from engine.run_settings import CheckpointSettings
+from engine.running.checkpoint_format import Checkpoint, read
+from engine.running.checkpoints import CheckpointStore, require_same_keys
+from engine.running.replay_file import read_replay
+from engine.running.run_folder import BehaviorFolder, RunFolder
+from engine.running.saving import keeps_replay
+from engine.session.bus import EventBus
+from engine.session.messages import LogEmitted
+from engine.settings import BehaviorConfig
+from engine.specs import State
+from engine.version import VERSION
+
+
+class Restorer:
+    """Used by the builder. Hands trainers what was learned before, and tells what it took and what it left out."""
+
+    def __init__(self, settings: CheckpointSettings, bus: EventBus):
+        self._settings = settings
+        self._bus = bus
+
+    def restore(self, name: str, store: CheckpointStore, config: BehaviorConfig, trainer: Trainer) -> tuple[int, State]:
+        """The step to go on from, and what is resumed, of which the trainer has taken its part.
+
+        A run that is only initialized from another takes over what that one learned, and nothing else.
+        """
+        if self._settings.resume:
+            newest = store.newest_valid()
+            for reason in newest.skipped:
+                self._warn(name, f"a checkpoint was skipped: {reason}")
+            if newest.path is None:
+                self._warn(name, "no checkpoint to resume from: this behavior starts anew")
+                return 0, State()
+            state, checkpoint = store.load(newest.path)
+            self._load(name, state, checkpoint, trainer)
+            return checkpoint.step, state
+        path = self._initial_checkpoint(name, config)
+        if path is not None:
+            self._load(name, *read(path), trainer)
+        return 0, State()
+
+    def restore_replay(self, name: str, folder: BehaviorFolder, config: BehaviorConfig, trainer: Trainer) -> bool:
+        """Whether the trainer has the replay buffer that was saved, which a resumed run may ask for.
+
+        Where there is none that fits, it begins with an empty one, and that is told.
+        """
+        if not self._settings.resume or self._settings.inference or not keeps_replay(config):
+            return False
+        try:
+            trainer.load_replay(read_replay(folder.replay_buffer, name))
+        except CheckpointError as error:
+            self._warn(name, f"the replay buffer starts empty: {error}")
+            return False
+        self._tell(name, f"loaded {folder.replay_buffer}")
+        return True
+
+    def _initial_checkpoint(self, name: str, config: BehaviorConfig) -> Path | None:
+        """What `init_path` or --initialize-from names: a path, or the newest checkpoint of that run."""
+        if config.init_path is not None:
+            return Path(config.init_path)
+        if self._settings.initialize_from is None:
+            return None
+        other = RunFolder(Path(self._settings.results_dir), self._settings.initialize_from)
+        other.require_exists("--initialize-from")
+        newest = CheckpointStore(other.behavior(name).checkpoints, name, 0).newest_valid()
+        if newest.path is None:
+            raise CheckpointError(f"--initialize-from {self._settings.initialize_from}: it has no checkpoint of {name}")
+        return newest.path
+
+    def _load(self, name: str, state: State, checkpoint: Checkpoint, trainer: Trainer) -> None:
+        load_trainer(trainer, state, checkpoint)
+        if checkpoint.is_from_other_version:
+            written_by = checkpoint.program_version
+            self._warn(name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")
+        self._tell(name, f"loaded {checkpoint.path}")
+
+    def _tell(self, name: str, message: str) -> None:
+        self._bus.publish(LogEmitted("info", name, message))
+
+    def _warn(self, name: str, message: str) -> None:
+        self._bus.publish(LogEmitted("warning", name, message))
+
+
+def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None:
+    """The trainer goes on from what that checkpoint holds. Raises CheckpointError, naming every array that differs."""
+    part = state.part("trainer")
+    try:
+        require_same_keys(trainer.state().tensors, part.tensors)
+    except CheckpointError as error:
+        raise CheckpointError(f"{checkpoint.path}: {error}") from error
+    trainer.load(part)

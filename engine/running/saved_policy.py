@@ -1,0 +1,154 @@
+"""A run's policies as its checkpoints hold them, played again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from engine import registry
+from engine.config import load_config
+from engine.errors import CheckpointError, ConfigError
+from engine.learning.trainers.base import Trainer
+from engine.running.building import derived_seed
+from engine.running.checkpoint_format import Checkpoint
+from engine.running.checkpoints import CheckpointStore
+from engine.running.environments import NamedEnvironment, named_environments, settings_of
+from engine.running.evaluation import Scores, play, unwatched
+from engine.running.onnx_policy import OnnxPolicy
+from engine.running.recording import Recording
+from engine.running.restoring import load_trainer
+from engine.running.run_folder import CONFIGURATION, RunFolder
+from engine.sampling.environments.base import Environment
+from engine.sampling.pools.serial import SerialPool
+from engine.settings import BehaviorConfig
+from engine.specs import BehaviorSpec, Policy, State
+
+REPLAY_STEPS = 10_000  # at most: nobody fills that buffer, and this machine may be smaller than the one that trained
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be played.
+
+    behavior: None for the only one. checkpoint: "newest", "best" or a step, of that behavior; others that share its
+    environment act by their newest. is_onnx: as the exported file acts, not as the checkpoint does. record: a file to
+    show the first episodes in.
+    """
+
+    behavior: str | None
+    episodes: int
+    checkpoint: str
+    seed: int
+    is_stochastic: bool
+    is_onnx: bool
+    record: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of it. source: the checkpoint or the exported file."""
+
+    behavior: str
+    step: int
+    source: Path
+    scores: Scores
+
+
+class SavedRun:
+    """The folder of a run that goes on or has ended. Reads it, and changes nothing."""
+
+    def __init__(self, path: Path):
+        """Raises ConfigError when its configuration cannot be read."""
+        path = path if path.name not in ("", "..") else path.resolve()
+        self._folder = RunFolder(path.parent, path.name)
+        self._config = load_config(path / CONFIGURATION)
+
+    def play(self, wanted: Wanted) -> Played:
+        """Episodes of one behavior, in the environment of the run. Raises RlTuiError."""
+        source = self._environment(wanted.behavior).source
+        if wanted.record is not None:
+            source = source.showing_frames()
+        made: list[Environment] = []
+
+        def make(first: int, count: int) -> Sequence[Environment]:
+            made.extend(source.make(first, count))
+            return made
+
+        pool = SerialPool(source.env, make, min(self._config.env_settings.num_envs, wanted.episodes))
+        with ExitStack() as leaving:
+            leaving.callback(pool.close)
+            pool.start()
+            behavior = _only(wanted.behavior, list(pool.specs))
+            acting = {name: self._acting(spec, name == behavior, wanted) for name, spec in pool.specs.items()}
+            watch = unwatched
+            if wanted.record is not None:
+                watch = leaving.enter_context(Recording(wanted.record, made[0])).watch
+            policies = {name: one.policy for name, one in acting.items()}
+            scores = play(pool, policies, behavior, wanted.episodes, wanted.seed, lambda: True, watch)
+        assert scores is not None, "nobody stops it"
+        return Played(behavior, acting[behavior].step, acting[behavior].source, scores)
+
+    def _environment(self, behavior: str | None) -> NamedEnvironment:
+        environments = named_environments(self._config)
+        if len(environments) == 1:
+            return environments[0]
+        name = _only(behavior, list(self._config.behaviors))
+        return next(environment for environment in environments if name in environment.behaviors)
+
+    def _acting(self, spec: BehaviorSpec, is_chosen: bool, wanted: Wanted) -> _Acting:
+        config = settings_of(self._config, spec.name)
+        state, checkpoint = self._load(spec.name, wanted.checkpoint if is_chosen else "newest")
+        if wanted.is_onnx:
+            path = self._folder.behavior(spec.name).export(checkpoint.step)
+            return _Acting(OnnxPolicy(path, spec, not wanted.is_stochastic), checkpoint.step, path)
+        trainer: Trainer = registry.load("trainers", config.trainer_type)(
+            spec, _for_playing(config, wanted.is_stochastic), 0, torch.device("cpu")
+        )
+        load_trainer(trainer, state, checkpoint)
+        return _Acting(trainer.make_policy(derived_seed(wanted.seed)), checkpoint.step, checkpoint.path)
+
+    def _load(self, name: str, which: str) -> tuple[State, Checkpoint]:
+        """Raises CheckpointError where there is no such checkpoint."""
+        store = CheckpointStore(self._folder.behavior(name).checkpoints, name, 0)
+        match which:
+            case "newest":
+                path = store.newest_valid().path
+            case "best":
+                best = store.best()
+                path = None if best is None else best.path
+            case step:
+                path = next((one.path for one in reversed(store.list()) if one.step == int(step)), None)
+        if path is None:
+            steps = ", ".join(str(one.step) for one in store.list()) or "none"
+            raise CheckpointError(f"{store.folder}: no such checkpoint of {name} ({which}); there are: {steps}")
+        return store.load(path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Acting:
+    """A policy, and where it comes from."""
+
+    policy: Policy
+    step: int
+    source: Path
+
+
+def _only(wanted: str | None, names: list[str]) -> str:
+    """The behavior that is wanted, or the only one. Raises ConfigError, naming those that there are."""
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted is None or wanted not in names:
+        found = "none is named" if wanted is None else f"there is no {wanted!r}"
+        raise ConfigError(f"--behavior: {found}, the run has {', '.join(names)}")
+    return wanted
+
+
+def _for_playing(config: BehaviorConfig, is_stochastic: bool) -> BehaviorConfig:
+    network = config.network_settings.model_copy(update={"deterministic": not is_stochastic})
+    kept = min(config.hyperparameters.buffer_size, REPLAY_STEPS)
+    hyperparameters = config.hyperparameters.model_copy(update={"buffer_size": kept})
+    return config.model_copy(update={"network_settings": network, "hyperparameters": hyperparameters})

@@ -1,0 +1,114 @@
+"""When a learner saves by itself, and what it hands to the saver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.learning.trainers.base import Trainer
+from engine.running.hyperparameters import LiveHyperparameters
+from engine.running.saver import SaveJob, Saver
+from engine.running.triggers import Reminder
+from engine.session.messages import CheckpointReason
+from engine.settings import BehaviorConfig
+from engine.specs import State
+from engine.trainer_settings import SACSettings
+
+HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint that holds what was set while training
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a behavior stands. policy: the state of the acting policy. mean_return: what checkpoints are ranked by."""
+
+    step: int
+    policy: State
+    mean_return: float | None
+
+
+def keeps_replay(config: BehaviorConfig) -> bool:
+    """Whether the replay buffer is saved beside checkpoints, and resumed."""
+    return isinstance(config.hyperparameters, SACSettings) and config.hyperparameters.save_replay_buffer
+
+
+class Saving:
+    """Lives with its learner. Copies what the trainer has learned for the saver, when that is due or asked for."""
+
+    def __init__(
+        self,
+        behavior: str,
+        config: BehaviorConfig,
+        trainer: Trainer,
+        hyperparameters: LiveHyperparameters,
+        saver: Saver,
+        step: int,
+    ):
+        """step: where training begins or goes on."""
+        self._behavior = behavior
+        self._config = config
+        self._trainer = trainer
+        self._hyperparameters = hyperparameters
+        self._saver = saver
+        self.restart(step)
+
+    def restart(self, step: int) -> None:
+        """Count on from another step."""
+        interval = self._config.checkpoint_interval
+        self._checkpoints = Reminder(interval if interval > 0 else None, step)
+        self._exports = Reminder(self._config.export_interval, step)
+
+    def offer_due(self, at: Standing) -> None:
+        """Offer what is due; while another job waits, it stays due."""
+        saves, exports = self._checkpoints.is_due(at.step), self._exports.is_due(at.step)
+        if not (saves or exports) or not self._saver.has_room:
+            return
+        job = self._job(at, "interval", with_state=saves, with_export=exports or self._exports_with_checkpoints)
+        if self._saver.offer(job):
+            self._checkpoints.done()
+            self._exports.done()
+
+    def put_asked(self, at: Standing, commands: tuple[str, ...], with_state: bool) -> None:
+        """Hand over what these commands ask for: a checkpoint, or else an export."""
+        with_export = not with_state or self._exports_with_checkpoints
+        self._saver.put(self._job(at, "asked", commands, with_state=with_state, with_export=with_export))
+
+    def put_last(self, at: Standing, reason: CheckpointReason) -> None:
+        """Hand over everything for the last time, once the replay buffer that was handed over before is written."""
+        self._saver.has_written_replay(self._behavior, may_wait=True)
+        self._saver.put(self._job(at, reason))
+
+    @property
+    def _exports_with_checkpoints(self) -> bool:
+        return self._config.export_interval is None
+
+    def _job(
+        self,
+        at: Standing,
+        reason: CheckpointReason,
+        commands: tuple[str, ...] = (),
+        with_state: bool = True,
+        with_export: bool = True,
+    ) -> SaveJob:
+        return SaveJob(
+            behavior=self._behavior,
+            step=at.step,
+            weights=self._trainer.weights(),
+            state=self._state(at.policy) if with_state else None,
+            reason=reason,
+            mean_return=at.mean_return,
+            commands=commands,
+            with_export=with_export,
+            replay=self._replay() if with_state else None,
+        )
+
+    def _state(self, policy: State) -> State:
+        parts = {"trainer": self._trainer.state(), "policy": policy}
+        changed = self._hyperparameters.state()
+        if changed.values:
+            parts[HYPERPARAMETERS] = changed
+        return State.merge(parts)
+
+    def _replay(self) -> State | None:
+        """A copy, unless one is being written: there is never more than one."""
+        if not keeps_replay(self._config) or not self._saver.has_written_replay(self._behavior):
+            return None
+        return self._trainer.replay()

@@ -1,0 +1,168 @@
+"""`rl-tui evaluate`: a run's policy is played again, from its files alone."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.running.saved_policy import Played, SavedRun, Wanted
+from engine.session.messages import CheckpointSaved, EvaluationReported
+from tests.running.runs import behavior, configuration, run_to_end
+from tui.cli import main
+
+imageio, imageio_ffmpeg = pytest.importorskip("imageio.v2"), pytest.importorskip("imageio_ffmpeg")
+
+NEWEST = Wanted(None, 12, "newest", 1, is_stochastic=False, is_onnx=False, record=None)
+
+
+def finished(folder: Path, env: Any = "toy:line", behaviors: dict[str, Any] | None = None, **settings: Any) -> Path:
+    """The folder of a run with several checkpoints."""
+    walker = behavior(max_steps=256, checkpoint_interval=100, **settings)
+    run = run_to_end(configuration(folder, behaviors or {"Walker": walker}, env, env_settings={"num_envs": 2}))
+    assert run.launch.exit_code == 0
+    assert len(run.of(CheckpointSaved)) > 1
+    return run.folder
+
+
+def wanted(**changes: Any) -> Wanted:
+    fields = {name: getattr(NEWEST, name) for name in Wanted.__slots__}
+    return Wanted(**fields | changes)
+
+
+def numbers(played: Played) -> tuple[list[float], list[int]]:
+    return played.scores.returns.tolist(), played.scores.lengths.tolist()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return finished(tmp_path_factory.mktemp("walker"), evaluation={"interval": 100, "episodes": 4})
+
+
+def test_policy_plays_the_same_from_its_checkpoint_and_from_its_exported_file(run: Path) -> None:
+    checkpoint, exported = (SavedRun(run).play(wanted(is_onnx=is_onnx)) for is_onnx in (False, True))
+    assert numbers(checkpoint) == numbers(exported)
+    assert len(checkpoint.scores.returns) == 12
+    assert checkpoint.source == run / "Walker/checkpoints" / f"Walker-{checkpoint.step}"
+    assert exported.source == run / "Walker" / f"Walker-{checkpoint.step}.onnx"
+    assert numbers(SavedRun(run).play(wanted())) == numbers(checkpoint), "the same seed gives the same episodes"
+    assert numbers(SavedRun(run).play(wanted(is_stochastic=True))) != numbers(checkpoint)
+
+
+def test_checkpoint_is_the_one_that_was_named(run: Path) -> None:
+    steps = sorted(int(path.name.removeprefix("Walker-")) for path in (run / "Walker/checkpoints").iterdir())
+    assert SavedRun(run).play(wanted()).step == steps[-1]
+    assert SavedRun(run).play(wanted(checkpoint=str(steps[0]))).step == steps[0]
+    assert SavedRun(run).play(wanted(checkpoint="best")).step in steps
+
+
+def test_command_prints_what_was_earned(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["evaluate", "run", "--results-dir", str(run.parent), "--episodes", "12"]
+    assert main(words) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    scores = SavedRun(run).play(wanted()).scores
+    assert head.startswith("Walker at step ")
+    assert head.endswith(str(SavedRun(run).play(wanted()).source))
+    told = {row[:12].strip(): float(row[12:]) for row in rows}
+    assert told == pytest.approx(scores.summary, rel=1e-5)
+    assert list(told) == ["mean", "std", "min", "max", "mean length", "episodes"]
+    assert told["episodes"] == 12
+    assert told["min"] <= told["mean"] <= told["max"]
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "reason"),
+    [
+        (["ruin"], 2, "Did you mean run?"),
+        (["run", "--checkpoint", "7"], 7, "no such checkpoint of Walker (7); there are: "),
+        (["run", "--behavior", "Runner"], 2, "there is no 'Runner', the run has Walker"),
+        (["run", "--record", "film.avi"], 2, "ends in .gif or .mp4"),
+        (["run", "--record", "film.gif"], 2, "shows no frames"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_in_one_line(
+    run: Path, words: list[str], exit_code: int, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", *words, "--results-dir", str(run.parent)]) == exit_code
+    out, error = capsys.readouterr()
+    assert not out
+    assert reason in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "--episodes", "0"], ["run", "--checkpoint", "last"], ["run", "--seed", "-1"]]
+)
+def test_wrong_number_is_a_wrong_command_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["evaluate", *words])
+    assert left.value.code == 2
+    assert "expected" in capsys.readouterr().err
+
+
+def test_behaviors_that_share_an_environment_play_together(tmp_path: Path) -> None:
+    behaviors = {name: behavior(checkpoint_interval=100) for name in ("Left", "Right")}
+    folder = finished(tmp_path, "tests.running.worlds:Pair", behaviors)
+    played = SavedRun(folder).play(wanted(behavior="Right"))
+    assert played.scores.summary | {"episodes": 0} == {
+        "mean": 3, "std": 0, "min": 3, "max": 3, "mean length": 3, "episodes": 0,
+    }  # fmt: skip
+    assert main(["evaluate", "run", "--results-dir", str(folder.parent)]) == 2
+
+
+def test_behavior_is_played_in_the_environment_of_its_own(tmp_path: Path) -> None:
+    behaviors = {name: behavior(max_steps=256, checkpoint_interval=100) for name in ("Walker", "Pole")}
+    folder = finished(tmp_path, {"Walker": "toy:line", "Pole": "toy:one-step"}, behaviors)
+    assert SavedRun(folder).play(wanted(behavior="Pole")).scores.lengths.tolist() == [1] * 12
+    assert SavedRun(folder).play(wanted(behavior="Walker")).scores.lengths.min() > 1
+
+
+def test_evaluation_while_training_scores_as_the_command_does(tmp_path: Path) -> None:
+    """Both play the same weights; only their seeds differ, which one-step episodes hardly notice once it is learned."""
+    settings = behavior(
+        max_steps=2500, evaluation={"interval": 5000, "episodes": 64}, hyperparameters__learning_rate=0.02
+    )
+    settings["hyperparameters"] |= {"num_epoch": 4}
+    run = run_to_end(configuration(tmp_path, {"Walker": settings}, "toy:one-step"))
+    (told,) = run.of(EvaluationReported)
+    assert told.mean_return > 0.9
+    assert SavedRun(run.folder).play(wanted(episodes=64)).scores.returns.mean() == pytest.approx(
+        told.mean_return, abs=0.1
+    )
+
+
+def frames_of(film: Path) -> list[np.ndarray[Any, np.dtype[np.uint8]]]:
+    if film.suffix == ".gif":
+        with imageio.get_reader(film) as reader:
+            return list(reader.iter_data())
+    raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    shown = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-i", film, *raw], check=True, capture_output=True).stdout
+    return list(np.frombuffer(shown, np.uint8).reshape(-1, 400, 600, 3))
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+def test_recording_shows_the_first_episode(
+    recorded_run: Path, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    film = tmp_path / f"film{suffix}"
+    words = ["evaluate", "run", "--results-dir", str(recorded_run.parent), "--episodes", "2", "--record", str(film)]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"recorded    {film}"
+    frames = frames_of(film)
+    assert len(frames) > 1
+    assert any((frame != frames[0]).any() for frame in frames), "it moves"
+    assert [path.name for path in tmp_path.iterdir()] == [film.name]
+
+
+def test_recording_that_cannot_be_written_says_so(recorded_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    film = str(recorded_run / "nowhere" / "film.gif")
+    assert main(["evaluate", "run", "--results-dir", str(recorded_run.parent), "--record", film]) == 2
+    assert f"--record {film}: cannot be written" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return finished(tmp_path_factory.mktemp("catch"), "toy:cart-pole-positions")
