@@ -25,6 +25,7 @@ class Glyphs:
     changed: str = "Δ"
     rolled_back: str = "↺"
     note: str = "¶"
+    evaluation: str = "■"
     rising: str = "▲"
     falling: str = "▼"
     marker: str = "▸"
@@ -68,6 +69,7 @@ ASCII = Glyphs(
     changed="u",
     rolled_back="<",
     note="n",
+    evaluation="E",
     rising="^",
     falling="v",
     marker=">",

@@ -10,10 +10,11 @@ from typing import Any
 from textual.app import App
 
 from engine.session.text import safe_text
+from tui.user_folders import state_folder
 
 
 async def save_screenshot(app: App[Any], run_folder: Path | None) -> str:
-    """The picture and the text are in the run's folder, or in the current one where there is none; returns where.
+    """The picture and the text are in the run's folder, or in that of the user's state where none is; returns where.
 
     Taking them holds up the app for about 20 ms; they are written in a thread. Raises OSError if they cannot be.
     """
@@ -28,10 +29,9 @@ def as_text(app: App[Any]) -> str:
 
 
 def _write(run_folder: Path | None, picture: str, text: str) -> str:
-    folder = Path()
-    if run_folder is not None and run_folder.is_dir():
-        folder = run_folder / "screenshots"
-        folder.mkdir(exist_ok=True)
+    base = run_folder if run_folder is not None and run_folder.is_dir() else state_folder()
+    folder = base / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / time.strftime("rl-tui-%Y%m%d-%H%M%S.svg")
     path.write_text(picture, encoding="utf-8")
     path.with_suffix(".txt").write_text(text, encoding="utf-8")

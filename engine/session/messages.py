@@ -51,7 +51,11 @@ class RunStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class BehaviorStarted:
-    """A behavior's trainer exists. algorithm: "ppo", ...; environment: the text that named it."""
+    """A behavior's trainer exists. algorithm: "ppo", ...; environment: the text that named it.
+
+    replay_steps: how many steps are kept over updates, replay_bytes: what that costs in memory; 0 where none are kept.
+    first_update_step: no update comes before it, 0 where nothing but a batch is waited for.
+    """
 
     behavior: str
     algorithm: str
@@ -61,6 +65,9 @@ class BehaviorStarted:
     num_agents: int
     num_parameters: int
     threaded: bool
+    replay_steps: int = 0
+    replay_bytes: int = 0
+    first_update_step: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +131,19 @@ class MetricsReported:
     std_return: float | None
     returns: Histogram | None
     is_training: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationReported:
+    """The policy of that step was measured over so many episodes, apart from its training; it took `seconds`."""
+
+    behavior: str
+    step: int
+    mean_return: float
+    std_return: float
+    episodes: int
+    mean_length: float
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +377,7 @@ Event: TypeAlias = (
     | ProgressReported
     | EpisodesFinished
     | MetricsReported
+    | EvaluationReported
     | TimeSplit
     | CheckpointSaved
     | CheckpointFailed

@@ -23,6 +23,7 @@ from engine.session.messages import (
     Envelope,
     EnvironmentFailed,
     EpisodesFinished,
+    EvaluationReported,
     ExportFailed,
     Histogram,
     HyperparameterChanged,
@@ -46,8 +47,9 @@ from engine.session.messages import (
 LOG_LINES = 1000
 COMMANDS_KEPT = 50
 FAILURES_KEPT = 50
-NOTES_KEPT = LESSONS_KEPT = CHANGES_KEPT = 200
+NOTES_KEPT = LESSONS_KEPT = CHANGES_KEPT = EVALUATIONS_KEPT = 200
 RETURN = "Return"  # the curve of episodes as they end, beside those of the summaries' tags
+EVALUATION = "Evaluation/Cumulative Reward"  # the curve of the policy measured apart from its training
 RECENT_EPISODES = 100  # over which the field reports a return
 COMMAND_WORDS = {  # what a user calls a command, by its class
     "Pause": "pause",
@@ -131,6 +133,8 @@ class BehaviorView:
 
     mean_return: over the last RECENT_EPISODES episodes, None before the first ended. best_return: the highest that
     mean has been over so many episodes; while there never were so many, the mean itself.
+
+    evaluations: the newest of this policy, oldest first; best_evaluation: the one whose mean was highest, of any.
     """
 
     name: str
@@ -145,6 +149,9 @@ class BehaviorView:
     num_agents: int = 0
     num_parameters: int = 0
     threaded: bool = False
+    replay_steps: int = 0  # this and the next two as BehaviorStarted has them
+    replay_bytes: int = 0
+    first_update_step: int = 0
     num_updates: int = 0
     steps_per_second: float = 0.0
     num_episodes: int = 0
@@ -152,6 +159,8 @@ class BehaviorView:
     best_return: float | None = None
     is_best_settled: bool = False  # best_return is over RECENT_EPISODES episodes
     mean_length: float | None = None
+    evaluations: list[EvaluationReported] = field(default_factory=list)
+    best_evaluation: EvaluationReported | None = None
     recent: RecentEpisodes = field(default_factory=RecentEpisodes)
     metrics: dict[str, float] = field(default_factory=dict)  # latest summary by ML-Agents' tag
     histories: dict[str, History] = field(default_factory=lambda: {RETURN: History()})  # by tag
@@ -169,6 +178,11 @@ class BehaviorView:
     def returns(self) -> History:
         """The curve of episodes as they ended."""
         return self.histories[RETURN]
+
+    @property
+    def evaluation(self) -> EvaluationReported | None:
+        """The newest; None without any."""
+        return self.evaluations[-1] if self.evaluations else None
 
 
 @dataclass(slots=True)
@@ -247,12 +261,15 @@ def _behavior_started(view: RunView, event: BehaviorStarted, _: float) -> None:
     _rewind(behavior, event.step)  # a resumed run goes on from its checkpoint, not from where it was killed
     behavior.max_steps, behavior.num_agents = event.max_steps, event.num_agents
     behavior.num_parameters, behavior.threaded = event.num_parameters, event.threaded
+    behavior.replay_steps, behavior.replay_bytes = event.replay_steps, event.replay_bytes
+    behavior.first_update_step = event.first_update_step
 
 
 def _rewind(behavior: BehaviorView, step: int) -> None:
     """Forget what was learned beyond `step`. Marks go too, or they would stand in the curve that comes instead."""
     behavior.step = behavior.sampled = step
     behavior.recent = RecentEpisodes()
+    behavior.evaluations = [evaluation for evaluation in behavior.evaluations if evaluation.step <= step]
     behavior.lessons = [(at, lesson) for at, lesson in behavior.lessons if lesson.step <= step]
     behavior.changes = [(at, change) for at, change in behavior.changes if change.step <= step]
     for history in behavior.histories.values():
@@ -305,7 +322,23 @@ def _metrics(view: RunView, event: MetricsReported, time: float) -> None:
     behavior.metrics.update(event.metrics)
     behavior.histogram = event.returns or behavior.histogram
     for tag, value in event.metrics.items():
-        behavior.histories.setdefault(tag, History()).append(event.step, time, value)
+        if tag != EVALUATION:  # that curve has each evaluation at its own step
+            behavior.histories.setdefault(tag, History()).append(event.step, time, value)
+
+
+def _evaluated(view: RunView, event: EvaluationReported, time: float) -> None:
+    behavior = view.behavior(event.behavior)
+    behavior.evaluations = [*behavior.evaluations[1 - EVALUATIONS_KEPT :], event]
+    best = behavior.best_evaluation
+    if math.isfinite(event.mean_return) and (best is None or event.mean_return > best.mean_return):
+        behavior.best_evaluation = event
+    behavior.histories.setdefault(EVALUATION, History()).append(event.step, time, event.mean_return)
+    told = f"{_short(event.mean_return)} sd {_short(event.std_return)} over {event.episodes} episodes"
+    view.add_log(time, "info", "EVAL", event.behavior, f"step {event.step}, return {told}, {event.seconds:.1f}s")
+
+
+def _short(value: float) -> str:
+    return f"{value:{'.1f' if abs(value) >= 10 else '.3f'}}"
 
 
 def _hyperparameters(view: RunView, event: HyperparametersReported, _: float) -> None:
@@ -354,8 +387,7 @@ def _saved(view: RunView, event: CheckpointSaved, time: float) -> None:
     behavior = view.behavior(event.behavior)
     others = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
     behavior.checkpoints = [*others, (time, event)]
-    mean = event.mean_return
-    reward = "" if mean is None else f", return {mean:{'.1f' if abs(mean) >= 10 else '.3f'}}"
+    reward = "" if event.mean_return is None else f", return {_short(event.mean_return)}"
     best = ", best" if event.is_best else ""
     view.add_log(time, "info", "CKPT", event.behavior, f"step {event.step}{reward}{best}: {event.path}")
 
@@ -428,6 +460,7 @@ _FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     ProgressReported: _progress,
     EpisodesFinished: _episodes,
     MetricsReported: _metrics,
+    EvaluationReported: _evaluated,
     TimeSplit: _time_split,
     CheckpointSaved: _saved,
     CheckpointFailed: _save_failed,

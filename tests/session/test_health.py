@@ -19,6 +19,7 @@ from engine.session.messages import (
     Envelope,
     EpisodesFinished,
     Gpu,
+    HyperparametersReported,
     LessonChanged,
     MetricsReported,
     ProgressReported,
@@ -33,19 +34,20 @@ GIB = 1 << 30
 RUN = RunStarted("first", "results/first", 1, "cpu", False, {})
 ENTROPY, KL, CLIP = "Policy/Entropy", "Policy/KL Divergence", "Policy/Clip Fraction"
 VALUE_LOSS = "Losses/Value Loss"
+Q1, Q2, COEFFICIENT = "Losses/Q1 Loss", "Losses/Q2 Loss", "Policy/Continuous Entropy Coeff"
 
 
 class Story:
     """A run that is told event by event; `told` are its warnings so far. Its behavior is in that state."""
 
-    def __init__(self, algorithm="ppo", state="training"):
+    def __init__(self, algorithm="ppo", state="training", **plan):
         self.watch = HealthWatch()
         self.told = []
         self.name = "Walker"
         self.time = 1000.0
         self.number = self.step = self.sampled = 0
         self.tell(RUN)
-        self.tell(BehaviorStarted(self.name, algorithm, "gymnasium:Walker", 0, 10_000_000, 8, 5000, False))
+        self.tell(BehaviorStarted(self.name, algorithm, "gymnasium:Walker", 0, 10_000_000, 8, 5000, False, **plan))
         self.tell(RunStateChanged("training"))
         self.tell(BehaviorStateChanged(self.name, state))
 
@@ -136,6 +138,96 @@ def test_continuous_actions_may_have_a_negative_entropy_but_not_any():
 def test_advice_names_what_the_trainer_has():
     story = Story("sac")
     assert "init_entcoef" in only(story.summaries(ENTROPY, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])).advice
+
+
+def test_the_entropy_of_soft_actor_critic_is_judged_by_its_target():
+    """It is the sum over all actions: with six of them -6 is where it should be."""
+    story = Story("sac")
+    assert story.summaries(ENTROPY, [4.0, 1.0, -5.0, -5.8, *[-6.1] * 10, *[-30.0] * 5]) == [], "no target is known"
+    story.tell(HyperparametersReported("Walker", {"learning_rate": 3e-4, "target_entropy": -6.0}))
+    assert story.summaries(ENTROPY, [-6.1, -17.0, -20.0, -20.0]) == []
+    warning = only(story.summaries(ENTROPY, [-20.0, -21.0]))
+    assert warning.message == ("entropy -20 since step 1.1M, far below its target -6: the policy may have collapsed")
+    assert "target_entropy" in warning.advice
+    assert story.summaries(ENTROPY, [-6.0]) == [WarningCleared("entropy_collapse", "Walker")]
+
+
+def test_a_roll_back_keeps_what_a_behavior_is():
+    story = Story("sac", replay_steps=1000)
+    story.tell(HyperparametersReported("Walker", {"target_entropy": -1.0}))
+    story.tell(BehaviorRolledBack("Walker", 0, story.step, "x"))
+    assert story.summary({ENTROPY: -0.5})[0].kind == "no_updates"
+    assert "target -1" in only(story.summaries(ENTROPY, [-0.5, -0.5, -5.0, -5.0, -5.0])).message
+
+
+def test_q_functions_that_diverge_are_told_once_with_their_values():
+    story = Story("sac")
+    for _ in range(12):
+        assert story.summary({Q1: 2.0, Q2: 3.0, VALUE_LOSS: 1.0, "Policy/Extrinsic Value": 40.0}) == []
+    told = []
+    for power in range(8):
+        loss = 3.0 * 4.0**power
+        told += story.summary({Q1: 1.0, Q2: loss, VALUE_LOSS: loss, "Policy/Extrinsic Value": 1e4}, mean=4.0)
+    warning = only(told)
+    assert warning.kind == "q_divergence"
+    assert warning.message == "Q loss 3072, 1024x the highest it was before (3), values of 1e+04"
+    assert story.summary({Q1: 3.0, Q2: 3.0}) == [WarningCleared("q_divergence", "Walker")]
+
+
+def test_q_losses_may_grow_with_the_returns():
+    story = Story("sac")
+    for number in range(40):
+        story.summary({Q1: 1.2**number, Q2: 1.2**number}, mean=20.0 * number)
+    assert story.told == []
+
+
+def test_an_entropy_coefficient_that_vanishes_is_told_until_it_is_back():
+    story = Story("sac")
+    assert story.summaries(COEFFICIENT, [0.5, 0.1, 0.01, 1e-3, 1e-4, 4e-5, 3e-5]) == []
+    warning = only(story.summaries(COEFFICIENT, [2e-5, 2e-5]))
+    assert warning.message == "entropy coefficient 2e-05, next to nothing: the policy no longer explores"
+    assert story.summaries(COEFFICIENT, [1e-4]) == []
+    assert story.summaries(COEFFICIENT, [1e-3]) == [WarningCleared("entropy_coefficient", "Walker")]
+
+
+def test_an_entropy_coefficient_that_grows_without_end_is_told():
+    story = Story("sac")
+    assert story.summaries(COEFFICIENT, [1.0, 0.5, 0.4, 2.0, 4.0, 8.0]) == []
+    assert "32 and rising" in only(story.summaries(COEFFICIENT, [16.0, 32.0, 64.0])).message
+    assert story.summaries(COEFFICIENT, [30.0, 6.0]) == []
+    assert story.summaries(COEFFICIENT, [4.0]) == [WarningCleared("entropy_coefficient", "Walker")]
+
+
+def test_an_entropy_coefficient_may_settle_high_or_low_where_the_returns_are_good():
+    for settled in (1e-7, 50.0):
+        story = Story("sac")
+        for number in range(30):
+            share = min(1.0, number / 10)
+            story.summary({COEFFICIENT: settled**share}, mean=20.0 + 400.0 * share)
+        assert story.told == []
+
+
+def test_of_two_coefficients_each_may_run_away():
+    story = Story("sac")
+    for _ in range(6):
+        story.summary({COEFFICIENT: 1.0, "Policy/Discrete Entropy Coeff": 1e-6})
+    assert story.open == {"entropy_coefficient"}
+
+
+def test_learning_that_begins_after_the_end_is_told_at_once():
+    plan = {"replay_steps": 50_000, "first_update_step": 10_000_000}
+    warning = only(Story("sac", **plan).told)
+    assert warning.message == "learning begins at step 10M, training ends at step 10M"
+    assert Story("sac", **(plan | {"first_update_step": 9_999_999})).told == []
+
+
+def test_a_full_replay_buffer_without_an_update_is_told():
+    story = Story("sac", replay_steps=50_000, first_update_step=10_000)
+    assert [w for _ in range(59) for w in story.steps()] == []
+    assert only([w for _ in range(20) for w in story.steps()]).message == (
+        "no update at step 60k, though the replay buffer is full"
+    )
+    assert story.tell(ProgressReported("Walker", 80_000, 80_000, 100.0, 1)) == [WarningCleared("no_updates", "Walker")]
 
 
 def test_kl_is_told_by_how_much_it_is_above_its_usual():
@@ -408,11 +500,14 @@ ANY_FLOAT = st.one_of(
 )
 WHOLE = st.integers(-(2**63), 2**63)
 NAMES = st.sampled_from(["", "Walker", "\x1b[31m"])
-TAGS = st.sampled_from([ENTROPY, KL, CLIP, VALUE_LOSS, "Losses/Policy Loss", "Losses/\n"])
+TAGS = st.sampled_from([ENTROPY, KL, CLIP, VALUE_LOSS, Q1, Q2, COEFFICIENT, "Losses/Policy Loss", "Losses/\n"])
 ANY_EVENT = st.one_of(
     st.just(RUN),
     st.builds(RunStateChanged, st.sampled_from(["training", "paused", "stopping", "finished"])),
-    st.builds(BehaviorStarted, NAMES, st.just("ppo"), st.just(""), WHOLE, WHOLE, WHOLE, WHOLE, st.booleans()),
+    st.builds(
+        BehaviorStarted, NAMES, st.sampled_from(["ppo", "sac"]), st.just(""), *[WHOLE] * 4, st.booleans(), *[WHOLE] * 3
+    ),
+    st.builds(HyperparametersReported, NAMES, st.dictionaries(st.just("target_entropy"), ANY_FLOAT)),
     st.builds(BehaviorStateChanged, NAMES, st.sampled_from(["training", "paused", "finished"])),
     st.builds(ProgressReported, NAMES, WHOLE, WHOLE, ANY_FLOAT, WHOLE),
     st.builds(EpisodesFinished, NAMES, WHOLE, WHOLE, ANY_FLOAT, ANY_FLOAT, ANY_FLOAT, ANY_FLOAT),
@@ -478,7 +573,9 @@ def test_a_long_run_needs_no_more_memory_than_a_short_one():
 
     story, sizes = Story(), []
     for number in range(4000):
-        story.summary({ENTROPY: 1.0, KL: 0.01, VALUE_LOSS: 1.0}, mean=float(number % 7), episodes=1)
+        story.summary(
+            {ENTROPY: 1.0, KL: 0.01, VALUE_LOSS: 1.0, Q1: 1.0, COEFFICIENT: 1.0}, mean=float(number % 7), episodes=1
+        )
         story.tell(DEVICES, 10.0)
         if number in (1000, 3999):
             sizes.append(size(story.watch, set()))

@@ -19,6 +19,7 @@ from engine.session.messages import (
     Envelope,
     EnvironmentFailed,
     EpisodesFinished,
+    EvaluationReported,
     ExportFailed,
     Gpu,
     HyperparameterChanged,
@@ -41,6 +42,8 @@ from engine.session.messages import (
 from engine.session.view import (
     CHANGES_KEPT,
     COMMANDS_KEPT,
+    EVALUATION,
+    EVALUATIONS_KEPT,
     LESSONS_KEPT,
     LOG_LINES,
     NOTES_KEPT,
@@ -65,6 +68,10 @@ def summary(step: int, mean: float | None, name: str = "B") -> MetricsReported:
     return MetricsReported(name, step, 1.0, metrics, mean, None if mean is None else 0.0, None, True)
 
 
+def evaluated(step: int, mean: float) -> EvaluationReported:
+    return EvaluationReported("B", step, mean, 12.25, 10, 200.0, 1.5)
+
+
 def saved(step: int, is_best: bool = False) -> CheckpointSaved:
     return CheckpointSaved("B", step, f"results/first/B/{step}", "interval", 1.0, is_best, 100, 0.1)
 
@@ -87,6 +94,8 @@ STORY = (
     episodes(8, 3.0),
     episodes(16, 5.0),
     summary(20, 4.0),
+    evaluated(10, 7.0),
+    evaluated(20, 6.0),
     TimeSplit("A", 1.0, 0.5, 0.3, 0.1, 0.0),
     DevicesSampled((), "no NVIDIA driver", 5.0, 2, 1, 2, 3, 4, 5),
     saved(20, True),
@@ -125,10 +134,10 @@ def test_the_story_of_a_run():
     assert [event.step for _, event in b.checkpoints] == [40]
     assert b.metrics == {"Policy/Entropy": 0.5, REWARD: 4.0}
     assert (view.state, view.exit_code, view.steps_per_second) == ("failed", 1, 100.0)
-    assert view.last_checkpoint_at == 1014.0
+    assert view.last_checkpoint_at == 1016.0
     assert view.devices is not None
     kinds = [line.kind for line in view.log]
-    ours = {"SET", "LESSON", "NOTE", "WARN", "CLEAR", "BACK"}
+    ours = {"EVAL", "SET", "LESSON", "NOTE", "WARN", "CLEAR", "BACK"}
     assert {"RUN", "STATE", "CKPT", "ONNX", "WARNING", "KEY", "ENV", "BUG"} | ours <= set(kinds)
 
 
@@ -245,6 +254,42 @@ def test_a_roll_back_goes_back_in_every_curve_and_its_marks():
     assert behavior.hyperparameters == {"beta": 0.2}
 
 
+def test_evaluations_have_a_curve_beside_that_of_training_and_the_best_is_kept():
+    mean = MetricsReported("B", 30, 1.0, {EVALUATION: 6.0}, None, None, None, True)  # of a summary, for other readers
+    behavior = behavior_after(started(), episodes(40, 3.0), evaluated(20, 7.0), evaluated(40, 5.0), mean)
+    assert list(behavior.histories[EVALUATION].steps) == [20.0, 40.0]
+    assert list(behavior.histories[EVALUATION].mean) == [7.0, 5.0]
+    assert (behavior.evaluation, behavior.best_evaluation) == (evaluated(40, 5.0), evaluated(20, 7.0))
+    assert list(behavior.returns.mean) == [3.0]
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_an_evaluation_that_is_no_number_is_no_best(broken):
+    behavior = behavior_after(evaluated(20, broken), evaluated(40, -5.0))
+    assert behavior.best_evaluation == evaluated(40, -5.0)
+    assert list(behavior.histories[EVALUATION].broken) == [1, 0]
+
+
+def test_a_roll_back_takes_the_newest_evaluation_with_it_but_not_the_best():
+    told = (started(), evaluated(20, 1.0), evaluated(60, 2.0))
+    for goes_back in (BehaviorRolledBack("B", 50, 60, "p"), started(step=50)):
+        behavior = behavior_after(*told, goes_back)
+        assert (behavior.evaluation, behavior.best_evaluation) == (evaluated(20, 1.0), evaluated(60, 2.0))
+        assert list(behavior.histories[EVALUATION].steps) == [20.0]
+    kept = behavior_after(*told, BehaviorRolledBack("B", 60, 70, "p"))
+    assert kept.evaluation == evaluated(60, 2.0)
+
+
+def test_an_evaluation_stands_in_the_log_with_its_figures():
+    assert fold(evaluated(20, 487.21)).log[-1].message == "step 20, return 487.2 sd 12.2 over 10 episodes, 1.5s"
+
+
+def test_a_replay_buffer_is_known_from_the_start():
+    event = BehaviorStarted("B", "sac", "x", 0, 1000, 8, 5000, False, 500, 40_000, 100)
+    behavior = behavior_after(event)
+    assert (behavior.replay_steps, behavior.replay_bytes, behavior.first_update_step) == (500, 40_000, 100)
+
+
 def test_what_may_be_changed_is_what_was_reported_last():
     reports = [HyperparametersReported("B", {"beta": 0.1, "lambd": 0.9}), HyperparametersReported("B", {"beta": 0.2})]
     assert behavior_after(*reports).hyperparameters == {"beta": 0.2}
@@ -259,14 +304,16 @@ def test_a_note_keeps_how_far_each_behavior_was():
 
 
 def test_what_is_listed_is_bounded_and_keeps_the_newest():
-    many = 2 * max(NOTES_KEPT, LESSONS_KEPT, CHANGES_KEPT)
+    many = 2 * max(NOTES_KEPT, LESSONS_KEPT, CHANGES_KEPT, EVALUATIONS_KEPT)
     view = fold(
         *(NoteAdded(str(number)) for number in range(many)),
         *(LessonChanged("B", number, "wall", number, many) for number in range(many)),
         *(HyperparameterChanged("B", number, "beta", 0.1, 0.2) for number in range(many)),
+        *(evaluated(number, 1.0) for number in range(many)),
     )
     behavior = view.behaviors["B"]
     assert (len(view.notes), len(behavior.lessons), len(behavior.changes)) == (NOTES_KEPT, LESSONS_KEPT, CHANGES_KEPT)
+    assert (len(behavior.evaluations), behavior.evaluation) == (EVALUATIONS_KEPT, evaluated(many - 1, 1.0))
     assert view.notes[-1].text == str(many - 1)
     assert (behavior.lessons[-1][1].step, behavior.changes[-1][1].step) == (many - 1, many - 1)
 

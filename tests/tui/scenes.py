@@ -17,6 +17,7 @@ from engine.session.messages import (
     Envelope,
     EnvironmentFailed,
     EpisodesFinished,
+    EvaluationReported,
     Event,
     Gpu,
     Histogram,
@@ -206,6 +207,60 @@ def eventful() -> Story:
     story.tell(
         WarningRaised("disk_filling", "", "disk full in 40 minutes at this rate", "lower keep_checkpoints"), after=5
     )
+    return story
+
+
+def soft() -> Story:
+    """Soft actor-critic beside another algorithm: a replay buffer, metrics of its own, and evaluations."""
+    story = healthy(1)
+    begin_soft(story, "Pendulum")
+    for part in range(1, 21):
+        step = 4_000 * part
+        reward = -1400 + 1250 * (1 - math.exp(-part / 4))
+        story.tell(ProgressReported("Pendulum", step, step + 1, 82.0, step - 1000), after=49)
+        story.tell(EpisodesFinished("Pendulum", step, 20, reward, reward - 90, reward + 90, 200.0))
+        story.tell(MetricsReported("Pendulum", step, story.time - START, _soft_metrics(step), reward, 60.0, None, True))
+        if part % 4 == 0:
+            found = reward + 24 - 70 * (part == 20)
+            story.tell(EvaluationReported("Pendulum", step, found, 61.25, 10, 200.0, 1.2), after=1)
+            story.save("Pendulum", step, found, is_best=part < 20)
+    story.tell(TimeSplit("Pendulum", 61.0, 104.0, 790.0, 0.0, 22.0))
+    story.tell(ProgressReported("Walker", 165_000, 165_000, 2400.0, 80), after=1)
+    return story
+
+
+def begin_soft(story: Story, name: str) -> None:
+    """A behavior that keeps 50 000 steps, and learns from step 1000 on."""
+    begun = BehaviorStarted(name, "sac", f"gymnasium:{name}-v1", 0, 100_000, 1, 204_547, False, 50_000, 2_200_000, 1000)
+    story.tell(begun, after=1)
+    values = {"learning_rate": 3e-4, "tau": 5e-3, "steps_per_update": 1.0, "target_entropy": -1.0}
+    story.tell(HyperparametersReported(name, values))
+    story.tell(BehaviorStateChanged(name, "training"))
+
+
+def _soft_metrics(step: int) -> dict[str, float]:
+    return {
+        "Environment/Cumulative Reward": -150.0,
+        "Environment/Episode Length": 200.0,
+        "Losses/Policy Loss": 83.2 - step / 2000,
+        "Losses/Q1 Loss": 4.31 * math.exp(-step / 50_000),
+        "Losses/Q2 Loss": 4.27 * math.exp(-step / 50_000),
+        "Losses/Value Loss": 2.2 * math.exp(-step / 50_000),
+        "Policy/Continuous Entropy Coeff": 0.4 * math.exp(-step / 30_000),
+        "Policy/Entropy": -0.93,
+        "Policy/Extrinsic Value": -81.5,
+        "Policy/Learning Rate": 3e-4,
+        "Policy/Replay Steps": min(50_000.0, step),
+    }
+
+
+def filling() -> Story:
+    """Soft actor-critic before its first update, and before the end of its first episode."""
+    story = Story()
+    story.begin()
+    begin_soft(story, "Pendulum")
+    story.tell(ProgressReported("Pendulum", 412, 412, 800.0, 0), after=1)
+    story.devices()
     return story
 
 

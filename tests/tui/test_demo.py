@@ -20,6 +20,7 @@ from engine.session.messages import (
     ExportPolicy,
     MetricsReported,
     Pause,
+    PolicyExported,
     ProgressReported,
     Resume,
     RollBack,
@@ -105,15 +106,15 @@ def test_each_of_the_three_has_its_fate() -> None:
     assert len(soccer.lessons) >= 3
 
 
-def test_entropy_collapse_is_warned_of_and_cleared_by_a_higher_weight() -> None:
+def test_vanished_entropy_is_warned_of_and_cleared_by_a_higher_target() -> None:
     watched = Watched(hours=1.7, speed=10)
     assert not watched.view.warnings
     watched.advance(40)
-    assert list(watched.view.warnings) == [("entropy_collapse", "Crawler")]
-    finished = watched.ask(SetHyperparameter("Crawler", "init_entcoef", 0.3), 60)
+    assert list(watched.view.warnings) == [("entropy_coefficient", "Crawler")]
+    finished = watched.ask(SetHyperparameter("Crawler", "target_entropy", -20.0), 60)
     assert finished.ok
     assert not watched.view.warnings
-    assert watched.view.behaviors["Crawler"].metrics["Policy/Entropy"] > 0.3
+    assert watched.view.behaviors["Crawler"].metrics["Policy/Entropy"] > -40
 
 
 def test_explained_variance_of_walker_is_no_number_for_a_while() -> None:
@@ -178,9 +179,9 @@ def test_old_checkpoints_go_but_never_the_best() -> None:
 def test_export_names_its_file() -> None:
     watched = Watched()
     finished = watched.ask(ExportPolicy("Crawler"))
-    exported = watched.view.behaviors["Crawler"].exports[-1][1]
+    exported = next(event for event in watched.events(PolicyExported) if event.path == finished.message)
     assert finished.ok
-    assert finished.message == exported.path == f"demo/Crawler/Crawler-{exported.step}.onnx"
+    assert exported.path == f"demo/Crawler/Crawler-{exported.step}.onnx"
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,24 @@ def test_hyperparameter_that_cannot_be_is_refused(name: str, value: float, reaso
     assert not finished.ok
     assert reason in finished.message
     assert watched.view.behaviors["Walker"].hyperparameters == before
+
+
+def test_target_entropy_may_be_negative_but_not_infinite() -> None:
+    watched = Watched()
+    assert watched.ask(SetHyperparameter("Crawler", "target_entropy", -1.5)).ok
+    assert "a number" in watched.ask(SetHyperparameter("Crawler", "target_entropy", -math.inf)).message
+
+
+def test_soft_actor_critic_has_what_it_has_in_a_real_run() -> None:
+    watched = Watched(hours=1.7)
+    crawler, walker = watched.view.behaviors["Crawler"], watched.view.behaviors["Walker"]
+    assert {"Losses/Q1 Loss", "Losses/Q2 Loss", "Policy/Continuous Entropy Coeff"} <= set(crawler.metrics)
+    assert "Policy/Clip Fraction" not in crawler.metrics
+    assert crawler.metrics["Policy/Learning Rate"] == crawler.hyperparameters["learning_rate"]
+    assert crawler.metrics["Policy/Replay Steps"] == crawler.replay_steps > 0
+    assert crawler.first_update_step < crawler.step
+    assert len(crawler.evaluations) >= 15
+    assert (walker.replay_steps, walker.evaluation) == (0, None)
 
 
 def test_hyperparameter_is_told_with_old_and_new_value() -> None:
@@ -356,8 +375,8 @@ def test_earlier_runs_can_be_compared() -> None:
         for envelope in runs.events(run.run_id):
             view.apply(envelope)
         assert all(len(behavior.returns) > 50 for behavior in view.behaviors.values())
-    assert "init_entcoef: 0.5" in runs.configuration("crawler-entropy")
-    assert "init_entcoef: 0.05" in runs.configuration("demo")
+    assert "target_entropy: -20" in runs.configuration("crawler-entropy")
+    assert "target_entropy: -60" in runs.configuration("demo")
     with pytest.raises(ValueError, match="nowhere"):
         runs.configuration("nowhere")
     with pytest.raises(ValueError, match="nowhere"):

@@ -41,13 +41,17 @@ async def test_the_files_hold_the_screen(tmp_path: Path) -> None:
     assert f"/screenshots/{picture.name}" in after
 
 
-async def test_without_a_run_folder_they_are_in_the_current_one(
+async def test_without_a_run_folder_they_are_with_what_the_screen_remembers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     _, _, after = await shot(Path("no/such/folder"))
-    assert len(list(tmp_path.glob("rl-tui-*.svg"))) == len(list(tmp_path.glob("rl-tui-*.txt"))) == 1
-    assert "screenshot: .txt and rl-tui-" in after
+    folder = tmp_path / "state" / "rl-tui" / "screenshots"
+    assert sorted(path.suffix for path in folder.iterdir()) == [".svg", ".txt"]
+    assert list((tmp_path / "here").iterdir()) == []
+    assert "rl-tui/screenshots/rl-tui-" in after
 
 
 async def test_a_folder_that_takes_no_file_is_told(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.session.text import safe_text
-from engine.session.view import BehaviorView
+from engine.session.view import EVALUATION, BehaviorView
 from tui.charts.curve import Curve, history_curve
 from tui.charts.figure import Figure
 from tui.charts.metrics import metric_title
@@ -59,7 +59,7 @@ def _curves(each: Compared, state: ChartState) -> list[Curve]:
         history_curve(
             each.behavior.histories[tag], state.x_axis, each.origin, label=each.label, tone=each.tone, metric=tag,
             name=f"{safe_text(each.name)} {metric_title(tag)}" if has_several else safe_text(each.name),
-            dash=each.dash + at,
+            dash=each.dash + at, has_points=tag == EVALUATION,
         )
         for at, tag in enumerate(state.metrics)
         if len(each.behavior.histories.get(tag, ()))

@@ -21,8 +21,9 @@ MANY_POINTS = 2048  # in sight, above which a coarse curve shows what the exact 
 class Curve:
     """Never written to. xs: f64[N] not decreasing; low, high, mean: f64[N], anything; broken: u64[N] or None for none.
 
-    label: the sign at its end; metric: curves of one metric share a scale; dash: 0 for a solid line. coarse: the same
-    in fewer points, where there are so many that going through all of them takes long.
+    label: the sign at its end; metric: curves of one metric share a scale; dash: 0 for a solid line. has_points: each
+    of its few values stands by itself, with a sign and not smoothed. coarse: the same in fewer points, where there are
+    so many that going through all of them takes long.
     """
 
     xs: Floats
@@ -35,6 +36,7 @@ class Curve:
     tone: Tone = "series-1"
     metric: str = ""
     dash: int = 0
+    has_points: bool = False
     coarse: Curve | None = None
 
     @property
@@ -54,7 +56,7 @@ def plain_curve(
     xs: Floats, ys: Floats, *, name: str = "", label: str = "", tone: Tone = "series-1", metric: str = "", dash: int = 0
 ) -> Curve:
     """The curve through points; NaN and infinities are gaps."""
-    return Curve(xs, ys, ys, ys, None, name, label, tone, metric, dash, _coarse(xs, ys))
+    return Curve(xs, ys, ys, ys, None, name, label, tone, metric, dash, coarse=_coarse(xs, ys))
 
 
 def _coarse(xs: Floats, ys: Floats) -> Curve | None:
@@ -68,7 +70,7 @@ def _coarse(xs: Floats, ys: Floats) -> Curve | None:
 
 def history_curve(
     history: History, x_axis: XAxis, origin: float, *,
-    name: str = "", label: str = "", tone: Tone = "series-1", metric: str = "", dash: int = 0,
+    name: str = "", label: str = "", tone: Tone = "series-1", metric: str = "", dash: int = 0, has_points: bool = False,
 ) -> Curve:  # fmt: skip
     """The curve of a history as it is now. origin: the wall time that is 0 on the relative axis."""
     # Copies: an array that numpy views cannot grow, and the view goes on folding.
@@ -77,7 +79,7 @@ def history_curve(
         xs -= origin
     return Curve(
         xs, np.array(history.low), np.array(history.high), np.array(history.mean),
-        np.array(history.broken, dtype=np.uint64), name, label, tone, metric, dash,
+        np.array(history.broken, dtype=np.uint64), name, label, tone, metric, dash, has_points,
     )  # fmt: skip
 
 

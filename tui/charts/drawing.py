@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 
 from tui.charts.arrays import Codes, Points, np
 from tui.charts.curve import Range
-from tui.charts.figure import Figure, Sampled, Samples, sample
+from tui.charts.figure import Figure, Sampled, Samples, has_one_line, sample
 from tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
 from tui.charts.scale import LABEL_WIDTH, Scale
 from tui.charts.x_axis import x_ticks
@@ -19,6 +19,7 @@ from tui.text import right
 GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axis
 ASCII_LINES = "*+ox#@%&"
 DASHES = ((1, 0), (2, 2), (5, 3), (1, 2), (4, 1), (8, 4))  # dot columns drawn and left out, in turn
+CELLS_TO_A_POINT = 3  # on average at least, or signs would hide the line between them
 BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
 
 
@@ -66,6 +67,7 @@ def draw(figure: Figure, width: int, height: int, look: Look, samples: Samples |
     if front is None:
         return []
     plot = _plot(drawn, by_metric, plot_width, plot_height, look)
+    _sign_points(plot, drawn, by_metric, figure.sight.shown, look)
     if len(figure.curves) > 1:
         _label_ends(plot, drawn, by_metric, look)
     tones: list[Tone] = ["text", "faint", *(each.curve.tone for each in drawn)]
@@ -81,6 +83,7 @@ def draw(figure: Figure, width: int, height: int, look: Look, samples: Samples |
 def _plot(drawn: Sequence[Sampled], by_metric: dict[str, Scale], width: int, height: int, look: Look) -> Plot:
     """The curves, the first in front; where two cross, a cell has the dots of both and the color of the front one."""
     columns, rows = look.dots
+    shows_spread = look.shows_spread and has_one_line(each.curve for each in drawn)
     codes, owners = np.zeros((height, width), np.uint8), np.zeros((height, width), np.uint8)
     for at in reversed(range(len(drawn))):
         each = drawn[at]
@@ -89,7 +92,7 @@ def _plot(drawn: Sequence[Sampled], by_metric: dict[str, Scale], width: int, hei
             continue
         low, high = scale.places(each.spread.low), scale.places(each.spread.high)
         if each.line is not None:
-            if look.shows_spread and len(drawn) == 1:
+            if shows_spread:
                 spread = _codes(bars(low, high, scale.y_range, height * rows), height, look)
                 behind = (spread > 0) & (owners == BLANK)
                 codes[behind], owners[behind] = spread[behind], SPREAD
@@ -118,8 +121,26 @@ def _chars(codes: Codes, owners: Codes, look: Look) -> Points:
     return np.array([ord(sign) for sign in signs], dtype=np.uint32)[index]
 
 
+def _sign_points(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale], x_range: Range, look: Look) -> None:
+    """Put a sign on each point of the curves that have points, the front one's above."""
+    height, width = plot.chars.shape
+    start, end = x_range
+    for at in reversed(range(len(drawn))):
+        curve, scale = drawn[at].curve, by_metric.get(drawn[at].curve.metric)
+        shown = (curve.xs >= start) & (curve.xs <= end) & np.isfinite(curve.mean)
+        if not curve.has_points or scale is None or shown.sum() * CELLS_TO_A_POINT > width:
+            continue
+        columns = np.minimum(((curve.xs[shown] - start) / (end - start) * width).astype(np.int64), width - 1)
+        dots = dot_rows(scale.places(curve.mean[shown]), scale.y_range, height * look.dots[1])
+        rows = dots.astype(np.int64) // look.dots[1]
+        plot.chars[rows, columns], plot.owners[rows, columns] = ord(look.glyphs.evaluation), FIRST_CURVE + at
+
+
 def _label_ends(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale], look: Look) -> None:
-    """Put each curve's label behind its last dot in sight, or as near to it as there is room."""
+    """Put each curve's label behind its last dot in sight, or as near to it as there is room.
+
+    A curve without a label, or whose points have it already, gets none.
+    """
     columns, rows = look.dots
     height, width = plot.chars.shape
     taken: set[tuple[int, int]] = set()
@@ -127,7 +148,7 @@ def _label_ends(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale
         scale = by_metric.get(each.curve.metric)
         values = each.spread.high if each.line is None else each.line
         known = np.flatnonzero(np.isfinite(values))
-        if scale is None or not each.curve.label or len(known) == 0:
+        if scale is None or each.curve.label in ("", look.glyphs.evaluation) or len(known) == 0:
             continue
         last = known[-1:]
         row = int(dot_rows(scale.places(values[last]), scale.y_range, height * rows)[0]) // rows

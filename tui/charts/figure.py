@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -80,15 +80,20 @@ class Reading(NamedTuple):
 
 def sample(figure: Figure, num_columns: int, shows_spread: bool) -> Samples:
     """Every curve in so many columns. shows_spread: every value stands behind the smoothed line, if there is one."""
-    shows_spread = shows_spread and len(figure.curves) == 1  # of several, one could not tell whose values they are
+    shows_spread = shows_spread and has_one_line(figure.curves)
     curves = tuple(_sampled(figure, curve, num_columns, shows_spread) for curve in figure.curves)
     return Samples(curves, scales(curves, figure.is_log))
+
+
+def has_one_line(curves: Iterable[Curve]) -> bool:
+    """Whether values may stand behind a smoothed line: of several, one could not tell whose they are."""
+    return sum(not curve.has_points for curve in curves) == 1
 
 
 def _sampled(figure: Figure, curve: Curve, num_columns: int, shows_spread: bool) -> Sampled:
     shown = curve.within(figure.sight.shown)
     spread = columns(shown, figure.sight.shown, num_columns)
-    if figure.smoothing <= 0:
+    if figure.smoothing <= 0 or curve.has_points:
         return Sampled(curve, spread, None, spread.extremes)
     start, end = figure.sight.shown
     xs, averages = smooth_line(shown, figure.sight.shown, figure.smoothing)
@@ -139,7 +144,7 @@ def read(figure: Figure, x: float, num_cells: int) -> list[Reading]:
 
 def smoothed_at(figure: Figure, curve: Curve, x: float) -> float | None:
     """The smoothed curve at x, as it is drawn; None where it is not."""
-    if figure.smoothing <= 0:
+    if figure.smoothing <= 0 or curve.has_points:
         return None
     xs, averages = smooth_line(curve.within(figure.sight.shown), figure.sight.shown, figure.smoothing)
     known = np.isfinite(averages)

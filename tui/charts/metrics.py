@@ -5,35 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.session.text import safe_text
-from engine.session.view import RETURN
+from engine.session.view import EVALUATION, RETURN
 
-INTERESTING = (
+USUAL = (  # offered before the first summary has told what there is
     "Environment/Episode Length",
     "Policy/Entropy",
     "Policy/KL Divergence",
     "Losses/Value Loss",
     "Losses/Policy Loss",
     "Policy/Learning Rate",
+)
+INTERESTING = (
+    "Environment/Episode Length",
+    "Policy/Entropy",
+    "Policy/KL Divergence",
+    "Losses/Value Loss",
+    "Losses/Q1 Loss",
+    "Losses/Policy Loss",
+    "Policy/Continuous Entropy Coeff",
+    "Policy/Discrete Entropy Coeff",
+    "Policy/Learning Rate",
     "Self-play/ELO",
     "Environment/Cumulative Reward",
     "Policy/Clip Fraction",
     "Policy/Extrinsic Value Estimate",
+    "Policy/Extrinsic Value",
 )
 
 
 def metric_order(tags: Iterable[str]) -> list[str]:
-    """The return first, then what tells most about learning, then the rest by name."""
+    """The return first and what was measured apart, then what tells most about learning, then the rest by name."""
     there = set(tags)
-    first = [tag for tag in (RETURN, *INTERESTING) if tag in there]
+    first = [tag for tag in (RETURN, EVALUATION, *INTERESTING) if tag in there]
     return first + sorted(there - set(first))
 
 
 def nth_metric(tags: Iterable[str], n: int) -> str:
-    """The nth metric besides the return, from 0; the usual one there while the behavior has not so many."""
-    order = [tag for tag in metric_order(tags) if tag != RETURN]
-    return order[n] if n < len(order) else INTERESTING[n % len(INTERESTING)]
+    """The nth metric besides those of the large chart, from 0; the usual one there while there are not so many."""
+    order = [tag for tag in metric_order(tags) if tag not in (RETURN, EVALUATION)]
+    return order[n] if n < len(order) else USUAL[n % len(USUAL)]
 
 
 def metric_title(tag: str) -> str:
-    """The tag without its group, fit to be drawn."""
-    return safe_text(tag.rpartition("/")[2] or tag)
+    """The tag without its group, fit to be drawn. What was measured apart has other metrics' names, and keeps it."""
+    if tag == EVALUATION:
+        return "Evaluation"
+    name = safe_text(tag.rpartition("/")[2] or tag)
+    return f"Evaluation {name}" if tag.startswith("Evaluation/") else name

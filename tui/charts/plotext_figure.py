@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tui.charts.arrays import Floats, np
+from tui.charts.curve import Range
 from tui.charts.drawing import ASCII_LINES, Look
 from tui.charts.figure import Figure, Sampled, Samples, sample
 from tui.charts.scale import Scale
@@ -72,8 +74,9 @@ def plotext_chart(figure: Figure, title: str, y_label: str, width: int, height: 
         if scale is not None:
             marker = plotext.marker(_marker(at, look), pixel(one.curve.tone))
             _draw_curve(plot, one, scale, (end - start) / len(one.spread.low), marker)
-            if len(figure.curves) > 1:
+            if len(figure.curves) > 1 and one.curve.label not in ("", look.glyphs.evaluation):
                 _draw_label(plot, one, scale, (end - start) / len(one.spread.low), plotext, pixel(one.curve.tone))
+    _draw_points(plot, samples, figure.sight.shown, lambda tone: plotext.marker(look.glyphs.evaluation, pixel(tone)))
     for glyph, tone, x in _signs(figure, samples, look):
         plot.draw(plot.signal([x - start], [0.0], marker=plotext.marker(glyph, pixel(tone))))
     if figure.crosshair is not None and start <= figure.crosshair <= end:
@@ -127,6 +130,17 @@ def _draw_label(plot: Any, sampled: Sampled, scale: Scale, width: float, plotext
     last = int(np.flatnonzero(np.isfinite(values))[-1])
     height = float(_shares(scale, values[last : last + 1])[0])
     plot.draw(plot.signal([(last + 1) * width], [height], marker=plotext.marker(sampled.curve.label, pixel)))
+
+
+def _draw_points(plot: Any, samples: Samples, x_range: Range, marker: Callable[[Tone], Any]) -> None:
+    """A sign on each point of the curves that have points, unless there are too many to be told apart."""
+    start, end = x_range
+    for curve in (each.curve for each in samples.curves if each.curve.has_points):
+        shown = (curve.xs >= start) & (curve.xs <= end) & np.isfinite(curve.mean)
+        scale = samples.scales.get(curve.metric)
+        if scale is not None and 0 < shown.sum() <= POINTS // 4:
+            heights = _shares(scale, curve.mean[shown])
+            plot.draw(plot.signal((curve.xs[shown] - start).tolist(), heights.tolist(), marker=marker(curve.tone)))
 
 
 def _signs(figure: Figure, samples: Samples, look: Look) -> list[tuple[str, Tone, float]]:

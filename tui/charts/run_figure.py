@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.session.text import safe_text
-from engine.session.view import BehaviorView, RunView
+from engine.session.view import EVALUATION, RETURN, BehaviorView, RunView
 from tui.charts.curve import Curve, Range, XAxis, history_curve, nearest
 from tui.charts.figure import Figure
 from tui.charts.marks import marks
@@ -25,7 +25,8 @@ def run_figure(
 ) -> Figure | None:
     """The chosen metrics, or those given, of the selected behavior or of all; None while none has a point.
 
-    The selected behavior is in front. Colors and labels are those of the behaviors, or of the metrics of one.
+    The selected behavior is in front. Colors and labels are those of the behaviors, or of the metrics of one. Beside
+    the return of one stands what was measured apart from its training, on the same scale.
     """
     if not view.behaviors:
         return None
@@ -35,7 +36,10 @@ def run_figure(
     if state.has_all_behaviors:
         shown += [each for each in enumerate(everyone) if each[0] != selected]
     sight = _sight([behavior for _, behavior in shown], state, view.started_at or 0.0)
-    curves = _curves(shown, list(metrics or state.metrics), state.x_axis, view.started_at or 0.0)
+    tags = list(metrics or state.metrics)
+    curves = _curves(shown, tags, state.x_axis, view.started_at or 0.0)
+    if curves and tags == [RETURN] and len(shown) == 1:
+        curves += _evaluation(everyone[selected], selected, state.x_axis, view.started_at or 0.0, glyphs)
     if sight is None or not curves:
         return None
     happened = marks(everyone[selected], view.notes, state.x_axis, view.started_at or 0.0, glyphs)
@@ -75,6 +79,7 @@ def _curves(
     shown: Sequence[tuple[int, BehaviorView]], metrics: Sequence[str], x_axis: XAxis, origin: float
 ) -> list[Curve]:
     is_overlay, has_several = len(shown) > 1, len(metrics) > 1
+    is_alone = not is_overlay and not has_several
     curves: list[Curve] = []
     for index, behavior in shown:
         for at, tag in enumerate(metrics):
@@ -86,8 +91,19 @@ def _curves(
             words = [safe_text(behavior.name)] * is_overlay + [metric_title(tag)] * (has_several or not is_overlay)
             number = index if by_behavior else len(curves)
             curves.append(history_curve(
-                history, x_axis, origin, name=" ".join(words), label=LABELS[number % len(LABELS)],
-                tone=SERIES[color % len(SERIES)], metric=tag,
+                history, x_axis, origin, name=" ".join(words), label="" if is_alone else LABELS[number % len(LABELS)],
+                tone=SERIES[color % len(SERIES)], metric=tag, has_points=tag == EVALUATION,
                 dash=(at + index // len(SERIES)) if is_overlay else at // len(SERIES),
             ))  # fmt: skip
     return curves
+
+
+def _evaluation(behavior: BehaviorView, index: int, x_axis: XAxis, origin: float, glyphs: Glyphs) -> list[Curve]:
+    """The curve of its evaluations on the scale of its return; none before the first."""
+    history = behavior.histories.get(EVALUATION)
+    if history is None or not len(history):
+        return []
+    return [history_curve(
+        history, x_axis, origin, name=metric_title(EVALUATION), label=glyphs.evaluation,
+        tone=SERIES[(index + 1) % len(SERIES)], metric=RETURN, dash=1, has_points=True,
+    )]  # fmt: skip

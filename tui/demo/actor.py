@@ -16,6 +16,7 @@ from engine.session.messages import (
     CheckpointRemoved,
     CheckpointSaved,
     EpisodesFinished,
+    EvaluationReported,
     Event,
     HyperparameterChanged,
     HyperparametersReported,
@@ -27,7 +28,7 @@ from engine.session.messages import (
 )
 from tui.demo.metrics import episode_steps, histogram, spread, summary
 from tui.demo.policy import Policy
-from tui.demo.script import Role
+from tui.demo.script import EVALUATION_EPISODES, FIRST_UPDATE_STEP, REPLAY_ROW_BYTES, REPLAY_STEPS, Role
 
 KEPT = 5  # checkpoints, besides the best
 STEPS_PER_UPDATE = 20_480
@@ -78,9 +79,10 @@ class Actor:
     def begin(self) -> Iterator[Event]:
         """It is there, and trains."""
         role = self.role
+        replay = (REPLAY_STEPS, REPLAY_STEPS * REPLAY_ROW_BYTES, FIRST_UPDATE_STEP) if role.has_replay else ()
         yield BehaviorStarted(
             role.name, role.algorithm, role.environment, self.step, role.max_steps, role.num_agents,
-            role.num_parameters, True,
+            role.num_parameters, True, *replay,
         )  # fmt: skip
         yield HyperparametersReported(role.name, dict(self.values))
         yield from self.enter("training")
@@ -103,6 +105,8 @@ class Actor:
         yield from self._next_lesson()
         if self.step // role.summary_freq > before // role.summary_freq:
             yield self._summary(elapsed_seconds)
+        if role.is_evaluated and self.step // role.evaluation_interval > before // role.evaluation_interval:
+            yield self._evaluation()
         spent = sum(self._split)
         if spent - self._told_split >= min(60.0, 0.1 * spent):
             self._told_split = spent
@@ -139,6 +143,15 @@ class Actor:
         count = max(1, round(role.summary_freq / metrics["Environment/Episode Length"]))
         returns = histogram(mean, deviation, count)
         return MetricsReported(role.name, step, elapsed_seconds, metrics, mean, deviation, returns, True)
+
+    def _evaluation(self) -> EvaluationReported:
+        """Of the policy without its noise, which is a little better."""
+        role, policy, chance = self.role, self._policy, self._chance
+        first, best = role.returns
+        deviation, length = spread(role, policy) / 2, episode_steps(role, policy, chance)
+        mean = policy.expected_return(role) + 0.06 * (best - first) * policy.skill
+        mean += chance.gauss(0, deviation / math.sqrt(EVALUATION_EPISODES))
+        return EvaluationReported(role.name, self.step, mean, deviation, EVALUATION_EPISODES, length, 2.1)
 
     def save(self, reason: CheckpointReason, seconds: float) -> Iterator[Event]:
         """A checkpoint of what it is now; the oldest beyond KEPT go, never the best."""

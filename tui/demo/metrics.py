@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from random import Random
 
 from engine.session.messages import Histogram
-from tui.demo.policy import Policy
-from tui.demo.script import Role
+from tui.demo.policy import FIRST_ENTROPY, Policy
+from tui.demo.script import REPLAY_STEPS, Role
 
 BROKEN = (0.31, 0.33)  # of Walker's steps: explained variance is no number there
 BINS = 20
@@ -33,15 +33,25 @@ def summary(
         "Environment/Episode Length": episode_steps(role, policy, chance),
         "Losses/Policy Loss": abs(chance.gauss(0.021, 0.002)) * pace,
         "Losses/Value Loss": (0.2 + 2.4 * math.exp(-5 * share)) * chance.uniform(0.85, 1.15) * math.sqrt(pace),
-        "Policy/Entropy": policy.entropy * chance.uniform(0.985, 1.015),
-        "Policy/Extrinsic Value Estimate": 0.8 * mean + chance.gauss(0, spread(role, policy) / 8),
-        "Policy/Learning Rate": values["learning_rate"] * max(0.0, 1 - share),
     }
+    value = 0.8 * mean + chance.gauss(0, spread(role, policy) / 8)
+    entropy = policy.entropy * chance.uniform(0.985, 1.015)
     if role.algorithm == "sac":
-        metrics |= {"Policy/Entropy Coeff": values["init_entcoef"], "Losses/Q1 Loss": chance.uniform(0.4, 0.6)}
+        metrics |= {
+            "Losses/Q1 Loss": metrics["Losses/Value Loss"] * chance.uniform(1.9, 2.1),
+            "Losses/Q2 Loss": metrics["Losses/Value Loss"] * chance.uniform(1.9, 2.1),
+            "Policy/Continuous Entropy Coeff": 0.2 * (entropy / FIRST_ENTROPY) ** 2.4,
+            "Policy/Entropy": 40.0 * entropy - 54.0,  # of twenty actions together
+            "Policy/Extrinsic Value": value,
+            "Policy/Learning Rate": values["learning_rate"],
+            "Policy/Replay Steps": float(min(round(share * role.max_steps), REPLAY_STEPS)),
+        }
     else:
         broken = role.name == "Walker" and BROKEN[0] <= share < BROKEN[1]
         metrics |= {
+            "Policy/Entropy": entropy,
+            "Policy/Extrinsic Value Estimate": value,
+            "Policy/Learning Rate": values["learning_rate"] * max(0.0, 1 - share),
             "Policy/KL Divergence": 0.012 * pace * chance.uniform(0.8, 1.25),
             "Policy/Clip Fraction": min(0.9, 0.11 * pace * chance.uniform(0.8, 1.2)),
             "Policy/Explained Variance": math.nan if broken else 1 - 0.9 * math.exp(-6 * share) - chance.random() / 20,

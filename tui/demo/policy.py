@@ -11,7 +11,7 @@ from tui.demo.script import Role
 
 FIRST_ENTROPY = 1.6
 EXPLORES = 0.3  # entropy below which a policy begins to forget
-ENOUGH_ENTROPY_COEFFICIENT = 0.3  # of SAC; the script begins with a sixth of it
+ENOUGH_TARGET, NO_TARGET = -20.0, -68.0  # of soft actor-critic's entropy; the script begins a sixth of the way up
 FIRST_ELO = 1200.0
 
 
@@ -38,7 +38,8 @@ class Policy:
     def _settled_entropy(self, role: Role, values: Mapping[str, float]) -> float:
         """Where it goes if nothing changes."""
         if role.fate == "collapses":
-            return FIRST_ENTROPY * min(1.0, values["init_entcoef"] / ENOUGH_ENTROPY_COEFFICIENT) ** 3
+            share = (values["target_entropy"] - NO_TARGET) / (ENOUGH_TARGET - NO_TARGET)
+            return FIRST_ENTROPY * max(0.0, min(1.0, share)) ** 3
         weight = math.sqrt(values.get("beta", 1.0) / role.hyperparameters.get("beta", 1.0))
         return FIRST_ENTROPY * min(1.5, (1.0 - 0.7 * self.skill) * weight)
 

@@ -42,7 +42,7 @@ class PastRun:
 
 HOUR = 3600.0
 PAST_RUNS = (
-    PastRun("crawler-entropy", 3, ("Crawler",), 9 * HOUR, values={"Crawler": {"init_entcoef": 0.5}}),
+    PastRun("crawler-entropy", 3, ("Crawler",), 9 * HOUR, values={"Crawler": {"target_entropy": -20.0}}),
     PastRun("all-three", 4, ("Walker", "Crawler", "SoccerTwos"), 21 * HOUR, 2.6, loses="worker 3 exited with code -9"),
     PastRun("walker-bold", 5, ("Walker",), 26 * HOUR, 1.1, values={"Walker": {"learning_rate": 1.5e-3}}),
     PastRun("soccer-night", 6, ("SoccerTwos",), 33 * HOUR),

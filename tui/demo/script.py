@@ -13,8 +13,9 @@ from tui.command_lines import HOURS
 Act: TypeAlias = AddNote | SetHyperparameter | Pause
 Fate: TypeAlias = Literal["rises", "collapses", "plays itself"]
 PPO = {"learning_rate": 3e-4, "beta": 5e-3, "epsilon": 0.2, "lambd": 0.95, "num_epoch": 3.0, "value_coefficient": 0.5}
-SAC = {"learning_rate": 3e-4, "init_entcoef": 0.05, "tau": 5e-3}
+SAC = {"learning_rate": 3e-4, "tau": 5e-3, "steps_per_update": 8.0, "target_entropy": -60.0}
 UP_TO_ONE = ("epsilon", "lambd", "tau")
+ANY_SIGN = ("target_entropy",)
 WHOLE = ("num_epoch",)
 
 
@@ -22,7 +23,8 @@ WHOLE = ("num_epoch",)
 class Role:
     """One behavior. returns: of a policy that knows nothing and of a perfect one; gpu: where it learns.
 
-    lessons: names, each with the share of max_steps at which it begins.
+    is_evaluated: it is measured apart from its training. lessons: names, each with the share of max_steps at which it
+    begins.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Role:
     gpu: int = 0
     hyperparameters: Mapping[str, float] = field(default_factory=lambda: PPO)
     lessons: tuple[tuple[str, float], ...] = ()
+    is_evaluated: bool = False
 
     @property
     def environment(self) -> str:
@@ -53,11 +56,25 @@ class Role:
         """Steps between checkpoints: about ten minutes."""
         return 30 * self.summary_freq
 
+    @property
+    def evaluation_interval(self) -> int:
+        """Steps between evaluations: about five minutes."""
+        return 15 * self.summary_freq
 
+    @property
+    def has_replay(self) -> bool:
+        """Whether experience is kept over updates."""
+        return self.algorithm == "sac"
+
+
+REPLAY_STEPS, REPLAY_ROW_BYTES = 500_000, 1_100  # of 126 observed numbers, seen before and after, and 20 actions
+FIRST_UPDATE_STEP = 10_000
+EVALUATION_EPISODES = 10
 OPPONENTS = (("Standing still", 0.0), ("Walking", 0.08), ("Passing", 0.24), ("Pressing", 0.45), ("Past selves", 0.7))
 CAST: tuple[Role, ...] = (
     Role("Walker", "ppo", "rises", 30_000_000, 2400.0, (4.0, 520.0), 900),
-    Role("Crawler", "sac", "collapses", 20_000_000, 900.0, (-60.0, 640.0), 700, 8, 1_204_736, 0, SAC),
+    Role("Crawler", "sac", "collapses", 20_000_000, 900.0, (-60.0, 640.0), 700, 8, 1_204_736, hyperparameters=SAC,
+         is_evaluated=True),
     Role("SoccerTwos", "ppo", "plays itself", 50_000_000, 4800.0, (-1.0, 1.0), 300, 32, 611_592, 1, PPO, OPPONENTS),
     Role("Hopper", "ppo", "rises", 24_000_000, 1900.0, (12.0, 2900.0), 600),
     Role("HalfCheetah", "ppo", "rises", 40_000_000, 3100.0, (-280.0, 5400.0), 1000, gpu=1),
@@ -93,6 +110,8 @@ def refusal(role: Role, name: str, value: float) -> str:
     """Why a hyperparameter cannot have that value; "" when it can."""
     if name not in role.hyperparameters:
         return f"cannot be changed while it trains. One of {', '.join(role.hyperparameters)} can be."
+    if name in ANY_SIGN:
+        return "" if math.isfinite(value) else f"found {value:g}, expected a number"
     if not math.isfinite(value) or value <= 0:
         return f"found {value:g}, expected a number above 0"
     if name in UP_TO_ONE and value > 1:
@@ -120,8 +139,13 @@ def configuration(roles: Sequence[Role], seed: int, hyperparameters: Mapping[str
     for role in roles:
         lines += [f"  {role.name}:", f"    trainer_type: {role.algorithm}", "    hyperparameters:"]
         lines += [f"      {name}: {value:g}" for name, value in hyperparameters[role.name].items()]
+        if role.has_replay:
+            lines += [f"      buffer_size: {REPLAY_STEPS}", f"      buffer_init_steps: {FIRST_UPDATE_STEP}"]
         lines += [f"    max_steps: {role.max_steps}", f"    summary_freq: {role.summary_freq}"]
         lines += [f"    checkpoint_interval: {role.checkpoint_interval}", "    keep_checkpoints: 5"]
+        if role.is_evaluated:
+            lines += ["    evaluation:", f"      interval: {role.evaluation_interval}"]
+            lines += [f"      episodes: {EVALUATION_EPISODES}"]
         if role.fate == "plays itself":
             lines += ["    self_play:", "      initial_elo: 1200.0"]
     lines += ["env_settings:", "  env:"]

@@ -19,16 +19,12 @@ from tui.panes.detail import (
     time_lines,
     warnings_of,
 )
+from tui.panes.hyperparameter_list import moved_to
 from tui.panes.page import PagePane
 from tui.panes.state_line import remaining_seconds
 from tui.text import count, duration, fit_path, left, number, percent, right, time_of_day, wrapped
 
-SCHEDULED = {  # the summary that tells a hyperparameter's value of now, where a schedule moves it
-    "learning_rate": "Policy/Learning Rate",
-    "epsilon": "Policy/Epsilon",
-    "beta": "Policy/Beta",
-}
-LONGEST_NAME = 14
+LONGEST_NAME = 17
 LOW = 14  # rows below which no row is left blank
 MOST_NOTES = MOST_CHANGES = 20  # the newest; the log has them all
 
@@ -44,7 +40,8 @@ class BehaviorPage(PagePane):
         one, view = frame.behavior, frame.view
         if one is None:
             return None
-        told = len(one.metrics), len(one.lessons), len(one.changes), len(one.exports), one.num_parameters
+        happened = len(one.lessons), len(one.changes), len(one.exports), len(one.evaluations)
+        told = len(one.metrics), happened, one.num_parameters
         return super().inputs(frame), one.name, one.reason, told, tuple(view.warnings), len(view.failures)
 
     def heading(self, frame: Frame) -> str:
@@ -118,15 +115,16 @@ def _hyperparameters(behavior: BehaviorView, frame: Frame) -> list[Line]:
     """Those that may be changed; where a schedule has moved one, where it began."""
     rows = []
     for name, value in behavior.hyperparameters.items():
-        now = behavior.metrics.get(SCHEDULED.get(name, ""), value)
+        moved = moved_to(name, behavior)
+        now = value if moved is None else moved
         exact = f"{now:.4g}"
-        moved = f"  began at {value:.4g}" if exact != f"{value:.4g}" else ""
+        began = f"  began at {value:.4g}" if exact != f"{value:.4g}" else ""
         title = left(safe_text(name), LONGEST_NAME, frame.glyphs.ellipsis)
         rows.append(
             line(
                 Span(f" {title}", "dim"),
                 right(exact if len(exact) <= VALUE_WIDTH else number(now), VALUE_WIDTH),
-                Span(moved, "dim"),
+                Span(began, "dim"),
             )
         )
     return rows

@@ -41,6 +41,9 @@ class Column:
 COLUMNS = (
     Column("steps", 6, lambda b: count(b.step)),
     Column("return", 8, lambda b: number(b.mean_return)),
+    Column(
+        "eval", 8, lambda b: number(b.evaluation.mean_return if b.evaluation else None), lambda b: bool(b.evaluations)
+    ),
     Column("elo", 5, lambda b: f"{b.metrics[ELO]:.0f}" if ELO in b.metrics else "-", lambda b: ELO in b.metrics),
     Column("lesson", 6, lambda b: lesson_of(b) or "-", lambda b: bool(b.lessons)),
     Column("algo", 4, lambda b: safe_text(b.algorithm).upper()),
@@ -56,7 +59,7 @@ COLUMNS = (
 )
 COLUMN_ORDER = (
     "algo", "steps", "of", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss", "elo",
-    "best", "return",
+    "eval", "best", "return",
 )  # fmt: skip
 
 
@@ -208,9 +211,17 @@ def direction_sign(direction: int, glyphs: Glyphs) -> Span:
 
 def state_sign(behavior: BehaviorView, frame: Frame) -> Span:
     """The state in a sign and a word; a behavior with a warning has the warning's sign."""
+    word = "filling" if is_filling(behavior) else behavior.state
     if is_warned(behavior, frame.view) and behavior.state in ("training", "paused"):
-        return Span(f"{frame.glyphs.warning} {behavior.state}", "warning")
-    return Span(f"{frame.glyphs.of(behavior.state)} {behavior.state}", state_tone(behavior.state))
+        return Span(f"{frame.glyphs.warning} {word}", "warning")
+    if is_filling(behavior):
+        return Span(f"{frame.glyphs.waiting} {word}", "wait")
+    return Span(f"{frame.glyphs.of(behavior.state)} {word}", state_tone(behavior.state))
+
+
+def is_filling(behavior: BehaviorView) -> bool:
+    """Whether it only fills its replay buffer: no update comes before a certain step."""
+    return behavior.state == "training" and behavior.step < behavior.first_update_step
 
 
 def is_warned(behavior: BehaviorView, view: RunView) -> bool:

@@ -15,7 +15,8 @@ from tui.charts.state import ChartState
 from tui.charts.x_axis import span_label, step_label, x_label
 from tui.lines import Line, Span, cells, clip, flush, line, pack, wrap
 from tui.panes.base import Frame, is_over
-from tui.text import count, duration, fit, number
+from tui.panes.behaviors import is_filling
+from tui.text import count, duration, fit, number, round_count
 
 NAME_WIDTH = 24
 AXES = {"steps": "by steps", "wall": "by time of day", "relative": "since the start"}
@@ -58,10 +59,10 @@ def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int) -> L
     room = width - cells(notes) - 2
     if figure.crosshair is not None:
         return flush(cross_words(figure, figure.crosshair, room, max(1, width - GUTTER)), notes, width)
-    if len(figure.curves) > 1 or behavior is None or frame.state.chart.has_all_behaviors:
+    if len({curve.metric for curve in figure.curves}) > 1 or behavior is None or frame.state.chart.has_all_behaviors:
         words = legend(samples, room)
     elif figure.curves[0].metric == RETURN:
-        words = _return_words(behavior, room)
+        words = _return_words(behavior, figure, room)
     else:
         words = _metric_words(figure, samples, room)
     return flush(words, notes or _mark_words(figure), width)
@@ -82,7 +83,7 @@ def legend(samples: Samples, width: int) -> Line:
 def _entry(sampled: Sampled, samples: Samples, has_range: bool) -> Line:
     curve, scale = sampled.curve, samples.scales.get(sampled.curve.metric)
     own = f" [{number(scale.bottom)}, {number(scale.top)}]" if scale and has_range else ""
-    name = Span(f"{curve.label} {fit(curve.name, NAME_WIDTH)} ", curve.tone)
+    name = Span(f"{curve.label} {fit(curve.name, NAME_WIDTH)} ".lstrip(), curve.tone)
     return line(name, Span(number(_last(curve.mean)), "strong"), Span(own, "dim"))
 
 
@@ -102,7 +103,7 @@ def cross_words(figure: Figure, x: float, width: int, num_cells: int) -> Line:
 
 def _reading_words(reading: Reading, has_several: bool) -> Line:
     curve = reading.curve
-    name = Span(f"{curve.label} {fit(curve.name, 12)} " if has_several else "", curve.tone)
+    name = Span(f"{curve.label} {fit(curve.name, 12)} ".lstrip() if has_several else "", curve.tone)
     has_spread = number(reading.low) != number(reading.high)
     spread = f" ({number(reading.low)} to {number(reading.high)})" if has_spread else ""
     return line(name, Span(number(reading.mean), "strong"), Span(spread, "dim"))
@@ -145,12 +146,18 @@ def _mark_words(figure: Figure) -> Line:
     return line(Span("  ".join(f"{glyph} {word}" for word, glyph in kinds.items()) + " ", "dim")) if kinds else ()
 
 
-def _return_words(behavior: BehaviorView, width: int) -> Line:
+def _return_words(behavior: BehaviorView, figure: Figure, width: int) -> Line:
+    """Its figures; that of its newest evaluation with the sign and in the color of their curve."""
     last = line(Span(" last ", "dim"), Span(number(behavior.mean_return), "strong"))
     best = line(Span("best ", "dim"), number(behavior.best_return))
+    found, measured = behavior.evaluation, figure.curves[1:]
+    evaluated = line()
+    if found is not None and measured:
+        figures = f"{number(found.mean_return)} sd {number(found.std_return)} at {round_count(found.step)}"
+        evaluated = line(Span(f"{measured[0].label} eval ", measured[0].tone), figures)
     of = f" of {count(behavior.max_steps)}" if behavior.max_steps else ""
     steps = line(Span("step ", "dim"), count(behavior.step), Span(of, "dim"))
-    return pack([last, best, steps], width)
+    return pack([last, best, evaluated, steps], width)
 
 
 def _metric_words(figure: Figure, samples: Samples, width: int) -> Line:
@@ -177,7 +184,11 @@ def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
     steps = max(behavior.sampled, behavior.step)
     rate = f" at {count(behavior.steps_per_second)} steps/s" if behavior.steps_per_second else ""
     since = f", {duration(frame.time - view.started_at)} after the start" if view.started_at else ""
-    return [Span("waiting for the first episode", "wait"), Span(f"{count(steps)} steps collected{rate}{since}", "dim")]
+    words = [Span("waiting for the first episode", "wait"), Span(f"{count(steps)} steps collected{rate}{since}", "dim")]
+    if is_filling(behavior):
+        begins = round_count(behavior.first_update_step)
+        words.append(Span(f"the replay buffer is filling; learning begins at step {begins}", "dim"))
+    return words
 
 
 def _listed(metrics: Sequence[str]) -> str:

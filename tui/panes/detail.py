@@ -8,15 +8,16 @@ from rich.cells import cell_len
 
 from engine.session.messages import LessonChanged, TimeSplit
 from engine.session.text import safe_text
-from engine.session.view import BehaviorView, RunView
+from engine.session.view import EVALUATION, BehaviorView, RunView
 from tui.charts.arrays import np
 from tui.charts.bar import bar
+from tui.charts.metrics import metric_title
 from tui.charts.trend import trend
 from tui.glyphs import Glyphs
 from tui.lines import Line, Span, Tone, line, state_tone, wrap
 from tui.panes.base import BEAT, Frame, Pane
-from tui.panes.behaviors import ELO, direction_sign
-from tui.text import count, duration, fit, fit_path, left, number, percent, right
+from tui.panes.behaviors import ELO, direction_sign, is_filling
+from tui.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
     ELO: "elo",
@@ -24,15 +25,24 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
     "Policy/KL Divergence": "KL",
     "Losses/Policy Loss": "policy loss",
     "Losses/Value Loss": "value loss",
+    "Losses/Q1 Loss": "Q1 loss",
+    "Losses/Q2 Loss": "Q2 loss",
+    "Policy/Continuous Entropy Coeff": "cont. coeff",
+    "Policy/Discrete Entropy Coeff": "disc. coeff",
     "Policy/Clip Fraction": "clipped",
     "Policy/Explained Variance": "expl. var",
     "Policy/Learning Rate": "learn rate",
     "Policy/Epsilon": "epsilon",
     "Policy/Beta": "beta",
     "Policy/Extrinsic Value Estimate": "value",
+    "Policy/Extrinsic Value": "value",
     "Policy/Extrinsic Reward": "extrinsic",
+    "Evaluation/Episode Length": "eval length",
 }
-SHOWN_ELSEWHERE = frozenset(("Environment/Cumulative Reward", "Environment/Episode Length", "Is Training"))
+REPLAY_STEPS = "Policy/Replay Steps"
+SHOWN_ELSEWHERE = frozenset(
+    ("Environment/Cumulative Reward", "Environment/Episode Length", "Is Training", REPLAY_STEPS, EVALUATION)
+)
 NAME_WIDTH, VALUE_WIDTH = 11, 8  # "environment"; the longest of `number`
 PAIR_WIDTH = NAME_WIDTH + VALUE_WIDTH + 2
 Pair = tuple[str, str]  # a name and a value
@@ -48,7 +58,8 @@ class DetailPane(Pane):
         one = frame.behavior
         if one is None:
             return None
-        return one.name, one.reason, one.num_parameters, len(one.metrics), len(one.lessons), tuple(frame.view.warnings)
+        told = len(one.metrics), len(one.lessons), len(one.evaluations)
+        return one.name, one.reason, one.num_parameters, told, tuple(frame.view.warnings)
 
     def heading(self, frame: Frame) -> str:
         """Which behavior."""
@@ -113,7 +124,7 @@ def warning_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line
 def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
     """The return with its trend, then how it came there."""
     first = line(Span(" " + left("return", NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
-    rows = [line(*first, "  ", *trend_spans(behavior, frame.glyphs))]
+    rows = [line(*first, "  ", *trend_spans(behavior, frame.glyphs)), *evaluation_lines(behavior)]
     pairs = [
         ("best", number(behavior.best_return)),
         ("length", number(behavior.mean_length)),
@@ -121,7 +132,42 @@ def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]
         ("updates", count(behavior.num_updates)),
         ("steps/s", count(behavior.steps_per_second)),
     ]
-    return [*rows, *pair_lines(pairs, width), *lesson_lines(behavior, frame, width)]
+    return [*rows, *pair_lines(pairs, width), *replay_lines(behavior), *lesson_lines(behavior, frame, width)]
+
+
+def evaluation_lines(behavior: BehaviorView) -> list[Line]:
+    """What its policy returned when it was measured: the newest, and the best where that is another one."""
+    newest, best = behavior.evaluation, behavior.best_evaluation
+    if newest is None:
+        return []
+    is_best = ", the best" if newest == best else ""
+    rows = [("evaluation", newest, f"sd {number(newest.std_return)} at {round_count(newest.step)}{is_best}")]
+    if best is not None and not is_best:
+        rows.append(("eval. best", best, f"sd {number(best.std_return)} at {round_count(best.step)}"))
+    return [
+        line(
+            Span(" " + left(name, NAME_WIDTH), "dim"),
+            Span(right(number(event.mean_return), VALUE_WIDTH)),
+            Span(f"  {words}", "dim"),
+        )
+        for name, event, words in rows
+    ]
+
+
+def replay_lines(behavior: BehaviorView) -> list[Line]:
+    """How full its replay buffer is and what that costs; when it will learn from it, while it only fills."""
+    if not behavior.replay_steps:
+        return []
+    held: float = behavior.step - behavior.first_step
+    if not is_filling(behavior):  # or the newest summary may be that of an earlier process
+        held = max(held, behavior.metrics.get(REPLAY_STEPS, 0.0))
+    full = f"{count(min(held, behavior.replay_steps))} of {round_count(behavior.replay_steps)} steps"
+    costs = Span(f", {size(behavior.replay_bytes)} memory", "dim")
+    rows = [line(Span(" " + left("replay", NAME_WIDTH + 1), "dim"), full, costs)]
+    if is_filling(behavior):
+        begins = f"begins at step {round_count(behavior.first_update_step)}"
+        rows.append(line(Span(" " + left("learning", NAME_WIDTH + 1), "dim"), Span(begins, "wait")))
+    return rows
 
 
 def trend_spans(behavior: BehaviorView, glyphs: Glyphs) -> Line:
@@ -152,7 +198,7 @@ def metric_pairs(behavior: BehaviorView) -> list[Pair]:
     """The newest summary."""
     known = [(name, behavior.metrics[tag]) for tag, name in METRICS.items() if tag in behavior.metrics]
     others = [
-        (safe_text(tag.rpartition("/")[2]).lower(), value)
+        (metric_title(tag).lower(), value)
         for tag, value in behavior.metrics.items()
         if tag not in METRICS and tag not in SHOWN_ELSEWHERE
     ]

@@ -43,7 +43,8 @@ def summary_lines(frame: Frame, width: int) -> list[Line]:
 
 def behavior_lines(behavior: BehaviorView, frame: Frame, width: int, is_short: bool) -> list[Line]:
     """What became of one behavior; short: one line with its most useful file."""
-    glyphs = frame.glyphs
+    glyphs, measured = frame.glyphs, behavior.best_evaluation
+    evaluated = (Span("  best eval. ", "dim"), right(number(measured.mean_return), 8)) if measured is not None else ()
     name = left(fit(safe_text(behavior.name), 16, glyphs.ellipsis), 16)
     head = line(
         Span(f" {glyphs.of(behavior.state)} ", state_tone(behavior.state)),
@@ -51,6 +52,7 @@ def behavior_lines(behavior: BehaviorView, frame: Frame, width: int, is_short: b
         f" {right(count(behavior.step), 6)} steps",
         Span("  best ", "dim"),
         right(number(behavior.best_return), 8),
+        *evaluated,
     )
     files = [("policy", event.path) for _, event in behavior.exports[-1:]]
     files += [("checkpoint", event.path) for _, event in behavior.checkpoints[-1:]]

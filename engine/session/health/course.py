@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.session.messages import (
@@ -13,6 +14,7 @@ from engine.session.messages import (
     BehaviorStateChanged,
     EpisodesFinished,
     Event,
+    HyperparametersReported,
     LessonChanged,
     MetricsReported,
     ProgressReported,
@@ -75,10 +77,12 @@ class Returns:
 class Course:
     """One behavior so far. Seconds count only while it trains.
 
+    started: how it began, None while only later events were seen; hyperparameters: those that may be changed.
     advanced_at: of `seconds`, when it last got further; stepping_seconds: those in which steps went on.
     """
 
-    algorithm: str = ""
+    started: BehaviorStarted | None = None
+    hyperparameters: Mapping[str, float] = field(default_factory=dict)
     is_training: bool = False
     step: int = 0
     sampled: int = 0
@@ -91,12 +95,23 @@ class Course:
     returns: Returns = field(default_factory=Returns)
     _reported_at: float = 0.0
 
+    @property
+    def algorithm(self) -> str:
+        """The trainer's name, "" while nothing tells it."""
+        return self.started.algorithm if self.started is not None else ""
+
+    def renewed(self) -> Course:
+        """That of another policy of the same behavior."""
+        return Course(self.started, self.hyperparameters, self.is_training)
+
     def follow(self, event: Event) -> None:
         """Take in one event of this behavior."""
         match event:
             case BehaviorStarted():
-                self.algorithm = event.algorithm
+                self.started = event
                 self.step = self.sampled = event.step
+            case HyperparametersReported():
+                self.hyperparameters = event.values
             case BehaviorRolledBack():
                 self.step = self.sampled = event.step
             case BehaviorStateChanged():

@@ -8,10 +8,11 @@ from collections import deque
 from typing import ClassVar
 
 from engine.session.health.course import Course
-from engine.session.health.rules import Finding, Streak, Verdict, short_count
+from engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
 from engine.session.messages import Event, MetricsReported
 
 WARM_UP = 3  # summaries in which a policy has no usual values yet
+TARGET_ENTROPY = "target_entropy"  # the hyperparameter of soft actor-critic
 UNIT_GAUSSIAN_ENTROPY = 0.5 * math.log(2 * math.pi * math.e)  # of one action with deviation 1, as training begins
 
 
@@ -26,7 +27,8 @@ class EntropyCollapse:
 
     A policy of choices has lost all but 2 % of its first entropy (0.01 at most counts as none). One of continuous
     actions has a differential entropy, which may be negative: there -3 means a deviation of about 0.01. Which of the
-    two it is shows in the sign.
+    two it is shows in the sign. Soft actor-critic tells the sum over its actions and holds it at a target, by default
+    -1 for each of them: there it is too low when it is three times as far below 0, or 3 below its target.
     """
 
     kind: ClassVar[str] = "entropy_collapse"
@@ -44,27 +46,41 @@ class EntropyCollapse:
         self._lowest = min(self._lowest, entropy)
         if course.num_summaries <= WARM_UP:
             self._first = max(self._first, entropy)
-        is_continuous = self._lowest < -0.01  # rounding alone makes no choice that negative
-        low = -3.0 if is_continuous else max(0.01, 0.02 * self._first)
+        low = self._limit(course)
         if entropy > low:
             self._low_since = None
         elif self._low_since is None:
             self._low_since = course.summary_step
         has_lasted = self._is_low.add(entropy <= low) and course.num_summaries > WARM_UP
-        if course.returns.are_good or entropy > (low + 0.5 if is_continuous else 2 * low):
+        if course.returns.are_good or entropy > (low + 0.5 if self._is_continuous else 2 * low):
             return "fine"
-        return self._finding(entropy, is_continuous, course) if has_lasted else None
+        return self._finding(entropy, course) if has_lasted else None
 
-    def _finding(self, entropy: float, is_continuous: bool, course: Course) -> Finding:
-        weight = "init_entcoef" if course.algorithm == "sac" else "beta"
+    @property
+    def _is_continuous(self) -> bool:
+        return self._lowest < -0.01  # rounding alone makes no choice that negative
+
+    def _limit(self, course: Course) -> float:
+        """What is too low; nothing where a target that is not known holds it."""
+        if not self._is_continuous:
+            return max(0.01, 0.02 * self._first)
+        if course.algorithm != "sac":
+            return -3.0
+        target = course.hyperparameters.get(TARGET_ENTROPY, -math.inf)
+        return target - max(3.0, 2 * abs(target))
+
+    def _finding(self, entropy: float, course: Course) -> Finding:
+        is_soft = course.algorithm == "sac"
         since = f"since step {short_count(self._low_since or 0)}"
         seen = f"entropy {entropy:.3g}, near zero {since}"
-        if is_continuous:
+        if self._is_continuous and is_soft:
+            seen = f"entropy {entropy:.3g} {since}, far below its target {course.hyperparameters[TARGET_ENTROPY]:.3g}"
+        elif self._is_continuous:
             deviation = math.exp(max(entropy - UNIT_GAUSSIAN_ENTROPY, -100.0))
             seen = f"entropy {entropy:.3g} {since}, actions deviate by {deviation:.1g}"
         return Finding(
             f"{seen}: the policy may have collapsed",
-            f"raise {weight}, or roll back to an earlier checkpoint",
+            f"raise {'target_entropy or init_entcoef' if is_soft else 'beta'}, or roll back to an earlier checkpoint",
         )
 
 
@@ -146,32 +162,20 @@ class ValueLossExplosion:
     kind: ClassVar[str] = "value_loss_explosion"
 
     def __init__(self) -> None:
-        self._recent: deque[float] = deque(maxlen=5)  # an explosion may take a few summaries
-        self._highest = 0.0  # of those before
-        self._num_known = 0
-        self._is_high = Streak(2)
+        self._loss = Explosion()
 
     def judge(self, event: Event, course: Course) -> Verdict:
-        """Judge summaries. What is high does not count as known."""
+        """Judge summaries. Where Q functions are learned, those are judged instead."""
         loss = metric(event, "Losses/Value Loss")
-        if loss is None:
+        if loss is None or course.algorithm == "sac":
             return None
-        is_known = self._num_known >= 5 and self._highest > 0
-        is_high = is_known and loss > 100 * self._highest and not course.returns.are_good
-        if not is_high:
-            self._learn(loss)
-        if self._is_high.add(is_high):
+        has_exploded, highest = self._loss.add(loss, course.returns.are_good), self._loss.highest
+        if has_exploded:
             return Finding(
-                f"value loss {loss:.4g}, {loss / self._highest:.0f}x the highest it was before ({self._highest:.3g})",
+                f"value loss {loss:.4g}, {loss / highest:.0f}x the highest it was before ({highest:.3g})",
                 "lower learning_rate, or set normalize_reward: true",
             )
-        return "fine" if not is_known or loss < 30 * self._highest else None
-
-    def _learn(self, loss: float) -> None:
-        if len(self._recent) == self._recent.maxlen:
-            self._highest = max(self._highest, self._recent[0])
-            self._num_known += 1
-        self._recent.append(loss)
+        return None if has_exploded is None else "fine"
 
 
 class ReturnDrop:

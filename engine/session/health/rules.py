@@ -6,6 +6,7 @@ its two limits it says nothing, so that what was raised stays raised and nothing
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
@@ -44,6 +45,35 @@ class Streak:
         """Whether it has held so many times in a row, this time included."""
         self._length = self._length + 1 if holds else 0
         return self._length >= self._needed
+
+
+class Explosion:
+    """Tells when a number that is never negative is far above all that it was. What is high does not count as known.
+
+    highest: of those known, which are at least five summaries old: an explosion may take a few.
+    """
+
+    def __init__(self) -> None:
+        self.highest = 0.0
+        self._recent: deque[float] = deque(maxlen=5)
+        self._num_known = 0
+        self._is_high = Streak(2)
+
+    def add(self, value: float, is_excused: bool) -> bool | None:
+        """Whether it has exploded; None in between, where that is as it was. is_excused: there is a good reason."""
+        is_known = self._num_known >= 5 and self.highest > 0
+        is_high = is_known and value > 100 * self.highest and not is_excused
+        if not is_high:
+            self._learn(value)
+        if self._is_high.add(is_high):
+            return True
+        return False if not is_known or value < 30 * self.highest else None
+
+    def _learn(self, value: float) -> None:
+        if len(self._recent) == self._recent.maxlen:
+            self.highest = max(self.highest, self._recent[0])
+            self._num_known += 1
+        self._recent.append(value)
 
 
 def short_count(steps: float) -> str:

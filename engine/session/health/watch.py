@@ -17,6 +17,7 @@ from engine.session.health.learning import (
 from engine.session.health.machine import DiskFilling, DiskNearlyFull, GpuHot, MachineRule, MemoryNearlyFull
 from engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps
 from engine.session.health.rules import Rule, Verdict
+from engine.session.health.soft import EntropyCoefficient, NoUpdates, QDivergence
 from engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -27,6 +28,7 @@ from engine.session.messages import (
     Envelope,
     EpisodesFinished,
     Event,
+    HyperparametersReported,
     LessonChanged,
     MetricsReported,
     ProgressReported,
@@ -44,7 +46,10 @@ BEHAVIOR_RULES: tuple[type[Rule], ...] = (
     ClippedUpdates,
     LossNotFinite,
     ValueLossExplosion,
+    QDivergence,
+    EntropyCoefficient,
     ReturnDrop,
+    NoUpdates,
     NoEpisodes,
     NoSteps,
     CheckpointTrouble,
@@ -59,6 +64,7 @@ _OF_A_BEHAVIOR = (
     MetricsReported,
     CheckpointSaved,
     CheckpointFailed,
+    HyperparametersReported,
     LessonChanged,
 )
 
@@ -134,7 +140,7 @@ class HealthWatch:
     def _begin_anew(self, behavior: str) -> list[WarningRaised | WarningCleared]:
         """The behavior's policy is another one: what was said of the old one is no longer so."""
         before = self._patients.get(behavior, _Patient()).course
-        self._patients[behavior] = _Patient(Course(algorithm=before.algorithm, is_training=before.is_training))
+        self._patients[behavior] = _Patient(before.renewed())
         return self._clear([key for key in self._raised if key[1] == behavior and key[0] != CheckpointTrouble.kind])
 
     def _clear(self, keys: list[tuple[str, str]]) -> list[WarningRaised | WarningCleared]:

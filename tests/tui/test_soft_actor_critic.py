@@ -1,0 +1,90 @@
+"""Soft actor-critic on the screen: what it fills, what it learns with and how that is told."""
+
+from __future__ import annotations
+
+from engine.session.messages import BehaviorStateChanged, MetricsReported, ProgressReported
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tests.tui.snapshots import check
+from tests.tui.test_detail import read_all
+from tui.charts.metrics import nth_metric
+from tui.panes.detail import metric_pairs
+
+
+async def test_behavior_that_fills_its_buffer_looks_as_it_was_designed() -> None:
+    async with Driven(scenes.filling().view()) as screen:
+        check("filling-80x24", await screen.text())
+    async with Driven(scenes.filling().view(), (120, 40)) as screen:
+        check("filling-120x40", await screen.text())
+
+
+async def test_filling_ends_with_the_step_at_which_learning_begins() -> None:
+    async with Driven(scenes.filling().view(), (120, 40)) as screen:
+        text = await screen.text()
+        assert "◌ filling" in text
+        assert "replay      412 of 50k steps, 2.1M memory" in text
+        assert "learning    begins at step 1k" in text
+        text = await screen.tell(ProgressReported("Pendulum", 1000, 1000, 800.0, 1))
+        assert "● training" in text
+        assert "learning " not in text
+        assert "replay      1.00k of 50k steps" in text
+
+
+async def test_paused_behavior_is_paused_and_not_filling() -> None:
+    async with Driven(scenes.filling().view()) as screen:
+        text = await screen.tell(BehaviorStateChanged("Pendulum", "paused"))
+        assert "‖ paused" in text
+        assert "filling" not in text
+
+
+async def test_restored_buffer_is_told_as_the_summary_does_and_never_overflows() -> None:
+    story = scenes.soft()
+    async with Driven(story.view(), (120, 40)) as screen:
+        assert "50.0k of 50k steps" in await screen.press("2")
+        for held, told in ((49_000.0, "50.0k"), (float("nan"), "50k")):
+            metrics = {"Policy/Replay Steps": held}
+            text = await screen.tell(MetricsReported("Pendulum", 81_000, 1.0, metrics, None, None, None, True))
+            assert told in text
+
+
+async def test_page_tells_everything() -> None:
+    async with Driven(scenes.soft().view()) as screen:
+        await screen.press("2", "enter")
+        text = await read_all(screen)
+        for words in (
+            "50.0k of 50k steps, 2.1M memory", "policy loss", "value loss", "Q1 loss", "Q2 loss", "cont. coeff 0.028",
+            "entropy -0.930", "value -81.50", "steps_per_update 1", "target_entropy -1", "tau 0.005",
+        ):  # fmt: skip
+            assert words in text, words
+
+
+def test_figures_stand_in_order_without_those_of_networks_that_are_not_there() -> None:
+    behavior = scenes.soft().view().behaviors["Pendulum"]
+    del behavior.metrics["Losses/Value Loss"]
+    behavior.metrics["Policy/Discrete Entropy Coeff"] = 0.1
+    assert [name for name, _ in metric_pairs(behavior)] == [
+        "entropy", "policy loss", "Q1 loss", "Q2 loss", "cont. coeff", "disc. coeff", "learn rate", "value",
+    ]  # fmt: skip
+
+
+def test_charts_are_of_what_tells_most() -> None:
+    histories = scenes.soft().view().behaviors["Pendulum"].histories
+    assert [nth_metric(histories, number).rpartition("/")[2] for number in range(6)] == [
+        "Episode Length", "Entropy", "Value Loss", "Q1 Loss", "Policy Loss", "Continuous Entropy Coeff",
+    ]  # fmt: skip
+    assert nth_metric((), 5) == "Policy/Learning Rate"
+
+
+async def test_only_the_learning_rate_follows_a_schedule() -> None:
+    story = scenes.soft()
+    metrics = {"Policy/Learning Rate": 1e-4}
+    story.tell(MetricsReported("Pendulum", 81_000, 1.0, metrics, None, None, None, True))
+    async with Driven(story.view()) as screen:
+        rows = (await screen.press("2", "u")).splitlines()
+        values = {row.strip("▸ ").split()[0]: row.strip("▸ ").split()[1:3] for row in rows[3:7]}
+        assert values == {
+            "learning_rate": ["0.0003", "0.0001"],
+            "tau": ["0.005", "-"],
+            "steps_per_update": ["1", "-"],
+            "target_entropy": ["-1", "-"],
+        }
