@@ -10,13 +10,14 @@ from pathlib import Path
 from statistics import mean, median
 from tempfile import TemporaryDirectory
 
-from tests.benchmarks.peers import PEERS, RL_TUI, RL_TUI_THREADED, SB3, Measurement
+from tests.benchmarks.peers import RL_TUI, RL_TUI_BFLOAT16, RL_TUI_THREADED, SB3, Measurement, peers_of
 from tests.benchmarks.processes import run_python
-from tests.benchmarks.settings import WORKLOADS, Workload
+from tests.benchmarks.settings import WORKLOADS, AnyWorkload
 from tests.benchmarks.tables import table, verdict
 
 RETURN_MARK = 0.95  # of Stable-Baselines3's mean return
-QUICK_ROLLOUTS = {"a": 10, "b": 3, "c": 5}
+BFLOAT16_MARK = 2.0  # times Stable-Baselines3's throughput
+QUICK_ROLLOUTS = {"a": 10, "b": 3, "c": 5, "i": 2, "j": 2}
 
 
 def compare(name: str, rounds: int, *, is_quick: bool) -> list[Measurement]:
@@ -24,7 +25,7 @@ def compare(name: str, rounds: int, *, is_quick: bool) -> list[Measurement]:
     measurements = []
     with TemporaryDirectory(prefix="rl-tui-bench-") as folder:
         for seed in range(1, rounds + 1):
-            for peer in PEERS:
+            for peer in peers_of(WORKLOADS[name]):
                 words = ["-m", "tests.benchmarks.peers", peer, name, "--seed", str(seed)]
                 if is_quick:
                     words += ["--rollouts", str(QUICK_ROLLOUTS[name])]
@@ -38,10 +39,11 @@ def compare(name: str, rounds: int, *, is_quick: bool) -> list[Measurement]:
 def report(name: str, measurements: Sequence[Measurement], *, is_quick: bool) -> str:
     """The comparison as text: throughput, returns, marks, and where the time of rl-tui went."""
     workload = WORKLOADS[name].cut(QUICK_ROLLOUTS[name]) if is_quick else WORKLOADS[name]
-    of_peer = {peer: [m for m in measurements if m.peer == peer] for peer in PEERS}
-    rows = [_row(peer, of_peer[peer], of_peer[SB3]) for peer in PEERS]
+    peers = peers_of(workload)
+    of_peer = {peer: [m for m in measurements if m.peer == peer] for peer in peers}
+    rows = [_row(peer, of_peer[peer], of_peer[SB3]) for peer in peers]
     head = ("", "steps/s", "min .. max", "x SB3", "min .. max", "steps/CPU-s", "x SB3", "updates", "return", "/ SB3")
-    split_rows = [_split_row(peer, of_peer[peer]) for peer in (RL_TUI, RL_TUI_THREADED)]
+    split_rows = [_split_row(peer, of_peer[peer]) for peer in peers if peer != SB3]
     split_head = ("share of the time", "environment", "inference", "update", "everything else")
     return "\n".join(
         (
@@ -81,6 +83,7 @@ def label(peer: str) -> str:
         SB3: f"Stable-Baselines3 {importlib.metadata.version('stable-baselines3')}",
         RL_TUI: "rl-tui, threaded: false",
         RL_TUI_THREADED: "rl-tui, threaded: true",
+        RL_TUI_BFLOAT16: "rl-tui, precision: bfloat16",
     }[peer]
 
 
@@ -101,16 +104,21 @@ def return_ratio(own: Sequence[Measurement], sb3: Sequence[Measurement]) -> floa
     return None if ours is None or theirs is None or theirs <= 0 else ours / theirs
 
 
-def _marks(workload: Workload, of_peer: dict[str, list[Measurement]]) -> str:
-    """Either way of running may reach the marks, but the same one both."""
+def _marks(workload: AnyWorkload, of_peer: dict[str, list[Measurement]]) -> str:
+    """Either way of running may reach the marks, but the same one both; other arithmetic has a mark of its own."""
     sb3 = of_peer[SB3]
-    best = max((RL_TUI, RL_TUI_THREADED), key=lambda peer: median(speed_ratios(of_peer[peer], sb3)))
-    ratio, returns = median(speed_ratios(of_peer[best], sb3)), return_ratio(of_peer[best], sb3)
-    return (
-        f"marks, held to {label(best)}: {workload.mark:g} x the throughput {verdict(ratio >= workload.mark)}"
-        f" ({ratio:.2f}); {RETURN_MARK:g} x the return"
+    ratios = {peer: median(speed_ratios(own, sb3)) for peer, own in of_peer.items()}
+    best = max((peer for peer in (RL_TUI, RL_TUI_THREADED) if peer in ratios), key=ratios.__getitem__)
+    returns = return_ratio(of_peer[best], sb3)
+    said = (
+        f"marks, held to {label(best)}: {workload.mark:g} x the throughput {verdict(ratios[best] >= workload.mark)}"
+        f" ({ratios[best]:.2f}); {RETURN_MARK:g} x the return"
         f" {'not comparable' if returns is None else f'{verdict(returns >= RETURN_MARK)} ({returns:.2f})'}"
     )
+    if RL_TUI_BFLOAT16 in ratios:
+        ratio = ratios[RL_TUI_BFLOAT16]
+        said += f"; bfloat16: {BFLOAT16_MARK:g} x the throughput {verdict(ratio >= BFLOAT16_MARK)} ({ratio:.2f})"
+    return said
 
 
 def _split_row(peer: str, own: list[Measurement]) -> tuple[str, ...]:

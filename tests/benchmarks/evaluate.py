@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 
 import gymnasium
 import numpy as np
@@ -23,6 +24,13 @@ def choose(outputs: dict[str, np.ndarray], prefix: str, space: gymnasium.Space) 
     assert isinstance(space, gymnasium.spaces.Box)
     share = (outputs[f"{prefix}continuous_actions"][0] + 1) / 2
     return (space.low + share * (space.high - space.low)).astype(space.dtype)
+
+
+def load_session(path: str) -> Callable[[np.ndarray], np.ndarray]:
+    """The deterministic continuous actions of an exported policy for one observation, in [-1, 1]."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    wanted = ["deterministic_continuous_actions"]
+    return lambda observation: session.run(wanted, {"obs_0": observation[None]})[0][0]
 
 
 def returns(path: str, env_id: str, episodes: int, prefix: str) -> list[float]:

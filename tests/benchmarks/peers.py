@@ -28,20 +28,34 @@ from tests.benchmarks.settings import (
     LEARNING_RATE,
     MAX_GRAD_NORM,
     NUM_LAYERS,
+    PIXEL_HIDDEN_UNITS,
+    SAC_BATCH_SIZE,
+    SAC_HIDDEN_UNITS,
+    SAC_START,
+    SAC_TAU,
     VALUE_COEFFICIENT,
     WORKLOADS,
+    AnyWorkload,
+    SoftWorkload,
     Workload,
     configuration,
 )
 
 if TYPE_CHECKING:
-    from stable_baselines3 import PPO
+    from stable_baselines3 import PPO, SAC
 
 WARM_UP_ROLLOUTS = 2
 TAKE_SECONDS = 0.1  # as the headless front end polls
 
-SB3, RL_TUI, RL_TUI_THREADED = "sb3", "rl-tui", "rl-tui-threaded"
-PEERS = (SB3, RL_TUI, RL_TUI_THREADED)
+SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16 = "sb3", "rl-tui", "rl-tui-threaded", "rl-tui-bfloat16"
+PEERS = (SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16)
+
+
+def peers_of(workload: AnyWorkload) -> tuple[str, ...]:
+    """Who is measured on a workload, always in this order."""
+    if isinstance(workload, Workload) and workload.is_visual:
+        return SB3, RL_TUI, RL_TUI_BFLOAT16
+    return SB3, RL_TUI, RL_TUI_THREADED
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +95,7 @@ class Stopwatch:
         self.cpu_seconds += time.process_time()
 
 
-def train_sb3(workload: Workload, seed: int) -> Measurement:
+def train_sb3(workload: AnyWorkload, seed: int) -> Measurement:
     """Train with Stable-Baselines3 in one torch thread."""
     import torch
     from stable_baselines3.common.callbacks import BaseCallback
@@ -105,6 +119,7 @@ def train_sb3(workload: Workload, seed: int) -> Measurement:
 
     model = make_sb3(workload, seed)
     model.learn(workload.total_steps, callback=Timing())
+    per_update = 1 if isinstance(workload, SoftWorkload) else workload.rollout_steps
     episodes = [float(episode["r"]) for episode in model.ep_info_buffer or ()]  # its Monitor keeps the last 100
     return Measurement(
         peer=SB3,
@@ -113,25 +128,55 @@ def train_sb3(workload: Workload, seed: int) -> Measurement:
         steps=model.num_timesteps,
         seconds=watch.seconds,
         cpu_seconds=watch.cpu_seconds,
-        num_updates=model.num_timesteps // workload.rollout_steps,
+        num_updates=model.num_timesteps // per_update,
         mean_return=sum(episodes) / len(episodes) if episodes else None,
         split={},
     )
 
 
-def make_sb3(workload: Workload, seed: int) -> PPO:
+def make_sb3(workload: AnyWorkload, seed: int) -> PPO | SAC:
     """The task as Stable-Baselines3 has it."""
+    return make_sac(workload, seed) if isinstance(workload, SoftWorkload) else make_ppo(workload, seed)
+
+
+def make_sac(workload: SoftWorkload, seed: int) -> SAC:
+    """Twin target critics and an update per step are its defaults."""
+    from stable_baselines3 import SAC
+
+    return SAC(
+        "MlpPolicy",
+        workload.environment,
+        learning_rate=LEARNING_RATE,
+        buffer_size=workload.total_steps,
+        learning_starts=SAC_START,
+        batch_size=SAC_BATCH_SIZE,
+        tau=SAC_TAU,
+        gamma=GAMMA,
+        policy_kwargs={"net_arch": [SAC_HIDDEN_UNITS, SAC_HIDDEN_UNITS]},
+        seed=seed,
+        device="cpu",
+    )
+
+
+def make_ppo(workload: Workload, seed: int) -> PPO:
+    """Frames go through its convolutions, which actor and critic share there; vectors through two networks."""
     from stable_baselines3 import PPO
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
     from torch.nn import Tanh
 
+    from engine.sampling.environments.toys.frames import Frames
+
     layers = [HIDDEN_UNITS] * NUM_LAYERS
-    environments: VecEnv = make_vec_env(workload.environment, workload.num_envs, seed=seed, vec_env_cls=DummyVecEnv)
+    network: dict[str, object] = {"net_arch": {"pi": layers, "vf": layers}, "activation_fn": Tanh}
+    if workload.is_visual:
+        network = {"features_extractor_kwargs": {"features_dim": PIXEL_HIDDEN_UNITS}}
+    environment = Frames if workload.is_visual else workload.environment
+    environments: VecEnv = make_vec_env(environment, workload.num_envs, seed=seed, vec_env_cls=DummyVecEnv)
     if workload.is_normalized:
         environments = VecNormalize(environments, gamma=GAMMA)
     return PPO(
-        "MlpPolicy",
+        "CnnPolicy" if workload.is_visual else "MlpPolicy",
         environments,
         learning_rate=LEARNING_RATE,
         n_steps=workload.num_steps,
@@ -145,23 +190,19 @@ def make_sb3(workload: Workload, seed: int) -> PPO:
         ent_coef=ENTROPY_COEFFICIENT,
         vf_coef=VALUE_COEFFICIENT,
         max_grad_norm=MAX_GRAD_NORM,
-        policy_kwargs={
-            "net_arch": {"pi": layers, "vf": layers},
-            "activation_fn": Tanh,
-            "optimizer_kwargs": {"eps": ADAM_EPSILON},
-        },
+        policy_kwargs=network | {"optimizer_kwargs": {"eps": ADAM_EPSILON}},
         seed=seed,
         device="cpu",
     )
 
 
-def train_rl_tui(workload: Workload, seed: int, *, is_threaded: bool) -> Measurement:
+def train_rl_tui(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
     """Train with the whole of rl-tui as `--no-ui` runs it: checkpoints, exports, every log file, console lines."""
-    run_headless(workload.cut(WARM_UP_ROLLOUTS), seed, is_threaded=is_threaded)
-    return run_headless(workload, seed, is_threaded=is_threaded)
+    run_headless(workload.cut(WARM_UP_ROLLOUTS), seed, peer)
+    return run_headless(workload, seed, peer)
 
 
-def run_headless(workload: Workload, seed: int, *, is_threaded: bool) -> Measurement:
+def run_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
     """One run as `tui.cli.run_headless` runs it; its lines go nowhere, its files to a folder that ends with it."""
     from engine.config import parse_config
     from engine.running.launch import Launch
@@ -177,7 +218,14 @@ def run_headless(workload: Workload, seed: int, *, is_threaded: bool) -> Measure
 
     watch, last = Stopwatch(), dict[type, Event]()
     with TemporaryDirectory(prefix="rl-tui-bench-") as results, Path(os.devnull).open("w") as nowhere:
-        config = parse_config(configuration(workload, seed, Path(results), is_threaded=is_threaded).encode(), "bench")
+        text = configuration(
+            workload,
+            seed,
+            Path(results),
+            is_threaded=peer == RL_TUI_THREADED,
+            precision="bfloat16" if peer == RL_TUI_BFLOAT16 else "float32",
+        )
+        config = parse_config(text.encode(), "bench")
         launch = Launch(EventBus())
         mail = launch.subscribe()
         writer = ConsoleWriter(nowhere)
@@ -201,7 +249,7 @@ def run_headless(workload: Workload, seed: int, *, is_threaded: bool) -> Measure
     assert isinstance(progress, ProgressReported)
     assert isinstance(split, TimeSplit)
     return Measurement(
-        peer=RL_TUI_THREADED if is_threaded else RL_TUI,
+        peer=peer,
         workload=workload.name,
         seed=seed,
         steps=saved.step,
@@ -232,7 +280,7 @@ def main(words: Sequence[str] | None = None) -> None:
     if arguments.peer == SB3:
         measurement = train_sb3(workload, arguments.seed)
     else:
-        measurement = train_rl_tui(workload, arguments.seed, is_threaded=arguments.peer == RL_TUI_THREADED)
+        measurement = train_rl_tui(workload, arguments.seed, arguments.peer)
     print(json.dumps(dataclasses.asdict(measurement)))
 
 

@@ -15,7 +15,7 @@ from tests.benchmarks import comparison, memory, screen_budgets, screen_cost, sc
 from tests.benchmarks.processes import limit_cpus
 from tests.benchmarks.settings import WORKLOADS
 
-PARTS = (*WORKLOADS, "d", "e", "f", "g", "h")
+PARTS = tuple(sorted((*WORKLOADS, "d", "e", "f", "g", "h")))
 START_UP_CALLS, QUICK_START_UP_CALLS = 10, 3
 
 Raw = list[dict[str, object]]
@@ -37,10 +37,10 @@ def main(words: Sequence[str] | None = None) -> None:
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.throughput", description=__doc__)
-    parts = "a to c: beside Stable-Baselines3; d: what the screen takes from training; e: start-up; f: memory;"
-    parts += " g: keys, first picture and bytes sent; h: what the screen's own work costs"
+    parts = "a to c, i (SAC), j (images): beside Stable-Baselines3; d: what the screen takes from training;"
+    parts += " e: start-up; f: memory; g: keys, first picture and bytes sent; h: what the screen's own work costs"
     parser.add_argument("--only", type=_parts, default=PARTS, metavar="a,c", help=f"parts to measure ({parts})")
-    parser.add_argument("--rounds", type=_positive, help="rounds of a to c, a seed each (3)")
+    parser.add_argument("--rounds", type=_positive, help="rounds beside Stable-Baselines3, a seed each (3)")
     parser.add_argument("--pairs", type=_positive, help="pairs of d (5)")
     parser.add_argument("--cpus", type=_positive, default=2, help="CPUs that everything shares (2), where Linux can")
     parser.add_argument("--quick", action="store_true", help="see that it works: one short round, numbers mean little")
