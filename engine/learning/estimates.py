@@ -72,14 +72,14 @@ class Critic(Protocol):
 
 
 class Estimator:
-    """Asks a critic for the values of a rollout, for about `batch_size` rows at once."""
+    """Asks a critic for the values of a rollout, for about `rows_at_once` at once."""
 
-    def __init__(self, critic: Critic, settings: MemorySettings | None, batch_size: int, is_shared: bool):
+    def __init__(self, critic: Critic, settings: MemorySettings | None, rows_at_once: int, is_shared: bool):
         """settings: of the memory, if there is one. is_shared: whether the critic reads with the actor's memory."""
         self._critic = critic
         self._sequence_length = settings.sequence_length if settings else 0
         self._memory_size = settings.memory_size if settings else 0
-        self._batch_size = batch_size
+        self._rows_at_once = rows_at_once
         self._is_shared = is_shared
 
     def __call__(self, features: Features, following: Features, rollout: Rollout, agents: AgentMemories) -> Estimates:
@@ -117,7 +117,7 @@ class Estimator:
     ) -> tuple[Float32, Float32]:
         """f32[N, R], and f32[S, M] remembered after each sequence; fills in `memories` before those that go on."""
         parts, after = [], np.empty_like(memories)
-        at_once = max(1, self._batch_size // self._sequence_length)
+        at_once = max(1, self._rows_at_once // self._sequence_length)
         for depth, level in enumerate(way.levels):
             if depth:
                 memories[level] = after[way.before[level]]
@@ -145,7 +145,7 @@ class Estimator:
         return np.concatenate([self._critic.values(tuple(column[part] for column in features))[0] for part in parts])
 
     def _chunks(self, num_rows: int) -> list[slice]:
-        return [slice(begin, begin + self._batch_size) for begin in range(0, num_rows, self._batch_size)]
+        return [slice(begin, begin + self._rows_at_once) for begin in range(0, num_rows, self._rows_at_once)]
 
     def _sequences(self, lengths: Int64, memories: Float32) -> Sequences:
         return Sequences(lengths, self._critic.place(memories))

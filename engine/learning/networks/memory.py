@@ -21,7 +21,8 @@ from engine.specs import Int64
 class Sequences:
     """How B rows are read: those of a sequence are adjacent and in time order.
 
-    lengths: i64[S], all >= 1, summing to B. memories: f32[S, M], what is remembered before the first row of each.
+    lengths: i64[S], all >= 1, summing to B. memories: f32[S, M], what is remembered before the first row of each; a
+    numpy array where the networks are numpy's.
     """
 
     lengths: Int64

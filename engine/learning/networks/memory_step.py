@@ -19,7 +19,8 @@ class MemoryStep:
         """arrays: the parameters of an `Actor` by name; cell: what the names of this layer's begin with."""
         inputs, units = arrays[f"{cell}weight_ih_l0"], arrays[f"{cell}weight_hh_l0"]
         self.units = units.shape[1]
-        # the gates are input, forget, cell, output; that of the cell is a tanh
+        # the gates are input, forget, cell, output; that of the cell is a tanh, twice the others are 1 + tanh
+        self._shift = np.repeat(np.array([1, 1, 0, 1], np.float32), self.units)
         scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), self.units)
         self._weight: Float32 = np.ascontiguousarray(np.concatenate([inputs, units], axis=1).T * scale)
         self._bias: Float32 = (arrays[f"{cell}bias_ih_l0"] + arrays[f"{cell}bias_hh_l0"]) * scale
@@ -30,9 +31,10 @@ class MemoryStep:
         gates = np.concatenate([rows, memories[:, :units]], axis=1) @ self._weight
         gates += self._bias
         np.tanh(gates, out=gates)
+        gates += self._shift
         admit, keep, new, show = (gates[:, gate * units : (gate + 1) * units] for gate in range(4))
         after = np.empty_like(memories)
         read, cell = after[:, :units], after[:, units:]
-        np.multiply((keep + 1) * memories[:, units:] + (admit + 1) * new, 0.5, out=cell)
-        np.multiply((show + 1) * np.tanh(cell), 0.5, out=read)
+        np.multiply(keep * memories[:, units:] + admit * new, 0.5, out=cell)
+        np.multiply(show * np.tanh(cell), 0.5, out=read)
         return read, after

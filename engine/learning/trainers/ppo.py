@@ -48,6 +48,7 @@ CHANGEABLE = (  # while it trains: nothing that shapes the network or the rollou
     "target_kl",
 )
 TERMS = ("total", "policy", "value", "entropy", "divergence", "clipped")  # of a loss, that are told
+ROWS_OF_VECTORS = 2048  # valued at once: they take little room, and a memory reads many sequences in the time of one
 FEATURES = "features."  # what the names of those columns begin with
 Terms: TypeAlias = dict[str, Array]
 
@@ -82,7 +83,8 @@ class PPOTrainer:
         is_normalized = config.network_settings.normalize and self._layout.columns > 0
         self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
         memory = config.network_settings.memory
-        self._estimator = Estimator(self._network, memory, self._hyper.batch_size, self._hyper.shared_critic)
+        at_once = max(self._hyper.batch_size, ROWS_OF_VECTORS if self._layout.is_flat else 1)
+        self._estimator = Estimator(self._network, memory, at_once, self._hyper.shared_critic)
         self._agents = AgentMemories.none(memory.memory_size if memory else 0)
         self._rollout = RolloutBuffer()
         self._num_updates = 0
