@@ -90,9 +90,9 @@ class DecisionSteps:
 
     agent_ids: i64[N], unique. observations: one [N, ...] per spec, of its dtype. rewards: f32[N], earned since each
     agent's last action (zero for an agent that has just appeared). action_mask: bool[N, sum of branches], True =
-    allowed, or None when everything is allowed. An environment may return the same `agent_ids` object on every step while its
-    population is unchanged; readers may use that to skip work. Readers must not write into any of these arrays and
-    must copy what they keep: an environment may reuse them at its next step.
+    allowed, or None when everything is allowed. An environment may return the same `agent_ids` object on every step
+    while its population is unchanged; readers may use that to skip work. Readers must not write into any of these
+    arrays and must copy what they keep: an environment may reuse them at its next step.
     """
 
     agent_ids: Int64

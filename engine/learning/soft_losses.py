@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -19,6 +20,7 @@ from engine.learning.recall import Recall
 from engine.learning.soft_policy import SoftPolicy, soft_policy
 from engine.specs import ActionSpec
 
+Array: TypeAlias = Any  # tensor, or numpy array where `soft_gradients` computes with those
 DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entropy 0.2 ln n
 
 
@@ -33,15 +35,15 @@ class SoftBatch:
 
     features: Features
     next_features: Features
-    continuous: Tensor
-    chosen: Tensor
-    allowed: Tensor | None
-    next_allowed: Tensor | None
-    rewards: Tensor
-    discounts: Tensor
-    weights: Tensor
-    noise: Tensor
-    next_noise: Tensor
+    continuous: Array
+    chosen: Array
+    allowed: Array | None
+    next_allowed: Array | None
+    rewards: Array
+    discounts: Array
+    weights: Array
+    noise: Array
+    next_noise: Array
     recall: Recall | None
 
 
@@ -63,21 +65,23 @@ class Temperatures:
 
 @dataclass(frozen=True, slots=True)
 class SoftLosses:
-    """Each f32[] but: q f32[2], by_log_alpha f32[1 + K] (a gradient), values f32[S], errors f32[B].
+    """Each f32[] but: q f32[2], by_log_alpha f32[1 + K] (a gradient), alpha f32[1 + K], values f32[S], errors f32[B].
 
-    policy, q and value carry gradients. value: None without a value network. errors: mean |y - Q| of both critics.
+    policy, q and value carry gradients where torch computes. value: None without a value network. errors: mean |y - Q|
+    of both critics.
     """
 
-    policy: Tensor
-    q: Tensor
-    value: Tensor | None
-    by_log_alpha: Tensor
-    entropy: Tensor
-    values: Tensor
-    errors: Tensor
+    policy: Array
+    q: Array
+    value: Array | None
+    by_log_alpha: Array
+    alpha: Array
+    entropy: Array
+    values: Array
+    errors: Array
 
     @property
-    def total(self) -> Tensor:
+    def total(self) -> Array:
         """Of all networks; no two of the terms have a parameter in common."""
         total = self.policy + self.q.sum()
         return total if self.value is None else total + self.value
@@ -108,6 +112,7 @@ def soft_losses(
         q=_half_squares(error, batch.weights),
         value=value_loss,
         by_log_alpha=_by_log_alpha(policy, actions, target_entropy),
+        alpha=alpha.logs.exp(),
         entropy=_entropy(policy).detach(),
         values=soft_values.mean(0),
         errors=error.detach().abs().mean((0, 2)),

@@ -41,6 +41,11 @@ class FlatParameters:
         """A tensor where the module computes."""
         return torch.from_numpy(array).to(self.parameters.device)
 
+    def load(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Take the values of every parameter by name."""
+        flat = np.concatenate([arrays[name].reshape(-1) for name in self.shapes]).astype(np.float32)
+        self.parameters.copy_(self.place(flat))
+
     def arrays(self, prefix: str = "") -> dict[str, np.ndarray[Any, Any]]:
         """A copy of every parameter whose name begins with `prefix`, which is cut off."""
         flat = self.parameters.detach().cpu().numpy().copy()

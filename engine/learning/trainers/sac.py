@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -32,7 +32,8 @@ from engine.learning.replay.layout import ReplayLayout
 from engine.learning.replay.minibatch import Minibatch
 from engine.learning.rewards.streams import RewardStreams
 from engine.learning.schedules import MIN_LEARNING_RATE, scheduled
-from engine.learning.soft_losses import SoftBatch, SoftLosses, Temperatures, soft_losses
+from engine.learning.soft_gradients import Array, SoftParameters, soft_gradients
+from engine.learning.soft_losses import SoftBatch, SoftLosses
 from engine.learning.trainers.base import Metrics, nothing
 from engine.settings import BehaviorConfig, MemorySettings
 from engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
@@ -48,14 +49,6 @@ class _Temperature(nn.Module):
     def __init__(self, initial: float, num_branches: int):
         super().__init__()
         self.log_alpha = nn.Parameter(torch.full((1 + num_branches,), math.log(initial)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Parameters with an optimizer of their own."""
-
-    flat: FlatParameters
-    step: GradientStep
 
 
 def _with_target(hyper: SACSettings, actions: ActionSpec) -> SACSettings:
@@ -79,14 +72,14 @@ class SACTrainer:
         self._streams = RewardStreams(config)
         self._layout = FeatureLayout(spec.observations)
         self._networks = self._make_networks()
-        self._temperature = _Temperature(hyper.init_entcoef, len(spec.actions.branches))
-        trained = {"actor": self._networks.actor, "q": self._networks.q, "value": self._networks.value}
-        self._groups = {
-            name: self._group(module, device)
-            for name, module in (trained | {"temperature": self._temperature}).items()
-            if module is not None
+        self._parameters = self._make_parameters(device)
+        self._gradients = soft_gradients(
+            self._networks, self._parameters, self._layout, spec.actions, config.network_settings
+        )
+        self._steps = {
+            name: GradientStep(flat, hyper.adam_epsilon, hyper.max_grad_norm)
+            for name, flat in self._parameters.trained().items()
         }
-        self._target = FlatParameters(self._networks.target.requires_grad_(False), device)
         is_normalized = config.network_settings.normalize and self._layout.columns > 0
         self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
         self._replay = ReplayBuffer(self._replay_layout())
@@ -101,9 +94,16 @@ class SACTrainer:
         value = None if self._hyper.target_q else StateCritic(self._random, self._layout, network, streams)
         return SoftNetworks(actor, q, value, copy.deepcopy(q if value is None else value))
 
-    def _group(self, module: nn.Module, device: torch.device) -> _Group:
-        flat = FlatParameters(module, device)
-        return _Group(flat, GradientStep(flat, self._hyper.adam_epsilon, self._hyper.max_grad_norm))
+    def _make_parameters(self, device: torch.device) -> SoftParameters:
+        networks = self._networks
+        temperature = _Temperature(self._hyper.init_entcoef, len(self._spec.actions.branches))
+        return SoftParameters(
+            actor=FlatParameters(networks.actor, device),
+            q=FlatParameters(networks.q, device),
+            value=None if networks.value is None else FlatParameters(networks.value, device),
+            temperature=FlatParameters(temperature, device),
+            target=FlatParameters(networks.target.requires_grad_(False), device),
+        )
 
     def _replay_layout(self) -> ReplayLayout:
         hyper, priorities = self._hyper, self._hyper.prioritized_replay
@@ -119,10 +119,10 @@ class SACTrainer:
         )
 
     def _make_critic_memory(self) -> CriticMemory | None:
-        value = self._networks.value
-        if self._memory is None or value is None:
+        value, flat = self._networks.value, self._parameters.value
+        if self._memory is None or value is None or flat is None:
             return None
-        reader = CriticReader(value, self._groups["value"].flat)
+        reader = CriticReader(value, flat)
         return CriticMemory(reader, self._memory, self._hyper.batch_size)
 
     @property
@@ -148,7 +148,7 @@ class SACTrainer:
     @property
     def num_parameters(self) -> int:
         """How many numbers are trained; targets follow."""
-        return sum(group.step.num_parameters for group in self._groups.values())
+        return sum(step.num_parameters for step in self._steps.values())
 
     @property
     def num_updates(self) -> int:
@@ -183,7 +183,7 @@ class SACTrainer:
         return self._critic_memory.follow(block, features, following)
 
     def _features(self, observations: Observations) -> Features:
-        return tuple(map(self._target.place, self._layout.split(observations, self._normalizer)))
+        return tuple(map(self._gradients.place, self._layout.split(observations, self._normalizer)))
 
     def is_ready(self) -> bool:
         """Whether an update is due and the buffer holds a mini-batch."""
@@ -198,11 +198,12 @@ class SACTrainer:
         before, owed = self._snapshot(), self._owed
         learning_rate, terms = self._learning_rate(step), []
         try:
-            while self._owed >= self._hyper.steps_per_update:
-                between()
-                terms.append(self._learn(learning_rate, step))
-                self._owed -= self._hyper.steps_per_update
-            told = torch.stack(terms).mean(0).tolist()
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told below
+                while self._owed >= self._hyper.steps_per_update:
+                    between()
+                    terms.append(self._learn(learning_rate, step))
+                    self._owed -= self._hyper.steps_per_update
+                told = self._gradients.mean(terms)
             self._require_finite(told)
         except NonFiniteError as error:
             self._restore(before)
@@ -212,38 +213,34 @@ class SACTrainer:
         return {**self._metrics(told), "Policy/Learning Rate": learning_rate}
 
     def _require_finite(self, told: list[float]) -> None:
-        if not (all(map(math.isfinite, told)) and all(group.step.is_finite for group in self._groups.values())):
+        if not (all(map(math.isfinite, told)) and all(step.is_finite for step in self._steps.values())):
             raise NonFiniteError("a loss is not finite")
 
     def _snapshot(self) -> tuple[list[Snapshot], Tensor]:
-        return [group.step.snapshot() for group in self._groups.values()], self._target.parameters.clone()
+        return [step.snapshot() for step in self._steps.values()], self._parameters.target.parameters.clone()
 
     def _restore(self, snapshot: tuple[list[Snapshot], Tensor]) -> None:
         """Networks and optimizers as they were; what was drawn stays drawn."""
-        for group, own in zip(self._groups.values(), snapshot[0], strict=True):
-            group.step.restore(own)
-        self._target.parameters.copy_(snapshot[1])
+        for step, own in zip(self._steps.values(), snapshot[0], strict=True):
+            step.restore(own)
+        self._parameters.target.parameters.copy_(snapshot[1])
 
     def _learning_rate(self, step: int) -> float:
         hyper = self._hyper
         schedule = hyper.learning_rate_schedule
         return scheduled(schedule, hyper.learning_rate, MIN_LEARNING_RATE, step, self._config.max_steps)
 
-    def _learn(self, learning_rate: float, step: int) -> Tensor:
+    def _learn(self, learning_rate: float, step: int) -> list[Array]:
         """Descend once on rows of the replay buffer; what `_terms` tells of them."""
-        minibatch = self._draw(step)
-        for group in self._groups.values():
-            group.flat.gradient.zero_()
+        minibatch, parameters = self._draw(step), self._parameters
         losses = self._losses(minibatch, self._random)
-        losses.total.backward()  # type: ignore[no-untyped-call]  # torch's signature
-        self._groups["temperature"].flat.gradient.copy_(losses.by_log_alpha)
-        for group in self._groups.values():
-            group.step(group.flat.gradient, learning_rate)
-        followed = "q" if self._networks.value is None else "value"
-        self._target.parameters.lerp_(self._groups[followed].flat.parameters, self._hyper.tau)
+        for name, flat in parameters.trained().items():
+            self._steps[name](flat.gradient, learning_rate)
+        followed = parameters.q if parameters.value is None else parameters.value
+        parameters.target.parameters.lerp_(followed.parameters, self._hyper.tau)
         if self._hyper.prioritized_replay is not None:
-            self._replay.update_priorities(minibatch.rows, losses.errors.cpu().numpy())
-        return self._terms(losses)
+            self._replay.update_priorities(minibatch.rows, np.asarray(losses.errors.tolist(), np.float32))
+        return _terms(losses)
 
     def _draw(self, step: int) -> Minibatch:
         hyper, beta = self._hyper, 0.0
@@ -255,13 +252,12 @@ class SACTrainer:
         return self._replay.sample(hyper.batch_size, self._random, hyper.n_step, gammas, beta)
 
     def _losses(self, minibatch: Minibatch, random: np.random.Generator) -> SoftLosses:
-        alpha = Temperatures(self._temperature.log_alpha.detach())
-        target = self._hyper.target_entropy or 0.0
-        return soft_losses(self._networks, self._batch(minibatch, random), self._spec.actions, alpha, target)
+        """The losses of rows, their gradients in `_parameters`."""
+        return self._gradients(self._batch(minibatch, random), self._hyper.target_entropy or 0.0)
 
     def _batch(self, minibatch: Minibatch, random: np.random.Generator) -> SoftBatch:
         """The mini-batch where the networks compute, with fresh noise."""
-        place, actions = self._target.place, self._spec.actions
+        place, actions = self._gradients.place, self._spec.actions
         noise = random.standard_normal((2, len(minibatch.rows), actions.continuous), np.float32)
         ends = minibatch.terminated[:, None] & self._streams.counts_ends
         allowed, next_allowed = minibatch.action_mask, minibatch.next_action_mask
@@ -285,16 +281,10 @@ class SACTrainer:
         lengths, memories, critics = minibatch.lengths, minibatch.memories, minibatch.value_memories
         if lengths is None or memories is None:
             return None
-        place = self._target.place
+        place = self._gradients.place
         own = Sequences(lengths, place(memories))
         values = None if critics is None else Sequences(lengths, place(critics))
         return recall(self._networks, features, place(minibatch.continuous), own, values)
-
-    def _terms(self, losses: SoftLosses) -> Tensor:
-        """What is told of a mini-batch, f32[...], in the order in which `_metrics` reads it; on the device."""
-        value = losses.q.new_zeros(()) if losses.value is None else losses.value.detach()
-        scalars = torch.stack([losses.policy.detach(), value, losses.entropy])
-        return torch.cat([scalars, losses.q.detach(), losses.values, self._temperature.log_alpha.detach().exp()])
 
     def _metrics(self, told: list[float]) -> Metrics:
         policy, value, entropy, q1, q2, *rest = told
@@ -325,9 +315,8 @@ class SACTrainer:
             remembered = np.zeros((block.num_rows, replay.layout.value_memory_size), np.float32)
         replay.add(block, self._streams.peek(block), remembered)
         minibatch = replay.everything(self._hyper.n_step, self._streams.gammas)
-        with torch.no_grad():
-            losses = self._losses(minibatch, np.random.Generator(np.random.PCG64(0)))
-        return self._metrics(self._terms(losses).tolist())
+        losses = self._losses(minibatch, np.random.Generator(np.random.PCG64(0)))
+        return self._metrics(self._gradients.mean([_terms(losses)]))
 
     def make_policy(self, seed: int) -> Policy:
         """A new policy that acts with `weights()`."""
@@ -337,15 +326,15 @@ class SACTrainer:
 
     def weights(self) -> Weights:
         """The parameters of `Actor` by name, and the normalizer's."""
-        arrays: dict[str, Float32] = self._groups["actor"].flat.arrays()
+        arrays: dict[str, Float32] = self._parameters.actor.arrays()
         if self._normalizer is not None:
             arrays |= {"normalizer.mean": self._normalizer.mean, "normalizer.scale": self._normalizer.scale}
         return Weights(self._num_updates, arrays)
 
     def state(self) -> State:
         """Networks, optimizers, normalizer, reward statistics, draws; of the replay buffer only how much came."""
-        parts = {name: group.step.state() for name, group in self._groups.items()}
-        parts["target"] = State(dict(self._target.arrays()))
+        parts = {name: step.state() for name, step in self._steps.items()}
+        parts["target"] = State(dict(self._parameters.target.arrays()))
         parts["drawing"] = generator_state(self._random)
         if self._normalizer is not None:
             parts["normalizer"] = self._normalizer.state()
@@ -356,11 +345,9 @@ class SACTrainer:
 
     def load(self, state: State) -> None:
         """Go on from `state`; what the replay buffer holds that came after it is forgotten."""
-        for name, group in self._groups.items():
-            group.step.load(state.part(name))
-        target = state.part("target").tensors
-        flat = np.concatenate([target[name].reshape(-1) for name in self._target.shapes]).astype(np.float32)
-        self._target.parameters.copy_(self._target.place(flat))
+        for name, step in self._steps.items():
+            step.load(state.part(name))
+        self._parameters.target.load(state.part("target").tensors)
         load_generator(self._random, state.part("drawing"))
         self._critic_memory = self._make_critic_memory()
         if self._normalizer is not None:
@@ -377,3 +364,9 @@ class SACTrainer:
     def load_replay(self, replay: State) -> None:
         """Hold this experience. Raises CheckpointError when it does not fit; nothing is changed then."""
         self._replay.load(replay)
+
+
+def _terms(losses: SoftLosses) -> list[Array]:
+    """What is told of a mini-batch, f32[] each, in the order in which `_metrics` reads them."""
+    value = 0 * losses.policy if losses.value is None else losses.value
+    return [losses.policy, value, losses.entropy, *losses.q, *losses.values, *losses.alpha]
