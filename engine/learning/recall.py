@@ -15,9 +15,10 @@ from torch import Tensor
 from engine.learning.buffers import Rollout
 from engine.learning.estimates import AgentMemories, Estimator
 from engine.learning.features import Features
-from engine.learning.networks.critics import SoftNetworks, StateCritic, TwinCritic
+from engine.learning.networks.critics import StateCritic, TwinCritic
 from engine.learning.networks.flat import FlatParameters
 from engine.learning.networks.memory import Sequences
+from engine.learning.networks.soft import SoftNetworks
 from engine.learning.sequences import cut
 from engine.settings import MemorySettings
 from engine.specs import Float32, Trajectories

@@ -14,37 +14,14 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from engine.learning.features import Features
-from engine.learning.networks.critics import SoftNetworks, StateCritic
-from engine.learning.recall import Recall
+from engine.learning.networks.critics import StateCritic
+from engine.learning.networks.soft import SoftNetworks
+from engine.learning.soft_batches import SoftBatch
 from engine.learning.soft_policy import SoftPolicy, soft_policy
 from engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # tensor, or numpy array where `soft_gradients` computes with those
 DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entropy 0.2 ln n
-
-
-@dataclass(frozen=True, slots=True)
-class SoftBatch:
-    """Steps that were taken, where the networks compute.
-
-    continuous: f32[B, A], squashed. chosen: f32[B, M], 1 for each branch's choice. allowed, next_allowed: the same
-    shape, 0 for a forbidden choice, or None. rewards: f32[B, S]. discounts: f32[B, S], what the value of the next state
-    counts, zero where nothing follows. weights: f32[B]. noise, next_noise: f32[B, A], standard normal.
-    """
-
-    features: Features
-    next_features: Features
-    continuous: Array
-    chosen: Array
-    allowed: Array | None
-    next_allowed: Array | None
-    rewards: Array
-    discounts: Array
-    weights: Array
-    noise: Array
-    next_noise: Array
-    recall: Recall | None
 
 
 @dataclass(frozen=True, slots=True)

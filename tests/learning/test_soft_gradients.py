@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from engine.learning.networks.mlp import Activation, multiply
-from engine.learning.soft_gradients import ModuleSoftGradients, NumpySoftGradients
+from engine.learning.soft_gradients import ModuleSoftGradients
+from engine.learning.soft_gradients_numpy import NumpySoftGradients
 from engine.learning.trainers.sac import SACTrainer
 from engine.settings import BehaviorConfig
 from engine.specs import ActionSpec, BehaviorSpec, Float32, ObservationSpec

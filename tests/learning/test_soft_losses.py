@@ -14,8 +14,10 @@ from torch.distributions import Categorical, Normal, TanhTransform, TransformedD
 
 from engine.learning.features import FeatureLayout
 from engine.learning.networks.actor import Actor
-from engine.learning.networks.critics import SoftNetworks, StateCritic, TwinCritic
-from engine.learning.soft_losses import SoftBatch, SoftLosses, Temperatures, soft_losses
+from engine.learning.networks.critics import StateCritic, TwinCritic
+from engine.learning.networks.soft import SoftNetworks
+from engine.learning.soft_batches import SoftBatch
+from engine.learning.soft_losses import SoftLosses, Temperatures, soft_losses
 from engine.learning.soft_policy import soft_policy
 from engine.settings import NetworkSettings
 from engine.specs import ActionSpec, ObservationSpec

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,7 +15,6 @@ from torch import Tensor, nn
 
 from engine.learning.encoders.observations import ObservationEncoder
 from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.actor import Actor
 from engine.learning.networks.body import Body, Core
 from engine.learning.networks.layers import Layers, linear
 from engine.learning.networks.memory import Sequences
@@ -92,18 +90,6 @@ class TwinCritic(nn.Module):
         """What both remember after one step of B agents, f32[2, B, M] as `memories` before it."""
         inputs = _joined(encoded, continuous)
         return self.core.step(inputs, memories, self.encoder.goals(encoded))[1]
-
-
-@dataclass(frozen=True, slots=True)
-class SoftNetworks:
-    """Who acts and who values.
-
-    target: of `value`; of `q` where there is no value network (Haarnoja et al. 2018, second version)."""
-
-    actor: Actor
-    q: TwinCritic
-    value: StateCritic | None
-    target: StateCritic | TwinCritic
 
 
 def _joined(encoded: Tensor, continuous: Tensor) -> Tensor:

@@ -5,35 +5,32 @@ Shapes: N rows of a block, B rows of a mini-batch, A continuous dimensions, K br
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.errors import NonFiniteError
-from engine.learning.blocks import one_hot, require_finite
+from engine.learning.blocks import require_finite
 from engine.learning.features import FeatureLayout, Features
 from engine.learning.generators import generator_state, load_generator
 from engine.learning.hyperparameters import changeable, with_value
-from engine.learning.networks.actor import Actor
-from engine.learning.networks.critics import SoftNetworks, StateCritic, TwinCritic
-from engine.learning.networks.flat import FlatParameters
-from engine.learning.networks.memory import Sequences
 from engine.learning.networks.normalizer import Normalizer
+from engine.learning.networks.soft import soft_networks, soft_parameters
 from engine.learning.optimization import GradientStep, Snapshot
 from engine.learning.policies import make_policy
-from engine.learning.recall import CriticMemory, CriticReader, Recall, recall
+from engine.learning.recall import CriticMemory, CriticReader
 from engine.learning.replay.buffer import ReplayBuffer
 from engine.learning.replay.layout import ReplayLayout
 from engine.learning.replay.minibatch import Minibatch
 from engine.learning.rewards.streams import RewardStreams
 from engine.learning.schedules import MIN_LEARNING_RATE, scheduled
-from engine.learning.soft_gradients import Array, SoftParameters, soft_gradients
-from engine.learning.soft_losses import SoftBatch, SoftLosses
+from engine.learning.soft_batches import soft_batch
+from engine.learning.soft_gradients import Array, soft_gradients
+from engine.learning.soft_losses import SoftLosses
 from engine.learning.trainers.base import Metrics, nothing
 from engine.settings import BehaviorConfig, MemorySettings
 from engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
@@ -41,14 +38,6 @@ from engine.trainer_settings import SACSettings
 
 CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # while it trains
 LONGEST_PIECE = 16  # steps: values stand for the rest, so that a long time_horizon would only delay learning
-
-
-class _Temperature(nn.Module):
-    """ln alpha f32[1 + K] as parameters, so that they are stepped and saved as networks are."""
-
-    def __init__(self, initial: float, num_branches: int):
-        super().__init__()
-        self.log_alpha = nn.Parameter(torch.full((1 + num_branches,), math.log(initial)))
 
 
 def _with_target(hyper: SACSettings, actions: ActionSpec) -> SACSettings:
@@ -71,11 +60,12 @@ class SACTrainer:
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._streams = RewardStreams(config)
         self._layout = FeatureLayout(spec.observations)
-        self._networks = self._make_networks()
-        self._parameters = self._make_parameters(device)
-        self._gradients = soft_gradients(
-            self._networks, self._parameters, self._layout, spec.actions, config.network_settings
+        network, actions = config.network_settings, spec.actions
+        self._networks = soft_networks(
+            self._random, self._layout, actions, network, len(self._streams), with_value=not hyper.target_q
         )
+        self._parameters = soft_parameters(self._networks, hyper.init_entcoef, len(actions.branches), device)
+        self._gradients = soft_gradients(self._networks, self._parameters, self._layout, actions, network)
         self._steps = {
             name: GradientStep(flat, hyper.adam_epsilon, hyper.max_grad_norm)
             for name, flat in self._parameters.trained().items()
@@ -86,24 +76,6 @@ class SACTrainer:
         self._critic_memory = self._make_critic_memory()
         self._owed = 0.0  # steps that no mini-batch was learned from for yet
         self._num_updates = 0
-
-    def _make_networks(self) -> SoftNetworks:
-        network, streams = self._config.network_settings, len(self._streams)
-        actor = Actor(self._random, self._layout, self._spec.actions, network, is_squashed=True)
-        q = TwinCritic(self._random, self._layout, self._spec.actions, network, streams)
-        value = None if self._hyper.target_q else StateCritic(self._random, self._layout, network, streams)
-        return SoftNetworks(actor, q, value, copy.deepcopy(q if value is None else value))
-
-    def _make_parameters(self, device: torch.device) -> SoftParameters:
-        networks = self._networks
-        temperature = _Temperature(self._hyper.init_entcoef, len(self._spec.actions.branches))
-        return SoftParameters(
-            actor=FlatParameters(networks.actor, device),
-            q=FlatParameters(networks.q, device),
-            value=None if networks.value is None else FlatParameters(networks.value, device),
-            temperature=FlatParameters(temperature, device),
-            target=FlatParameters(networks.target.requires_grad_(False), device),
-        )
 
     def _replay_layout(self) -> ReplayLayout:
         hyper, priorities = self._hyper, self._hyper.prioritized_replay
@@ -253,38 +225,17 @@ class SACTrainer:
 
     def _losses(self, minibatch: Minibatch, random: np.random.Generator) -> SoftLosses:
         """The losses of rows, their gradients in `_parameters`."""
-        return self._gradients(self._batch(minibatch, random), self._hyper.target_entropy or 0.0)
-
-    def _batch(self, minibatch: Minibatch, random: np.random.Generator) -> SoftBatch:
-        """The mini-batch where the networks compute, with fresh noise."""
-        place, actions = self._gradients.place, self._spec.actions
-        noise = random.standard_normal((2, len(minibatch.rows), actions.continuous), np.float32)
-        ends = minibatch.terminated[:, None] & self._streams.counts_ends
-        allowed, next_allowed = minibatch.action_mask, minibatch.next_action_mask
-        features = self._features(minibatch.observations)
-        return SoftBatch(
-            features=features,
-            next_features=self._features(minibatch.next_observations),
-            continuous=place(minibatch.continuous),
-            chosen=place(one_hot(minibatch.discrete, actions.branches)),
-            allowed=None if allowed is None else place(allowed.astype(np.float32)),
-            next_allowed=None if next_allowed is None else place(next_allowed.astype(np.float32)),
-            rewards=place(minibatch.rewards),
-            discounts=place(np.where(ends, np.float32(0), minibatch.discounts)),
-            weights=place(minibatch.weights),
-            noise=place(noise[0]),
-            next_noise=place(noise[1]),
-            recall=self._recall(minibatch, features),
+        actions = self._spec.actions
+        batch = soft_batch(
+            minibatch,
+            self._networks,
+            actions,
+            self._streams.counts_ends,
+            noise=random.standard_normal((2, len(minibatch.rows), actions.continuous), np.float32),
+            features_of=self._features,
+            place=self._gradients.place,
         )
-
-    def _recall(self, minibatch: Minibatch, features: Features) -> Recall | None:
-        lengths, memories, critics = minibatch.lengths, minibatch.memories, minibatch.value_memories
-        if lengths is None or memories is None:
-            return None
-        place = self._gradients.place
-        own = Sequences(lengths, place(memories))
-        values = None if critics is None else Sequences(lengths, place(critics))
-        return recall(self._networks, features, place(minibatch.continuous), own, values)
+        return self._gradients(batch, self._hyper.target_entropy or 0.0)
 
     def _metrics(self, told: list[float]) -> Metrics:
         policy, value, entropy, q1, q2, *rest = told

@@ -1,0 +1,92 @@
+"""What soft actor-critic learns from, where its networks compute.
+
+Shapes: B rows, A continuous dimensions, M mask columns, S reward streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from engine.learning.blocks import one_hot
+from engine.learning.features import Features
+from engine.learning.networks.memory import Sequences
+from engine.learning.networks.soft import SoftNetworks
+from engine.learning.recall import Recall, recall
+from engine.learning.replay.minibatch import Minibatch
+from engine.specs import ActionSpec, Bool, Float32, Observations
+
+Array: TypeAlias = Any  # tensor, or numpy array where gradients are written out in that
+Place: TypeAlias = Callable[[np.ndarray[Any, Any]], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class SoftBatch:
+    """Steps that were taken, where the networks compute.
+
+    continuous: f32[B, A], squashed. chosen: f32[B, M], 1 for each branch's choice. allowed, next_allowed: the same
+    shape, 0 for a forbidden choice, or None. rewards: f32[B, S]. discounts: f32[B, S], what the value of the next state
+    counts, zero where nothing follows. weights: f32[B]. noise, next_noise: f32[B, A], standard normal.
+    """
+
+    features: Features
+    next_features: Features
+    continuous: Array
+    chosen: Array
+    allowed: Array | None
+    next_allowed: Array | None
+    rewards: Array
+    discounts: Array
+    weights: Array
+    noise: Array
+    next_noise: Array
+    recall: Recall | None
+
+
+def soft_batch(
+    minibatch: Minibatch,
+    networks: SoftNetworks,
+    actions: ActionSpec,
+    counts_ends: Bool,
+    noise: Float32,
+    features_of: Callable[[Observations], Features],
+    place: Place,
+) -> SoftBatch:
+    """A mini-batch placed where the networks compute.
+
+    counts_ends: bool[S], streams in which nothing is earned after an end. noise: f32[2, B, A], for what was seen and
+    for what was seen next. features_of: the placed features of observations.
+    """
+    ends = minibatch.terminated[:, None] & counts_ends
+    features, continuous = features_of(minibatch.observations), place(minibatch.continuous)
+    return SoftBatch(
+        features=features,
+        next_features=features_of(minibatch.next_observations),
+        continuous=continuous,
+        chosen=place(one_hot(minibatch.discrete, actions.branches)),
+        allowed=_placed_mask(minibatch.action_mask, place),
+        next_allowed=_placed_mask(minibatch.next_action_mask, place),
+        rewards=place(minibatch.rewards),
+        discounts=place(np.where(ends, np.float32(0), minibatch.discounts)),
+        weights=place(minibatch.weights),
+        noise=place(noise[0]),
+        next_noise=place(noise[1]),
+        recall=_recalled(minibatch, networks, features, continuous, place),
+    )
+
+
+def _placed_mask(mask: Bool | None, place: Place) -> Array | None:
+    return None if mask is None else place(mask.astype(np.float32))
+
+
+def _recalled(
+    minibatch: Minibatch, networks: SoftNetworks, features: Features, continuous: Array, place: Place
+) -> Recall | None:
+    lengths, memories, critics = minibatch.lengths, minibatch.memories, minibatch.value_memories
+    if lengths is None or memories is None:
+        return None
+    values = None if critics is None else Sequences(lengths, place(critics))
+    return recall(networks, features, continuous, Sequences(lengths, place(memories)), values)

@@ -1,0 +1,246 @@
+"""The gradients of soft actor-critic's losses, written out in numpy.
+
+Shapes: B rows, D feature columns, A continuous dimensions, K branches, M mask columns (1 without branches, for what
+critics give), S reward streams.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from engine.learning.networks.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from engine.learning.networks.flat import FlatParameters, views
+from engine.learning.networks.mlp import MLP, Activation
+from engine.learning.networks.soft import SoftParameters
+from engine.learning.soft_batches import SoftBatch
+from engine.learning.soft_losses import DISCRETE_TARGET, SoftLosses
+from engine.specs import ActionSpec, Float32
+
+Array: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    """`SoftPolicy` in numpy, with what its gradients need. spread: f32[B, A], sigma times noise."""
+
+    continuous: Float32
+    log_prob: Float32
+    spread: Float32
+    is_inside: Float32  # f32[B, A]: 0 where the spread is held at a limit
+    probabilities: list[Float32]
+    log_probabilities: list[Float32]
+
+    @property
+    def negative_entropies(self) -> list[Float32]:
+        """f32[B] for each branch."""
+        return [(p * log_p).sum(1) for p, log_p in zip(self.probabilities, self.log_probabilities, strict=True)]
+
+    @property
+    def shares(self) -> Float32 | None:
+        """f32[B, M]: what each choice counts in an expectation; None without branches."""
+        if not self.probabilities:
+            return None
+        return np.concatenate(self.probabilities, 1) / np.float32(len(self.probabilities))
+
+    def expected(self, values: Float32) -> Float32:
+        """See SoftPolicy."""
+        shares = self.shares
+        return values[..., 0] if shares is None else (values * shares[:, None]).sum(-1)
+
+
+class NumpySoftGradients:
+    """The formulas of `soft_losses` and their derivatives, for stacks of linear layers over vectors on the CPU.
+
+    numpy's small operations cost a fifth of torch's, and nothing is recorded: half of torch's time for an update of
+    256 rows and layers of 256 units is neither matrix products nor anything else that has to be.
+    """
+
+    def __init__(self, parameters: SoftParameters, actions: ActionSpec, activation: Activation):
+        self._actions = actions
+        self._log_alpha: Float32 = parameters.temperature.parameters.numpy()
+        self._by_log_alpha: Float32 = parameters.temperature.gradient.numpy()
+        self._actor = _mlp(parameters.actor, "body.", activation)
+        self._q = [_mlp(parameters.q, "", activation, twin) for twin in range(2)]
+        self._value = None if parameters.value is None else _mlp(parameters.value, "body.", activation)
+        self._target = (
+            [_mlp(parameters.target, "", activation, twin) for twin in range(2)]
+            if self._value is None
+            else [_mlp(parameters.target, "body.", activation)]
+        )
+
+    def place(self, array: np.ndarray[Any, Any]) -> Array:
+        """The array itself."""
+        return array
+
+    def mean(self, rows: list[list[Array]]) -> list[float]:
+        """See SoftGradients."""
+        means: list[float] = np.mean(rows, 0).tolist()
+        return means
+
+    def __call__(self, batch: SoftBatch, target_entropy: float) -> SoftLosses:
+        """See SoftGradients."""
+        alpha: Float32 = np.exp(self._log_alpha)
+        goal = batch.rewards + batch.discounts * self._next_values(batch, alpha)
+        q_losses, errors = self._learn_q(batch, goal)
+        policy = self._policy(self._actor.forward(batch.features[0]), batch.noise, batch.allowed)
+        of_policy = self._values(self._q, batch.features[0], policy.continuous, goal.shape[1])
+        soft_values = _soft_values(of_policy, policy, alpha)
+        policy_loss = self._learn_policy(policy, of_policy, alpha, batch.allowed)
+        value_loss = None if self._value is None else self._learn_value(self._value, batch, soft_values)
+        self._by_log_alpha[:] = self._slopes(policy, target_entropy)
+        return SoftLosses(
+            policy=policy_loss,
+            q=q_losses,
+            value=value_loss,
+            by_log_alpha=self._by_log_alpha,
+            alpha=alpha,
+            entropy=-(policy.log_prob + sum(policy.negative_entropies)).mean(),
+            values=soft_values.mean(0),
+            errors=errors,
+        )
+
+    def _next_values(self, batch: SoftBatch, alpha: Float32) -> Float32:
+        if self._value is not None:
+            return self._target[0].forward(batch.next_features[0])
+        head = self._actor.forward(batch.next_features[0])
+        policy = self._policy(head, batch.next_noise, batch.next_allowed)
+        streams = batch.rewards.shape[1]
+        return _soft_values(
+            self._values(self._target, batch.next_features[0], policy.continuous, streams), policy, alpha
+        )
+
+    def _values(self, twins: list[MLP], features: Float32, continuous: Float32, streams: int) -> Float32:
+        """f32[2, B, S, M]."""
+        inputs = np.concatenate([features, continuous], 1) if continuous.shape[1] else features
+        return np.stack([twin.forward(inputs).reshape(len(inputs), streams, -1) for twin in twins])
+
+    def _learn_q(self, batch: SoftBatch, goal: Float32) -> tuple[Float32, Float32]:
+        """Both losses f32[2] and the mean error of each row f32[B]."""
+        values = self._values(self._q, batch.features[0], batch.continuous, goal.shape[1])
+        share = None
+        if batch.chosen.shape[1]:
+            share = batch.chosen / np.float32(len(self._actions.branches))
+        taken = values[..., 0] if share is None else (values * share[:, None]).sum(-1)
+        error = taken - goal
+        weighted = error * batch.weights[:, None]
+        by_taken = weighted / np.float32(goal.size)
+        by_values = by_taken[..., None] if share is None else by_taken[..., None] * share[:, None]
+        for twin, gradient in zip(self._q, by_values, strict=True):
+            twin.backward(np.ascontiguousarray(gradient.reshape(len(gradient), -1)), wants_inputs=False)
+        return 0.5 * (weighted * error).mean((1, 2)), np.abs(error).mean((0, 2))
+
+    def _learn_value(self, critic: MLP, batch: SoftBatch, soft_values: Float32) -> Float32:
+        error = critic.forward(batch.features[0]) - soft_values
+        weighted = error * batch.weights[:, None]
+        critic.backward(weighted / np.float32(error.size), wants_inputs=False)
+        loss: Float32 = 0.5 * (weighted * error).mean()
+        return loss
+
+    def _learn_policy(self, policy: _Policy, of_policy: Float32, alpha: Float32, allowed: Float32 | None) -> Float32:
+        """The policy's loss f32[]; with a value network the first critic judges, otherwise the smaller of both."""
+        judged = of_policy[0] if self._value is not None else of_policy.min(0)
+        rows, by_head = len(judged), []
+        loss = np.zeros(rows, np.float32)
+        if self._actions.continuous:
+            by_action = self._by_action(policy, of_policy)
+            by_drawn = alpha[0] * 2 * policy.continuous / np.float32(rows)
+            by_drawn += by_action * (1 - policy.continuous * policy.continuous)
+            by_log_sigma = (by_drawn * policy.spread - alpha[0] / np.float32(rows)) * policy.is_inside
+            by_head += [by_drawn, by_log_sigma]
+            loss = alpha[0] * policy.log_prob - policy.expected(judged).mean(1)
+        values, start = judged.mean(1), 0
+        for index, (p, log_p) in enumerate(zip(policy.probabilities, policy.log_probabilities, strict=True)):
+            choices = slice(start, start + p.shape[1])
+            weighted = p * (alpha[1 + index] * log_p - values[:, choices])
+            total = weighted.sum(1, keepdims=True)
+            by_logits = (weighted - p * total) / np.float32(rows)
+            by_head.append(by_logits if allowed is None else by_logits * allowed[:, choices])
+            loss = loss + total[:, 0]
+            start = choices.stop
+        self._actor.backward(np.concatenate(by_head, 1), wants_inputs=False)
+        mean: Float32 = loss.mean()
+        return mean
+
+    def _by_action(self, policy: _Policy, of_policy: Float32) -> Float32:
+        """f32[B, A]: the loss's gradient by the continuous actions, through what the judging critic expects of them."""
+        _, rows, streams, _ = of_policy.shape
+        weight = np.float32(-1 / (rows * streams))
+        shares = policy.shares
+        by_values = (
+            np.full(of_policy.shape[1:], weight) if shares is None else np.repeat(shares[:, None] * weight, streams, 1)
+        )
+        by_inputs: Float32 | None = None
+        for twin, is_judge in zip(self._q, self._judges(of_policy), strict=True):
+            if is_judge is not None:
+                gradient = twin.backward_inputs((by_values * is_judge).reshape(rows, -1))
+                by_inputs = gradient if by_inputs is None else by_inputs + gradient
+        assert by_inputs is not None
+        return by_inputs[:, -self._actions.continuous :]
+
+    def _judges(self, of_policy: Float32) -> list[Array]:
+        """Where each critic's word counts, f32[B, S, M]; None for one that is not asked."""
+        if self._value is not None:
+            return [np.float32(1), None]
+        is_first = (of_policy[0] <= of_policy[1]).astype(np.float32)
+        return [is_first, 1 - is_first]
+
+    def _policy(self, head: Float32, noise: Float32, allowed: Float32 | None) -> _Policy:
+        """See `soft_policy`."""
+        size = self._actions.continuous
+        continuous, log_prob = noise, np.zeros(len(head), np.float32)
+        spread = is_inside = noise
+        if size:
+            mean, raw = head[:, :size], head[:, size : 2 * size]
+            log_sigma = np.clip(raw, MIN_LOG_SIGMA, MAX_LOG_SIGMA)
+            is_inside = (raw == log_sigma).astype(np.float32)
+            spread = np.exp(log_sigma) * noise
+            drawn = mean + spread
+            slope = 2 * (np.float32(math.log(2)) - drawn - np.logaddexp(np.float32(0), -2 * drawn))
+            log_prob = (-0.5 * noise * noise - log_sigma - np.float32(LOG_SQRT_TWO_PI) - slope).sum(1)
+            continuous = np.tanh(drawn)
+        probabilities, log_probabilities = [], []
+        start = 2 * size
+        for choices in self._actions.branches:
+            logits = head[:, start : start + choices]
+            if allowed is not None:
+                own = allowed[:, start - 2 * size : start - 2 * size + choices]
+                logits = logits * own - np.float32(FORBIDDEN) * (1 - own)
+            shifted = logits - logits.max(1, keepdims=True)
+            powers = np.exp(shifted)
+            total = powers.sum(1, keepdims=True)
+            probabilities.append(powers / total)
+            log_probabilities.append(shifted - np.log(total))
+            start += choices
+        return _Policy(continuous, log_prob, spread, is_inside, probabilities, log_probabilities)
+
+    def _slopes(self, policy: _Policy, target_entropy: float) -> Float32:
+        parts = [policy.log_prob.mean() + target_entropy if self._actions.continuous else 0.0]
+        for size, negative_entropy in zip(self._actions.branches, policy.negative_entropies, strict=True):
+            parts.append(negative_entropy.mean() + DISCRETE_TARGET * math.log(size))
+        slopes: Float32 = -np.array(parts, np.float32)
+        return slopes
+
+
+def _soft_values(of_policy: Float32, policy: _Policy, alpha: Float32) -> Float32:
+    """f32[B, S]: the smaller of both critics' expectations, plus what the entropy is worth."""
+    bonus = -alpha[0] * policy.log_prob
+    entropies = policy.negative_entropies
+    for index, negative_entropy in enumerate(entropies):
+        bonus = bonus - alpha[1 + index] * negative_entropy / np.float32(len(entropies))
+    values: Float32 = policy.expected(of_policy).min(0) + bonus[:, None]
+    return values
+
+
+def _mlp(flat: FlatParameters, prefix: str, activation: Activation, twin: int | None = None) -> MLP:
+    """The hidden layers and the head of an actor, a state critic or one of twins, as views of the flat arrays."""
+    own, gradients = (views(array.numpy(), flat.shapes) for array in (flat.parameters, flat.gradient))
+    depth = sum(name.startswith(f"{prefix}core.layers.weights.") for name in flat.shapes)
+    names = [(f"{prefix}core.layers.weights.{i}", f"{prefix}core.layers.biases.{i}") for i in range(depth)]
+    names.append(("head.weight", "head.bias") if twin is None else ("head.weights.0", "head.biases.0"))
+    part: Any = slice(None) if twin is None else twin
+    layers = [(own[weight][part], own[bias][part]) for weight, bias in names]
+    return MLP(layers, [(gradients[weight][part], gradients[bias][part]) for weight, bias in names], activation)
