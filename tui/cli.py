@@ -31,7 +31,7 @@ from tui.command_lines import (
     parse_replay,
     parse_upgrade,
 )
-from tui.terminal import complain, why_no_screen
+from tui.terminal import complain, give_up, why_no_screen
 
 if TYPE_CHECKING:
     from engine.config import RunConfig
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        give_up_stdout()
+        give_up(sys.stdout)
         return SIGPIPE_EXIT_CODE
     return exit_code
 
@@ -139,6 +139,8 @@ def evaluate(arguments: EvaluateArguments) -> int:
             record=record,
         )
     )
+    for reason in played.skipped:
+        complain(f"a checkpoint was skipped: {reason}")
     kind = "stochastic" if arguments.is_stochastic else "deterministic"
     print(safe_text(f"{played.behavior} at step {played.step}, {kind}, seed {arguments.seed}: {played.source}"))
     for name, value in played.scores.summary.items():
@@ -342,7 +344,7 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
             if writer.failed is not None and not has_lost_stdout:
                 has_lost_stdout = True
                 complain(f"stdout takes no more ({writer.failed}): training goes on, events.jsonl has every line")
-                give_up_stdout()
+                give_up(sys.stdout)
     if launch.error is not None:
         complain(str(launch.error))
     return launch.exit_code
@@ -412,11 +414,6 @@ def say_goodbye(launch: Launch, view: RunView) -> None:
         reason = ""  # it was said
     if view.run is not None:
         print(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}"))
-
-
-def give_up_stdout() -> None:
-    """Nobody reads stdout any more; without this the interpreter would fail once more when it flushes at its exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from engine.session.text import safe_text
 
@@ -52,5 +53,16 @@ def why_no_screen() -> str:
 
 
 def complain(text: str) -> None:
-    """The text is on stderr, without the control characters that a file or a name may bring along."""
-    sys.stderr.write(safe_text(text, multiline=True) + "\n")
+    """The text is on stderr, without the control characters that a file or a name may bring along.
+
+    Where stderr takes no more (its reader went away), the text is lost, and nothing else.
+    """
+    try:
+        sys.stderr.write(safe_text(text, multiline=True) + "\n")
+    except OSError:
+        give_up(sys.stderr)
+
+
+def give_up(stream: TextIO) -> None:
+    """Nobody reads `stream` any more; without this the interpreter would fail once more when it flushes at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

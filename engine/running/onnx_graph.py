@@ -38,14 +38,14 @@ class OnnxGraph:
         try:
             onnx.checker.check_model(content, full_check=True)
         except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
-            raise ExportError(f"the graph is not valid: {error}") from error
+            raise ExportError(f"the graph is not valid: {_in_one_line(error)}") from error
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = _FATAL
         try:
             self._session = InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except self._errors as error:
-            raise ExportError(f"onnxruntime refuses the graph: {error}") from error
+            raise ExportError(f"onnxruntime refuses the graph: {_in_one_line(error)}") from error
         # the sizes of every input by name: a number, or a name where it may be any
         self.inputs: dict[str, list[int | str]] = {value.name: value.shape for value in self._session.get_inputs()}
         self._output_names = [value.name for value in self._session.get_outputs()]
@@ -59,7 +59,7 @@ class OnnxGraph:
         try:
             return dict(zip(self._output_names, self._session.run(None, used), strict=True))
         except (*self._errors, ValueError) as error:  # the latter where an input is missing
-            raise ExportError(f"onnxruntime cannot run the graph: {error}") from error
+            raise ExportError(f"onnxruntime cannot run the graph: {_in_one_line(error)}") from error
 
 
 def graph_inputs(
@@ -76,6 +76,10 @@ def graph_inputs(
     if memories.shape[1]:
         arrays.append(memories[:, None])
     return dict(zip(input_names(spec, memories.shape[1]), arrays, strict=True))
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _as_input(observation: Observation, spec: ObservationSpec) -> Float32:

@@ -50,12 +50,17 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of it. source: the checkpoint or the exported file."""
+    """What came of it.
+
+    source: the checkpoint or the exported file. skipped: why newer checkpoints than the newest that verifies were not
+    taken, where the newest was wanted.
+    """
 
     behavior: str
     step: int
     source: Path
     scores: Scores
+    skipped: tuple[str, ...]
 
 
 class SavedRun:
@@ -90,7 +95,8 @@ class SavedRun:
             policies = {name: one.policy for name, one in acting.items()}
             scores = play(pool, policies, behavior, wanted.episodes, wanted.seed, lambda: True, watch)
         assert scores is not None, "nobody stops it"
-        return Played(behavior, acting[behavior].step, acting[behavior].source, scores)
+        skipped = tuple(reason for one in acting.values() for reason in one.skipped)
+        return Played(behavior, acting[behavior].step, acting[behavior].source, scores, skipped)
 
     def _environment(self, behavior: str | None) -> NamedEnvironment:
         environments = named_environments(self._config)
@@ -101,22 +107,24 @@ class SavedRun:
 
     def _acting(self, spec: BehaviorSpec, is_chosen: bool, wanted: Wanted) -> _Acting:
         config = settings_of(self._config, spec.name)
-        state, checkpoint = self._load(spec.name, wanted.checkpoint if is_chosen else "newest")
+        state, checkpoint, skipped = self._load(spec.name, wanted.checkpoint if is_chosen else "newest")
         if wanted.is_onnx:
             path = self._folder.behavior(spec.name).export(checkpoint.step)
-            return _Acting(OnnxPolicy(path, spec, not wanted.is_stochastic), checkpoint.step, path)
+            return _Acting(OnnxPolicy(path, spec, not wanted.is_stochastic), checkpoint.step, path, skipped)
         trainer: Trainer = registry.load("trainers", config.trainer_type)(
             spec, _for_playing(config, wanted.is_stochastic), 0, torch.device("cpu")
         )
         load_trainer(trainer, state, checkpoint)
-        return _Acting(trainer.make_policy(derived_seed(wanted.seed)), checkpoint.step, checkpoint.path)
+        return _Acting(trainer.make_policy(derived_seed(wanted.seed)), checkpoint.step, checkpoint.path, skipped)
 
-    def _load(self, name: str, which: str) -> tuple[State, Checkpoint]:
-        """Raises CheckpointError where there is no such checkpoint."""
+    def _load(self, name: str, which: str) -> tuple[State, Checkpoint, tuple[str, ...]]:
+        """With the reasons why newer ones were skipped. Raises CheckpointError where there is no such checkpoint."""
+        skipped: tuple[str, ...] = ()
         store = CheckpointStore(self._folder.behavior(name).checkpoints, name, 0)
         match which:
             case "newest":
-                path = store.newest_valid().path
+                newest = store.newest_valid()
+                path, skipped = newest.path, newest.skipped
             case "best":
                 best = store.best()
                 path = None if best is None else best.path
@@ -125,7 +133,7 @@ class SavedRun:
         if path is None:
             steps = ", ".join(str(one.step) for one in store.list()) or "none"
             raise CheckpointError(f"{store.folder}: no such checkpoint of {name} ({which}); there are: {steps}")
-        return store.load(path)
+        return *store.load(path), skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +143,7 @@ class _Acting:
     policy: Policy
     step: int
     source: Path
+    skipped: tuple[str, ...]
 
 
 def _only(wanted: str | None, names: list[str]) -> str:

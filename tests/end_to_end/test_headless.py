@@ -192,3 +192,14 @@ def test_pipe_that_closes_does_not_end_the_run(folder: Path) -> None:
     with process.stderr:
         (told,) = process.stderr.read().splitlines()  # one line, and no traceback at the exit
     assert told == "stdout takes no more (Broken pipe): training goes on, events.jsonl has every line"
+
+
+def test_reader_of_stdout_and_stderr_that_goes_away_does_not_end_the_run(folder: Path) -> None:
+    process = start("cartpole.yaml", "--no-ui", folder=folder)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(60) == 0
+    assert saved(events_of(folder / "results/ppo"))[-1].reason == "final"

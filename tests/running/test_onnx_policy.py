@@ -121,8 +121,9 @@ def test_it_acts_by_a_graph_of_ml_agents(mlagents_data: Path, is_deterministic: 
 def test_a_graph_of_another_behavior_is_refused(
     hopper: Path, spec: BehaviorSpec, is_deterministic: bool, reason: str
 ) -> None:
-    with pytest.raises(ExportError, match=f"^{hopper}: .*{reason}"):
+    with pytest.raises(ExportError, match=f"^{hopper}: .*{reason}") as refused:
         OnnxPolicy(hopper, spec, is_deterministic)
+    assert "\n" not in str(refused.value)
 
 
 def test_the_likeliest_actions_of_a_graph_that_only_samples_are_refused(tmp_path: Path) -> None:
@@ -146,8 +147,9 @@ def test_a_file_that_is_no_graph_is_refused(
     path = tmp_path / "Hopper.onnx"
     path.write_bytes(hopper.read_bytes())
     spoil(path)
-    with pytest.raises(ExportError, match=f"^{path}: .*{reason}"):
+    with pytest.raises(ExportError, match=f"^{path}: .*{reason}") as refused:
         OnnxPolicy(path, HOPPER, is_deterministic=True)
+    assert "\n" not in str(refused.value)
 
 
 def test_it_has_no_state_and_takes_no_weights(hopper: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,16 @@ def test_command_prints_what_was_earned(run: Path, capsys: pytest.CaptureFixture
     assert list(told) == ["mean", "std", "min", "max", "mean length", "episodes"]
     assert told["episodes"] == 12
     assert told["min"] <= told["mean"] <= told["max"]
+
+
+def test_damaged_checkpoint_is_skipped_and_told(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    newest = SavedRun(tmp_path / "run").play(wanted()).source
+    (newest / "tensors.safetensors").write_bytes(b"damaged")
+    assert main(["evaluate", "run", "--results-dir", str(tmp_path), "--episodes", "2"]) == 0
+    out, error = capsys.readouterr()
+    assert newest.name not in out
+    assert error.startswith(f"a checkpoint was skipped: {newest}")
 
 
 @pytest.mark.parametrize(
