@@ -20,6 +20,10 @@ class Clock:
         self._period = 1 / hz
         self._next = time.monotonic()
 
+    def restart(self) -> None:
+        """A whole period passes before the next True."""
+        self._next = time.monotonic() + self._period
+
     def ticks(self) -> bool:
         """Whether a period has passed since the last True."""
         now = time.monotonic()
@@ -66,6 +70,11 @@ class Reports:
         self._tell_episodes()
         self._tell_progress()
         self._tell_time_split()
+
+    def go_on(self) -> None:
+        """A pause is over: speeds are not measured across it. Nothing was sampled since `tell_all` at its start."""
+        self._last = time.monotonic()
+        self._clocks[1].restart()
 
     def follow_roll_backs(self) -> None:
         """Steps count on from where a behavior was rolled back to; what its given-up policy did is not told.

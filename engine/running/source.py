@@ -185,6 +185,7 @@ class Source:
         start = time.monotonic()
         may_go_on = self.control.safe_point(lambda: _serve(inline))
         self.waiting_seconds += time.monotonic() - start
+        reports.go_on()
         return may_go_on
 
     def _is_over(self) -> bool:

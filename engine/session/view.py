@@ -287,6 +287,8 @@ def _rolled_back(view: RunView, event: BehaviorRolledBack, time: float) -> None:
 def _behavior_state(view: RunView, event: BehaviorStateChanged, time: float) -> None:
     behavior = view.behavior(event.behavior)
     behavior.state, behavior.reason = event.state, event.reason
+    if event.state != "training":
+        behavior.steps_per_second = 0.0
     message = event.state + (f": {event.reason}" if event.reason else "")
     view.add_log(time, "error" if event.state == "failed" else "info", "STATE", event.behavior, message)
 
@@ -294,7 +296,9 @@ def _behavior_state(view: RunView, event: BehaviorStateChanged, time: float) -> 
 def _progress(view: RunView, event: ProgressReported, _: float) -> None:
     behavior = view.behavior(event.behavior)
     behavior.step, behavior.sampled = event.step, event.sampled
-    behavior.steps_per_second, behavior.num_updates = event.steps_per_second, event.num_updates
+    behavior.num_updates = event.num_updates
+    if behavior.state in ("starting", "training"):  # the last report of one that is over comes after its end
+        behavior.steps_per_second = event.steps_per_second
 
 
 def _episodes(view: RunView, event: EpisodesFinished, time: float) -> None:

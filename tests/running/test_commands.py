@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,6 +30,8 @@ from engine.session.messages import (
     Stop,
 )
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end
+
+PAUSE_SECONDS = 1.0
 
 
 def commands() -> list[Command]:
@@ -82,6 +85,22 @@ def test_pause_parks_everything_and_still_saves_and_exports(tmp_path: Path, thre
         assert states(run) == ["training", "paused", "training"]
         assert [e.state for e in run.of(RunStateChanged)] == ["training", "paused", "training"]
         assert run.send(Stop()).ok
+
+
+def test_speed_is_not_measured_across_a_pause(tmp_path: Path) -> None:
+    with live(endless(tmp_path)) as run:
+        training(run)
+        run.send(Pause())
+        run.wait_for(RunStateChanged, lambda event: event.state == "paused")
+        before = run.of(ProgressReported)[-1]
+        time.sleep(PAUSE_SECONDS)
+        parked, resumed_at = len(run.mail), time.monotonic()
+        run.send(Resume())
+        after = run.wait_for(ProgressReported, lambda event: event.sampled > before.sampled, after=parked)
+        measured = (after.sampled - before.sampled) / after.steps_per_second
+        assert measured <= time.monotonic() - resumed_at
+        run.send(Stop("now"))
+        assert run.wait() == 0
 
 
 def test_paused_behavior_leaves_the_other_training(tmp_path: Path) -> None:

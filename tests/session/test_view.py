@@ -180,6 +180,19 @@ def behavior_after(*events):
     return fold(*events).behaviors["B"]
 
 
+@pytest.mark.parametrize("state", ["paused", "finished", "failed"])
+def test_a_behavior_that_does_not_train_has_no_speed(state):
+    told = ProgressReported("B", 10, 10, 100.0, 1)
+    training = (BehaviorStateChanged("B", "training"), told)
+    assert behavior_after(*training).steps_per_second == 100.0
+    behavior = behavior_after(*training, BehaviorStateChanged("B", state))
+    assert behavior.steps_per_second == 0.0
+    behavior = behavior_after(*training, BehaviorStateChanged("B", state), told)
+    assert (behavior.steps_per_second, behavior.step) == (0.0, 10), "the last report comes after the end"
+    again = behavior_after(*training, BehaviorStateChanged("B", state), *training)
+    assert again.steps_per_second == 100.0
+
+
 def test_the_mean_return_is_that_of_the_last_episodes_by_number():
     behavior = behavior_after(episodes(1, 0.0, 150), episodes(2, 10.0, 30))
     assert behavior.mean_return == pytest.approx((150 * 0.0 + 30 * 10.0) / 180), "groups are not cut"

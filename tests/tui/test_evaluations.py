@@ -130,6 +130,14 @@ async def test_newest_and_best_evaluation_are_told() -> None:
         assert "eval. best -148.9 sd 61.25 at 64k" in text
 
 
+async def test_evaluation_that_is_the_best_has_its_sign_and_fits_a_narrow_page() -> None:
+    async with Driven(scenes.soft().view(), (120, 40)) as screen:
+        await screen.press("2")
+        text = await screen.tell(EvaluationReported("Pendulum", 84_000, -120.5, 303.3, 10, 200.0, 1.0))
+        assert "evaluation   -120.5  sd 303.3 at 84k ★ " in text
+        assert "eval. best" not in text
+
+
 async def test_new_evaluation_shows_at_once_and_a_roll_back_goes_back_to_the_one_before() -> None:
     async with Driven(scenes.soft().view()) as screen:
         await screen.press("2")

@@ -24,8 +24,10 @@ async def test_filling_ends_with_the_step_at_which_learning_begins() -> None:
         assert "◌ filling" in text
         assert "replay      412 of 50k steps, 2.1M memory" in text
         assert "learning    begins at step 1k" in text
+        assert "ETA" not in text, "it learns slower than it fills"
         text = await screen.tell(ProgressReported("Pendulum", 1000, 1000, 800.0, 1))
         assert "● training" in text
+        assert "ETA" in text
         assert "learning " not in text
         assert "replay      1.00k of 50k steps" in text
 

@@ -99,7 +99,7 @@ def _set_axes(plot: Any, figure: Figure, scale: Scale, width: int, height: int) 
 def _shares(scale: Scale, values: Floats) -> Floats:
     """How high the values lie, from 0 at the bottom to 1 at the top."""
     bottom, top = scale.y_range
-    return np.clip((scale.places(values) - bottom) / (top - bottom), 0.0, 1.0)
+    return (np.clip(scale.places(values), bottom, top) - bottom) / (top - bottom)  # clipped first: none overflows
 
 
 def _marker(at: int, look: Look) -> str:

@@ -124,7 +124,7 @@ def warning_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line
 def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
     """The return with its trend, then how it came there."""
     first = line(Span(" " + left("return", NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
-    rows = [line(*first, "  ", *trend_spans(behavior, frame.glyphs)), *evaluation_lines(behavior)]
+    rows = [line(*first, "  ", *trend_spans(behavior, frame.glyphs)), *evaluation_lines(behavior, frame.glyphs)]
     pairs = [
         ("best", number(behavior.best_return)),
         ("length", number(behavior.mean_length)),
@@ -135,14 +135,14 @@ def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]
     return [*rows, *pair_lines(pairs, width), *replay_lines(behavior), *lesson_lines(behavior, frame, width)]
 
 
-def evaluation_lines(behavior: BehaviorView) -> list[Line]:
+def evaluation_lines(behavior: BehaviorView, glyphs: Glyphs) -> list[Line]:
     """What its policy returned when it was measured: the newest, and the best where that is another one."""
     newest, best = behavior.evaluation, behavior.best_evaluation
     if newest is None:
         return []
-    is_best = ", the best" if newest == best else ""
-    rows = [("evaluation", newest, f"sd {number(newest.std_return)} at {round_count(newest.step)}{is_best}")]
-    if best is not None and not is_best:
+    star = f" {glyphs.best}" if newest == best else ""
+    rows = [("evaluation", newest, f"sd {number(newest.std_return)} at {round_count(newest.step)}{star}")]
+    if best is not None and newest != best:
         rows.append(("eval. best", best, f"sd {number(best.std_return)} at {round_count(best.step)}"))
     return [
         line(

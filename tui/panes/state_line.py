@@ -9,6 +9,7 @@ from engine.session.view import BehaviorView, RunView
 from tui.charts.bar import bar
 from tui.lines import Line, Span, flush, line, pack, state_tone
 from tui.panes.base import BEAT, Frame, Pane, is_over
+from tui.panes.behaviors import is_filling
 from tui.panes.devices import DISK_LOW_BYTES
 from tui.text import count, duration, fit, left, percent, right, size, time_of_day
 
@@ -113,8 +114,11 @@ def eta_seconds(view: RunView) -> float | None:
 
 
 def remaining_seconds(behavior: BehaviorView) -> float | None:
-    """Seconds until a training behavior reaches max_steps at its speed of now; None when nothing tells."""
-    if behavior.state != "training" or behavior.steps_per_second <= 0 or not behavior.max_steps:
+    """Seconds until a training behavior reaches max_steps at its speed of now; None when nothing tells.
+
+    While it fills its replay buffer nothing does: it will be slower once it learns.
+    """
+    if behavior.state != "training" or is_filling(behavior) or behavior.steps_per_second <= 0 or not behavior.max_steps:
         return None
     seconds = max(0, behavior.max_steps - behavior.step) / behavior.steps_per_second
     return seconds if math.isfinite(seconds) else None
