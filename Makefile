@@ -37,8 +37,8 @@ faults: $(VENV)/.ready-dev
 
 # Of the demo, and of a run of two behaviors that is recorded here and now.
 screenshots: $(VENV)/.ready-dev
-	$(BIN)/rl-tui screenshots/two_behaviors.yaml --no-ui --run-id screenshots --force --seed 0
-	$(BIN)/python -m screenshots.make_screenshots results/screenshots/events.jsonl --until 0.85 $(ARGS)
+	$(BIN)/rl-tui screenshots/two_behaviors.yaml --no-ui --run-id two-behaviors --force --seed 0
+	$(BIN)/python -m screenshots.make_screenshots results/two-behaviors/events.jsonl --until 0.85 $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

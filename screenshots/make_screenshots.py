@@ -194,9 +194,9 @@ async def paint_demo(folder: Path) -> None:
 
 
 async def paint_recording(events: Path, until: float, folder: Path) -> None:
-    """The overview of a recorded run at every size."""
+    """The overview of a recorded run at every size, its second behavior selected."""
     for size in SIZES:
-        await picture(folder / f"overview-{name_of(size)}.png", Recording(), replay(events, until), size)
+        await picture(folder / f"overview-{name_of(size)}.png", Recording(), replay(events, until), size, ("2",))
 
 
 def name_of(size: tuple[int, int]) -> str:
