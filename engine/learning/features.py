@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.settings import NetworkSettings
 from engine.specs import Bool, Float32, Observations, ObservationSpec
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
@@ -45,6 +46,11 @@ class FeatureLayout:
     def is_flat(self) -> bool:
         """Whether there are vectors only."""
         return not self.others
+
+    def is_plain(self, network: NetworkSettings) -> bool:
+        """Whether a network over them is a stack of layers: there are vectors only, and no goal that makes weights."""
+        is_conditioned = network.goal_conditioning_type == "hyper" and bool(self.goal_columns.any())
+        return self.is_flat and not is_conditioned
 
     def split(
         self, observations: Observations, normalize: Callable[[Float32], Float32] | None = None

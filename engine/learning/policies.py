@@ -11,9 +11,10 @@ import torch
 from engine.learning.features import FeatureLayout
 from engine.learning.heads import HeadSampler
 from engine.learning.networks.actor import Actor
+from engine.learning.networks.flat import layer_names
 from engine.learning.networks.memory_step import MemoryStep
 from engine.learning.networks.mlp import Activation, activate
-from engine.learning.networks.normalizer import LIMIT
+from engine.learning.networks.normalizer import normalize
 from engine.settings import NetworkSettings
 from engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
 
@@ -22,7 +23,7 @@ def make_policy(spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool,
     """A policy for these settings: in numpy where only vectors are seen, in torch on the CPU elsewhere."""
     sampler = HeadSampler(spec.actions, is_squashed, network.deterministic, seed)
     layout = FeatureLayout(spec.observations)
-    if VectorPolicy.suits(layout, network):
+    if layout.is_plain(network):
         return VectorPolicy(layout, network, sampler)
     return ModulePolicy(
         layout, network, sampler, Actor(np.random.default_rng(0), layout, spec.actions, network, is_squashed)
@@ -44,17 +45,10 @@ class VectorPolicy:
         self._mean: Float32 | None = None
         self._scale: Float32 | None = None
 
-    @staticmethod
-    def suits(layout: FeatureLayout, network: NetworkSettings) -> bool:
-        """Whether there is nothing but vectors, and no goal that makes weights."""
-        is_conditioned = network.goal_conditioning_type == "hyper" and bool(layout.goal_columns.any())
-        return layout.is_flat and not is_conditioned
-
     def load(self, weights: Weights) -> None:
         """Arrays: the parameters of `Actor` by name; normalizer.mean and .scale f32[D] if vectors are normalized."""
         arrays = weights.arrays
-        depth = sum(name.startswith("body.core.layers.weights.") for name in arrays)
-        names = [(f"body.core.layers.weights.{i}", f"body.core.layers.biases.{i}") for i in range(depth)]
+        names = layer_names(arrays, "body.core.layers.")
         self._layers = [(np.ascontiguousarray(arrays[weight].T), arrays[bias]) for weight, bias in names]
         self._memory = MemoryStep(arrays, "body.core.memories.0.cell.") if self.memory_size else None
         self._head = np.ascontiguousarray(arrays["head.weight"].T), arrays["head.bias"]
@@ -66,7 +60,7 @@ class VectorPolicy:
         """One action for every agent that waits."""
         hidden = self._layout.vectors(decisions.observations)
         if self._mean is not None and self._scale is not None:
-            hidden = np.clip((hidden - self._mean) * self._scale, -LIMIT, LIMIT)
+            hidden = normalize(hidden, self._mean, self._scale)
         for weight, bias in self._layers:
             hidden = hidden @ weight
             hidden += bias
@@ -120,8 +114,7 @@ class ModulePolicy:
     def _normalize(self, vectors: Float32) -> Float32:
         if self._mean is None or self._scale is None:
             return vectors
-        normalized: Float32 = np.clip((vectors - self._mean) * self._scale, -LIMIT, LIMIT)
-        return normalized
+        return normalize(vectors, self._mean, self._scale)
 
     def state(self) -> State:
         """Its random generator."""

@@ -56,9 +56,12 @@ def recall(
         else:
             assert critics is not None
             _, following = networks.value.step(first, critics.memories)
-    lengths = own.lengths
     return Recall(
-        own, Sequences(lengths, zeros), critics, Sequences(lengths, next_actor), Sequences(lengths, following)
+        actor=own,
+        q=Sequences(own.lengths, zeros),
+        value=critics,
+        next_actor=Sequences(own.lengths, next_actor),
+        next_target=Sequences(own.lengths, following),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from engine.trainer_settings import PPOSettings, SACSettings
+
 MIN_LEARNING_RATE, MIN_EPSILON, MIN_BETA = 1e-10, 0.1, 1e-5  # where ML-Agents' linear schedules end
 
 
@@ -12,3 +14,8 @@ def scheduled(kind: Literal["constant", "linear"], start: float, end: float, ste
     if kind == "constant":
         return start
     return (start - end) * (1 - min(step, max_steps) / max_steps) + end
+
+
+def scheduled_learning_rate(settings: PPOSettings | SACSettings, step: int, max_steps: int) -> float:
+    """The learning rate of these settings at `step`."""
+    return scheduled(settings.learning_rate_schedule, settings.learning_rate, MIN_LEARNING_RATE, step, max_steps)

@@ -39,9 +39,8 @@ def soft_gradients(
     network: NetworkSettings,
 ) -> SoftGradients:
     """In numpy for vectors on the CPU without memory, where it takes two thirds of torch's time; in torch elsewhere."""
-    is_conditioned = network.goal_conditioning_type == "hyper" and bool(layout.goal_columns.any())
     is_on_cpu = parameters.actor.parameters.device.type == "cpu"
-    if is_on_cpu and layout.is_flat and not is_conditioned and network.memory is None:
+    if is_on_cpu and layout.is_plain(network) and network.memory is None:
         return NumpySoftGradients(parameters, actions, network.activation)
     return ModuleSoftGradients(networks, parameters, actions)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from engine.learning.networks.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
-from engine.learning.networks.flat import FlatParameters, views
+from engine.learning.networks.flat import FlatParameters, layer_names, views
 from engine.learning.networks.mlp import MLP, Activation
 from engine.learning.networks.soft import SoftParameters
 from engine.learning.soft_batches import SoftBatch
@@ -25,7 +25,11 @@ Array: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class _Policy:
-    """`SoftPolicy` in numpy, with what its gradients need. spread: f32[B, A], sigma times noise."""
+    """`SoftPolicy` in numpy, with what its gradients need. spread: f32[B, A], sigma times noise.
+
+    negative_entropies: f32[B] for each branch. shares: f32[B, M], what each choice counts in an expectation; None
+    without branches.
+    """
 
     continuous: Float32
     log_prob: Float32
@@ -33,18 +37,8 @@ class _Policy:
     is_inside: Float32  # f32[B, A]: 0 where the spread is held at a limit
     probabilities: list[Float32]
     log_probabilities: list[Float32]
-
-    @property
-    def negative_entropies(self) -> list[Float32]:
-        """f32[B] for each branch."""
-        return [(p * log_p).sum(1) for p, log_p in zip(self.probabilities, self.log_probabilities, strict=True)]
-
-    @property
-    def shares(self) -> Float32 | None:
-        """f32[B, M]: what each choice counts in an expectation; None without branches."""
-        if not self.probabilities:
-            return None
-        return np.concatenate(self.probabilities, 1) / np.float32(len(self.probabilities))
+    negative_entropies: list[Float32]
+    shares: Float32 | None
 
     def expected(self, values: Float32) -> Float32:
         """See SoftPolicy."""
@@ -215,7 +209,19 @@ class NumpySoftGradients:
             probabilities.append(powers / total)
             log_probabilities.append(shifted - np.log(total))
             start += choices
-        return _Policy(continuous, log_prob, spread, is_inside, probabilities, log_probabilities)
+        shares: Float32 | None = None
+        if probabilities:
+            shares = np.concatenate(probabilities, 1, dtype=np.float32) / np.float32(len(probabilities))
+        return _Policy(
+            continuous,
+            log_prob,
+            spread,
+            is_inside,
+            probabilities,
+            log_probabilities,
+            negative_entropies=[(p * log_p).sum(1) for p, log_p in zip(probabilities, log_probabilities, strict=True)],
+            shares=shares,
+        )
 
     def _slopes(self, policy: _Policy, target_entropy: float) -> Float32:
         parts = [policy.log_prob.mean() + target_entropy if self._actions.continuous else 0.0]
@@ -238,8 +244,7 @@ def _soft_values(of_policy: Float32, policy: _Policy, alpha: Float32) -> Float32
 def _mlp(flat: FlatParameters, prefix: str, activation: Activation, twin: int | None = None) -> MLP:
     """The hidden layers and the head of an actor, a state critic or one of twins, as views of the flat arrays."""
     own, gradients = (views(array.numpy(), flat.shapes) for array in (flat.parameters, flat.gradient))
-    depth = sum(name.startswith(f"{prefix}core.layers.weights.") for name in flat.shapes)
-    names = [(f"{prefix}core.layers.weights.{i}", f"{prefix}core.layers.biases.{i}") for i in range(depth)]
+    names = layer_names(flat.shapes, f"{prefix}core.layers.")
     names.append(("head.weight", "head.bias") if twin is None else ("head.weights.0", "head.biases.0"))
     part: Any = slice(None) if twin is None else twin
     layers = [(own[weight][part], own[bias][part]) for weight, bias in names]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from engine import registry
 from engine.config import load_config
+from engine.learning.trainers.base import Trainer
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.sampling.collector import Collector
 from engine.sampling.environments.base import Environment
@@ -21,27 +23,28 @@ CONFIGS = Path(__file__).parents[2] / "config"
 TOY_STEPS, MEMORY_STEPS, CART_POLE_STEPS = 2500, 5000, 100_000
 
 
-def train(environments: list[Environment], config: BehaviorConfig, max_steps: int, seed: int) -> PPOTrainer:
+def train(environments: list[Environment], config: BehaviorConfig, max_steps: int, seed: int) -> Trainer:
     """Collect and update in turn until so many steps are learned from."""
     (behavior,) = environments[0].specs
     pool = SerialPool("test", lambda first, count: environments, len(environments))
     pool.start()
     try:
-        ppo = PPOTrainer(pool.specs[behavior], config, seed, torch.device("cpu"))
-        collector = Collector(pool, {behavior: ppo.make_policy(seed)}, {behavior: config.time_horizon})
+        kind = registry.load("trainers", config.trainer_type)
+        trainer: Trainer = kind(pool.specs[behavior], config, seed, torch.device("cpu"))
+        collector = Collector(pool, {behavior: trainer.make_policy(seed)}, {behavior: trainer.time_horizon})
         pool.reset(seed)
         step = 0
         while step < max_steps:
             collector.receive(0.0)
-            while collector.is_due(behavior, ppo.rows_per_update):
+            while collector.is_due(behavior, trainer.rows_per_update):
                 block = collector.take(behavior)
-                ppo.add(block)
+                trainer.add(block)
                 step += block.num_rows
-                if ppo.is_ready():
-                    ppo.update(step)
-                    collector.load(behavior, ppo.weights())
+                if trainer.is_ready():
+                    trainer.update(step)
+                    collector.load(behavior, trainer.weights())
             collector.act()
-        return ppo
+        return trainer
     finally:
         pool.close()
 

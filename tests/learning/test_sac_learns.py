@@ -6,12 +6,10 @@ import pytest
 import torch
 
 from engine.learning.trainers.sac import SACTrainer
-from engine.sampling.collector import Collector
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.factory import make_environments
-from engine.sampling.pools.serial import SerialPool
 from engine.settings import BehaviorConfig
-from tests.learning.test_it_learns import mean_return
+from tests.learning.test_it_learns import mean_return, train
 
 STEPS = 2000
 
@@ -39,30 +37,6 @@ def config(memory: dict[str, int] | None = None, **hyper: object) -> BehaviorCon
             "max_steps": STEPS,
         }
     )
-
-
-def train(environments: list[Environment], settings: BehaviorConfig, max_steps: int, seed: int) -> SACTrainer:
-    """Collect and update in turn until so many steps are learned from."""
-    pool = SerialPool("test", lambda first, count: environments, len(environments))
-    pool.start()
-    try:
-        sac = SACTrainer(pool.specs["Toy"], settings, seed, torch.device("cpu"))
-        collector = Collector(pool, {"Toy": sac.make_policy(seed)}, {"Toy": sac.time_horizon})
-        pool.reset(seed)
-        step = 0
-        while step < max_steps:
-            collector.receive(0.0)
-            while collector.is_due("Toy", sac.rows_per_update):
-                block = collector.take("Toy")
-                sac.add(block)
-                step += block.num_rows
-                if sac.is_ready():
-                    sac.update(step)
-                    collector.load("Toy", sac.weights())
-            collector.act()
-        return sac
-    finally:
-        pool.close()
 
 
 @pytest.mark.learning

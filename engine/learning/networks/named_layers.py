@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.learning.networks.flat import Shapes, views
+from engine.learning.networks.flat import Shapes, layer_names, views
 from engine.learning.networks.mlp import MLP, Activation
 from engine.learning.networks.recurrence import Cell, Recurrence
 from engine.specs import Float32
@@ -22,9 +22,7 @@ class NamedLayers:
 
     def body(self, name: str) -> MLP:
         """The hidden layers of a body."""
-        depth = sum(key.startswith(f"{name}.core.layers.weights.") for key in self.parameters)
-        names = [(f"{name}.core.layers.weights.{i}", f"{name}.core.layers.biases.{i}") for i in range(depth)]
-        return self._layers(names, activate_last=True)
+        return self._layers(layer_names(self.parameters, f"{name}.core.layers."), activate_last=True)
 
     def single(self, name: str) -> MLP:
         """A linear layer."""

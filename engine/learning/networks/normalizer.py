@@ -10,6 +10,12 @@ from engine.specs import Float32, State
 LIMIT = 5.0  # normalized values are clipped to +-5
 
 
+def normalize(rows: Float32, mean: Float32, scale: Float32) -> Float32:
+    """f32[B, D], centered, scaled and clipped."""
+    normalized: Float32 = np.clip((rows - mean) * scale, -LIMIT, LIMIT)
+    return normalized
+
+
 class Normalizer:
     """Mean and variance of every column seen so far; float64, so that a run of 10^9 rows still moves them.
 
@@ -41,8 +47,11 @@ class Normalizer:
 
     def __call__(self, rows: Float32) -> Float32:
         """f32[B, D], centered, scaled and clipped."""
-        normalized: Float32 = np.clip((rows - self.mean) * self.scale, -LIMIT, LIMIT)
-        return normalized
+        return normalize(rows, self.mean, self.scale)
+
+    def arrays(self) -> dict[str, Float32]:
+        """What a policy needs of it, under the names of `Weights.arrays`."""
+        return {"normalizer.mean": self.mean, "normalizer.scale": self.scale}
 
     def state(self) -> State:
         """Everything `load` needs."""

@@ -22,7 +22,8 @@ from engine.specs import ActionSpec
 class SoftNetworks:
     """Who acts and who values.
 
-    target: of `value`; of `q` where there is no value network (Haarnoja et al. 2018, second version)."""
+    target: of `value`; of `q` where there is no value network (Haarnoja et al. 2018, second version).
+    """
 
     actor: Actor
     q: TwinCritic

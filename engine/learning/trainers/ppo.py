@@ -5,7 +5,6 @@ Shapes: N rows of a rollout, B rows of a mini-batch, A continuous dimensions, K 
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.learning.optimization import GradientStep
 from engine.learning.policies import make_policy
 from engine.learning.rewards.streams import RewardStreams
-from engine.learning.schedules import MIN_BETA, MIN_EPSILON, MIN_LEARNING_RATE, scheduled
+from engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
 from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
 from engine.learning.trainers.base import Metrics, nothing
 from engine.settings import BehaviorConfig
@@ -161,17 +160,14 @@ class PPOTrainer:
         weigh = self._coefficients(self._updated_at)
         terms, counts = [], []
         with np.errstate(over="ignore", invalid="ignore"):
-            rewards = copy.deepcopy(self._streams).evaluate(block)  # whose statistics the block would change
-            lesson = self._prepare(Rollout.of([(block, rewards)]))
+            lesson = self._prepare(Rollout.of([(block, self._streams.peek(block))]))
             for columns, sequences in minibatches(lesson.columns, self._hyper.batch_size, None, lesson.sequences):
                 terms.append(_terms(self._loss(columns, sequences, weigh)))
                 counts.append(len(columns["advantage"]))
         return _metrics(_means(terms, counts))
 
     def _learning_rate(self, step: int) -> float:
-        hyper = self._hyper
-        schedule = hyper.learning_rate_schedule
-        return scheduled(schedule, hyper.learning_rate, MIN_LEARNING_RATE, step, self._config.max_steps)
+        return scheduled_learning_rate(self._hyper, step, self._config.max_steps)
 
     def _coefficients(self, step: int) -> Coefficients:
         hyper, end = self._hyper, self._config.max_steps
@@ -246,7 +242,7 @@ class PPOTrainer:
         actors = {name: array for name, array in parameters.items() if name.startswith("actor.")}
         arrays: dict[str, Float32] = {name.removeprefix("actor."): array for name, array in actors.items()}
         if self._normalizer is not None:
-            arrays |= {"normalizer.mean": self._normalizer.mean, "normalizer.scale": self._normalizer.scale}
+            arrays |= self._normalizer.arrays()
         return Weights(self._num_updates, arrays)
 
     def state(self) -> State:

@@ -27,7 +27,7 @@ from engine.learning.replay.buffer import ReplayBuffer
 from engine.learning.replay.layout import ReplayLayout
 from engine.learning.replay.minibatch import Minibatch
 from engine.learning.rewards.streams import RewardStreams
-from engine.learning.schedules import MIN_LEARNING_RATE, scheduled
+from engine.learning.schedules import scheduled, scheduled_learning_rate
 from engine.learning.soft_batches import soft_batch
 from engine.learning.soft_gradients import Array, soft_gradients
 from engine.learning.soft_losses import SoftLosses
@@ -198,9 +198,7 @@ class SACTrainer:
         self._parameters.target.parameters.copy_(snapshot[1])
 
     def _learning_rate(self, step: int) -> float:
-        hyper = self._hyper
-        schedule = hyper.learning_rate_schedule
-        return scheduled(schedule, hyper.learning_rate, MIN_LEARNING_RATE, step, self._config.max_steps)
+        return scheduled_learning_rate(self._hyper, step, self._config.max_steps)
 
     def _learn(self, learning_rate: float, step: int) -> list[Array]:
         """Descend once on rows of the replay buffer; what `_terms` tells of them."""
@@ -279,7 +277,7 @@ class SACTrainer:
         """The parameters of `Actor` by name, and the normalizer's."""
         arrays: dict[str, Float32] = self._parameters.actor.arrays()
         if self._normalizer is not None:
-            arrays |= {"normalizer.mean": self._normalizer.mean, "normalizer.scale": self._normalizer.scale}
+            arrays |= self._normalizer.arrays()
         return Weights(self._num_updates, arrays)
 
     def state(self) -> State:
