@@ -14,9 +14,9 @@ from engine.learning.features import FeatureLayout
 from engine.learning.heads import HeadSampler
 from engine.learning.networks.actor import Actor
 from engine.learning.networks.actor_critic import NumpyActorCritic
+from engine.learning.networks.dense import Activation
 from engine.learning.networks.flat import views
 from engine.learning.networks.memory import Sequences
-from engine.learning.networks.mlp import Activation
 from engine.learning.networks.normalizer import Normalizer
 from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.learning.policies import ModulePolicy, VectorPolicy, make_policy

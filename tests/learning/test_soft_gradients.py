@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.learning.networks.mlp import Activation, multiply
+from engine.learning.networks.dense import Activation
 from engine.learning.soft_gradients import ModuleSoftGradients
 from engine.learning.soft_gradients_numpy import NumpySoftGradients
 from engine.learning.trainers.sac import SACTrainer
@@ -80,14 +80,3 @@ def test_what_is_not_written_out_is_recorded(network: dict[str, object]) -> None
     spec = BehaviorSpec("Walker", seen[:1] if "memory" in network else seen, ActionSpec(2))
     config = BehaviorConfig.model_validate({"trainer_type": "sac", "network_settings": {"hidden_units": 8, **network}})
     assert isinstance(SACTrainer(spec, config, 0, CPU)._gradients, ModuleSoftGradients)
-
-
-@pytest.mark.parametrize("shape", [(3, 4, 5), (7, 1, 6), (200, 160, 200)])
-def test_products_are_the_same_whoever_computes_them(shape: tuple[int, int, int]) -> None:
-    rows, inner, columns = shape
-    random = np.random.default_rng(0)
-    left = random.standard_normal((inner, rows)).astype(np.float32).T
-    right = random.standard_normal((inner, columns)).astype(np.float32)
-    out = np.empty((rows, columns), np.float32)
-    assert multiply(left, right, out) is out
-    np.testing.assert_allclose(out, left.astype(np.float64) @ right, rtol=1e-4, atol=1e-3)

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from engine.learning.features import FeatureLayout, Features
+from engine.learning.networks.dense import Activation
 from engine.learning.networks.flat import FlatParameters, Shapes, views
 from engine.learning.networks.memory import Sequences
-from engine.learning.networks.mlp import Activation
 from engine.learning.networks.named_layers import NamedLayers
 from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.learning.networks.recurrence import TimeOrder

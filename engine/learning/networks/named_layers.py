@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.learning.networks.dense import Activation
 from engine.learning.networks.flat import Shapes, layer_names, views
-from engine.learning.networks.mlp import MLP, Activation
+from engine.learning.networks.mlp import MLP
 from engine.learning.networks.recurrence import Cell, Recurrence
 from engine.specs import Float32
 

@@ -46,6 +46,10 @@ class SoftParameters:
         parts = {"actor": self.actor, "q": self.q, "value": self.value, "temperature": self.temperature}
         return {name: flat for name, flat in parts.items() if flat is not None}
 
+    def has_finite_gradients(self) -> bool:
+        """Their squares too, which an optimizer keeps: a step leaves everything finite. Waits for the device."""
+        return math.isfinite(sum(flat.gradient @ flat.gradient for flat in self.trained().values()))
+
 
 def soft_networks(
     random: np.random.Generator,

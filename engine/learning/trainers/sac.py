@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from engine.errors import NonFiniteError
 from engine.learning.blocks import require_finite
@@ -20,7 +19,7 @@ from engine.learning.generators import generator_state, load_generator
 from engine.learning.hyperparameters import changeable, with_value
 from engine.learning.networks.normalizer import Normalizer
 from engine.learning.networks.soft import soft_networks, soft_parameters
-from engine.learning.optimization import GradientStep, Snapshot
+from engine.learning.optimization import GradientStep
 from engine.learning.policies import make_policy
 from engine.learning.recall import CriticMemory, CriticReader
 from engine.learning.replay.buffer import ReplayBuffer
@@ -166,36 +165,19 @@ class SACTrainer:
         return self._replay.num_steps >= num_steps or (self._replay.is_full and self._replay.num_steps > 0)
 
     def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
-        """A mini-batch for every `steps_per_update` steps that came since the last update."""
-        before, owed = self._snapshot(), self._owed
+        """A mini-batch for every `steps_per_update` steps that came since the last update.
+
+        Raises NonFiniteError, with the mini-batches before it learned and everything finite.
+        """
         learning_rate, terms = self._learning_rate(step), []
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told below
-                while self._owed >= self._hyper.steps_per_update:
-                    between()
-                    terms.append(self._learn(learning_rate, step))
-                    self._owed -= self._hyper.steps_per_update
-                told = self._gradients.mean(terms)
-            self._require_finite(told)
-        except NonFiniteError as error:
-            self._restore(before)
-            self._owed = owed
-            raise NonFiniteError(f"{error} at step {step}; the state before this update was kept") from error
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found in the gradients
+            while self._owed >= self._hyper.steps_per_update:
+                between()
+                terms.append(self._learn(learning_rate, step))
+                self._owed -= self._hyper.steps_per_update
+            told = self._gradients.mean(terms)
         self._num_updates += 1
         return {**self._metrics(told), "Policy/Learning Rate": learning_rate}
-
-    def _require_finite(self, told: list[float]) -> None:
-        if not (all(map(math.isfinite, told)) and all(step.is_finite for step in self._steps.values())):
-            raise NonFiniteError("a loss is not finite")
-
-    def _snapshot(self) -> tuple[list[Snapshot], Tensor]:
-        return [step.snapshot() for step in self._steps.values()], self._parameters.target.parameters.clone()
-
-    def _restore(self, snapshot: tuple[list[Snapshot], Tensor]) -> None:
-        """Networks and optimizers as they were; what was drawn stays drawn."""
-        for step, own in zip(self._steps.values(), snapshot[0], strict=True):
-            step.restore(own)
-        self._parameters.target.parameters.copy_(snapshot[1])
 
     def _learning_rate(self, step: int) -> float:
         return scheduled_learning_rate(self._hyper, step, self._config.max_steps)
@@ -204,6 +186,8 @@ class SACTrainer:
         """Descend once on rows of the replay buffer; what `_terms` tells of them."""
         minibatch, parameters = self._draw(step), self._parameters
         losses = self._losses(minibatch, self._random)
+        if not parameters.has_finite_gradients():
+            raise NonFiniteError(f"a gradient is not finite at step {step}; the state before this mini-batch was kept")
         for name, flat in parameters.trained().items():
             self._steps[name](flat.gradient, learning_rate)
         followed = parameters.q if parameters.value is None else parameters.value

@@ -16,9 +16,9 @@ from engine.learning.networks.actor_critic import (
     NumpyActorCritic,
     make_actor_critic,
 )
+from engine.learning.networks.dense import Activation
 from engine.learning.networks.flat import views
 from engine.learning.networks.memory import Sequences
-from engine.learning.networks.mlp import Activation
 from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.settings import MemorySettings, NetworkSettings
 from engine.specs import ActionSpec, ObservationSpec

@@ -175,7 +175,7 @@ def test_rolling_back_forgets_what_came_after() -> None:
     assert same(replay, kept)
 
 
-def test_an_update_that_overflows_is_undone_and_told() -> None:
+def test_a_minibatch_that_overflows_is_not_learned_and_told() -> None:
     sac = trainer(config(), "continuous")
     sac.add(block(sac, 20, "continuous"))
     sac.update(20)
