@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tui.showing import Shown, Subject
     from tui.way_out import Departure
 
-POLL_SECONDS = 0.1  # how soon a signal is acted upon
+POLL_SECONDS = 0.25  # how soon a signal is acted upon, and lines are printed: sooner would hold up learning
 SIGPIPE_EXIT_CODE = 141  # what a shell shows for a program whose reader went away
 
 
@@ -336,10 +336,10 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
         launch.start(config)
         is_over = has_lost_stdout = False
         while not is_over:
-            is_over = launch.wait(0)
+            is_over = launch.wait(POLL_SECONDS)
             for stop in signals.take():
                 launch.send(stop)
-            for envelope in mail.take(0 if is_over else POLL_SECONDS):
+            for envelope in mail.take():
                 writer.write(envelope)
             if writer.failed is not None and not has_lost_stdout:
                 has_lost_stdout = True

@@ -34,6 +34,11 @@ class CommandLedger:
         self._parts: dict[str, _Parts] = {}  # of those among them that behaviors report on
         self._outcomes: queue.SimpleQueue[tuple[str, str, bool, str]] = queue.SimpleQueue()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a command is not finished."""
+        return bool(self._pending)
+
     def open(self, command: str) -> None:
         """The command is there; whatever happens, `close` tells an outcome if nothing else did."""
         self._pending[command] = lambda: None

@@ -25,7 +25,7 @@ class Launch:
     def __init__(self, bus: EventBus):
         self.error: RlTuiError | None = None
         self._bus = bus
-        self._commands: queue.Queue[Command] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
+        self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
         self._courtesy = Courtesy()
         self._ended = threading.Event()
         self._exit_code = 1
@@ -88,4 +88,6 @@ class Launch:
     def _refuse_waiting(self) -> None:
         with suppress(queue.Empty):
             while True:
-                self._bus.publish(CommandFinished(self._commands.get_nowait().id, False, "the run is over"))
+                command = self._commands.get_nowait()
+                if command is not None:
+                    self._bus.publish(CommandFinished(command.id, False, "the run is over"))

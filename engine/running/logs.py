@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 from engine.config import RunConfig
 from engine.running.disk import write_atomically
@@ -13,7 +14,7 @@ from engine.running.writers.tensorboard import TensorBoardWriter
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStarted, Envelope, LogEmitted, TimeSplit
 
-TAKE_SECONDS = 0.2
+TAKE_SECONDS = 0.5  # what is told meanwhile waits: whoever learns should not be held up for every event
 
 
 class RunLogs:
@@ -26,6 +27,7 @@ class RunLogs:
         self._started_at = started_at
         self._timers = Timers()
         self._subscription = bus.subscribe()
+        self._closing = threading.Event()
         self._gauges = GaugeWriter()
         self._events = JsonLinesWriter(folder.events, append=True)
         self._tensorboard = TensorBoardWriter(lambda behavior: folder.add_behavior(behavior).path)
@@ -35,8 +37,8 @@ class RunLogs:
     def main(self) -> None:
         """Write everything that is told, until `close`."""
         try:
-            while not self._subscription.is_closed:
-                self._write(self._subscription.take(TAKE_SECONDS))
+            while not self._closing.wait(TAKE_SECONDS):
+                self._write(self._subscription.take())
             self._write(self._subscription.take())
         finally:
             self._events.close()
@@ -45,6 +47,7 @@ class RunLogs:
     def close(self) -> None:
         """Let `main` write what was told so far, and return. Any thread."""
         self._subscription.close()
+        self._closing.set()
 
     def _write(self, mail: list[Envelope]) -> None:
         for envelope in mail:

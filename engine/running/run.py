@@ -49,7 +49,8 @@ from engine.session.messages import (
 from engine.version import VERSION
 
 OVER = "the run is over"
-TICK_SECONDS = 0.05  # how soon a key is acted upon
+TICK_SECONDS = 0.05  # how soon it is seen that a command has been carried out
+CALM_SECONDS = 0.5  # between looks at the workers while nothing was asked for: every look holds up learning
 DEVICES_SECONDS = 1.0
 PROBE_SECONDS = 2.0  # a driver that takes longer to answer is left
 NOTE_LENGTH = 500  # a remark; more is a document
@@ -59,7 +60,7 @@ ENDING_SECONDS = 60.0  # a disk that takes longer than that for the last files i
 class Run:
     """Lives in the coordinator's thread. Owns the run's folder and state, routes commands, starts and ends the rest."""
 
-    def __init__(self, config: RunConfig, bus: EventBus, commands: queue.Queue[Command], courtesy: Courtesy):
+    def __init__(self, config: RunConfig, bus: EventBus, commands: queue.Queue[Command | None], courtesy: Courtesy):
         settings = config.checkpoint_settings
         self._config = config
         self._bus = bus
@@ -131,7 +132,7 @@ class Run:
             for source in sources:
                 source.close()
             raise
-        crew = Crew(sources, saver, self._bus, self._crashed)
+        crew = Crew(sources, saver, self._bus, self._crashed, self._look_around)
         self._has_trained = True
         self._enter("training")
         probe = spawn("devices", lambda: self._sample_devices(device), self._bus, self._crashed)
@@ -188,12 +189,19 @@ class Run:
                 self._enter("paused" if paused else "training")
 
     def _take_command(self, crew: Crew) -> None:
+        is_calm = self._stop is None and not self._ledger.is_waiting and not crew.is_leaving
         try:
-            command = self._commands.get(timeout=TICK_SECONDS)
+            command = self._commands.get(timeout=CALM_SECONDS if is_calm else TICK_SECONDS)
         except queue.Empty:
             return
-        self._ledger.open(command.id)
-        self._obey(command, crew)
+        if command is not None:
+            self._ledger.open(command.id)
+            self._obey(command, crew)
+
+    def _look_around(self) -> None:
+        """Any thread: the coordinator should not wait any longer. It does not where commands wait for it."""
+        with suppress(queue.Full):
+            self._commands.put_nowait(None)
 
     def _obey(self, command: Command, crew: Crew) -> None:
         match command:
@@ -268,7 +276,9 @@ class Run:
         self._ledger.close(OVER)
         with suppress(queue.Empty):
             while True:
-                self._ledger.finish(self._commands.get_nowait().id, False, OVER)
+                command = self._commands.get_nowait()
+                if command is not None:
+                    self._ledger.finish(command.id, False, OVER)
 
     def _reason(self, crew: Crew) -> str:
         """Why the run ended before its time; empty when it did not."""
@@ -291,6 +301,7 @@ class Run:
     def _crashed(self, error: BaseException) -> None:
         """Any thread: a bug of ours stops the run with everything saved; the first one is told."""
         self._bug = self._bug or error
+        self._look_around()
 
     def _write_status(self, builder: Builder, has_ended: bool = False) -> None:
         statuses = {
@@ -301,13 +312,10 @@ class Run:
     def _sample_devices(self, device: torch.device) -> None:
         """The main of the thread `devices`: a driver that hangs must hold up nobody else."""
         sampler = DeviceSampler(self._folder.path, device.index if device.type == "cuda" else None)
-        due = time.monotonic()
         try:
             while not self._ended.is_set():
-                if time.monotonic() >= due:
-                    due = time.monotonic() + DEVICES_SECONDS
-                    self._bus.publish(sampler.sample())
-                self._ended.wait(TICK_SECONDS)
+                self._bus.publish(sampler.sample())
+                self._ended.wait(DEVICES_SECONDS)
         finally:
             sampler.close()
 

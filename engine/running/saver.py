@@ -92,7 +92,7 @@ class Saver:
         self._files = files
         self._bus = bus
         self._on_saved = on_saved
-        self._jobs: queue.Queue[SaveJob | RollBackJob] = queue.Queue(maxsize=1)
+        self._jobs: queue.Queue[SaveJob | RollBackJob | None] = queue.Queue(maxsize=1)
         self._written_replays: dict[str, threading.Event] = {}  # by behavior, unset while a copy waits or is written
         self._is_ending = False
         self.has_ended = False
@@ -158,28 +158,26 @@ class Saver:
     def end(self) -> None:
         """Leave once everything that was put is written."""
         self._is_ending = True
+        with suppress(queue.Full):  # then `main` will not wait for the next job
+            self._jobs.put_nowait(None)
 
     def main(self) -> None:
         """Write job after job until `end`."""
         try:
-            while True:
-                is_ending = self._is_ending  # asked before looking, so that no job can come between
-                if not self._has_served() and is_ending:
-                    return
+            while not (self._is_ending and self._jobs.empty()):
+                self._serve()
         finally:
             self.has_ended = True
 
-    def _has_served(self) -> bool:
-        """Whether a job came and is done; nothing of it is held any longer."""
-        try:
-            job = self._jobs.get(timeout=POLL_SECONDS)
-        except queue.Empty:
-            return False
+    def _serve(self) -> None:
+        """Do the next job, and hold nothing of it any longer."""
+        job = self._jobs.get()
+        if job is None:
+            return
         if isinstance(job, RollBackJob):
             job.answer.put(self._roll_back(job))
         else:
             self._write(job)
-        return True
 
     def _write(self, job: SaveJob) -> None:
         """The checkpoint first: it is what must not be lost."""

@@ -19,11 +19,21 @@ from engine.session.messages import BehaviorStateChanged, StopMode
 class Crew:
     """Used by the coordinator. Owns the threads of sources, threaded learners and the saver."""
 
-    def __init__(self, sources: list[Source], saver: Saver, bus: EventBus, on_failure: Callable[[BaseException], None]):
+    def __init__(
+        self,
+        sources: list[Source],
+        saver: Saver,
+        bus: EventBus,
+        on_failure: Callable[[BaseException], None],
+        on_leave: Callable[[], None],
+    ):
+        """on_failure: called with a mistake of ours; on_leave: when a worker leaves. Both in that worker's thread."""
         self._sources = sources
         self._saver = saver
         self._bus = bus
         self._on_failure = on_failure
+        self._on_leave = on_leave
+        self._leaving: list[threading.Thread] = []
         self._threads: dict[str, threading.Thread] = {}  # of behavior: the one that serves its learner
         self._source_threads: list[threading.Thread] = []
         self._saver_thread: threading.Thread | None = None
@@ -50,7 +60,7 @@ class Crew:
                 self._on_failure(error)
 
         source.control.join()
-        return spawn(f"learner:{name}", lambda: source.learn(behavior), self._bus, crashed)
+        return spawn(f"learner:{name}", lambda: self._work(lambda: source.learn(behavior)), self._bus, crashed)
 
     def _start_collector(self, source: Source) -> threading.Thread:
         def crashed(error: BaseException) -> None:
@@ -60,12 +70,25 @@ class Crew:
                 self._on_failure(error)
 
         source.control.join()
-        return spawn(f"collector:{next(iter(source.behaviors))}", source.main, self._bus, crashed)
+        name = f"collector:{next(iter(source.behaviors))}"
+        return spawn(name, lambda: self._work(source.main), self._bus, crashed)
+
+    def _work(self, main: Callable[[], None]) -> None:
+        try:
+            main()
+        finally:
+            self._leaving.append(threading.current_thread())
+            self._on_leave()
 
     @property
     def has_ended(self) -> bool:
         """Whether no collector or learner is left."""
         return not any(thread.is_alive() for thread in self._workers)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether a collector or learner has done its work and is about to end."""
+        return any(thread.is_alive() for thread in self._leaving)
 
     @property
     def is_paused(self) -> bool:

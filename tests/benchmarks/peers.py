@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from stable_baselines3 import PPO, SAC
 
 WARM_UP_ROLLOUTS = 2
-TAKE_SECONDS = 0.1  # as the headless front end polls
+POLL_SECONDS = 0.25  # as the headless front end polls
 
 SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16 = "sb3", "rl-tui", "rl-tui-threaded", "rl-tui-bfloat16"
 PEERS = (SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16)
@@ -232,8 +232,8 @@ def run_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
         launch.start(config)
         is_over = False
         while not is_over:
-            is_over = launch.wait(0)
-            for envelope in mail.take(0 if is_over else TAKE_SECONDS):
+            is_over = launch.wait(POLL_SECONDS)
+            for envelope in mail.take():
                 event = envelope.event
                 last[type(event)] = event
                 if isinstance(event, BehaviorStateChanged):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
+from engine.running import run as run_module
 from engine.running.writers.jsonl import read_events
 from engine.session.messages import (
     BehaviorStarted,
@@ -78,6 +79,14 @@ def test_summaries_and_checkpoints_come_at_their_intervals(tmp_path: Path) -> No
         assert saved.step % 200 < 64 + 16 * 4, "at the first update after it"
         last = saved.step
     assert last is not None
+
+
+def test_a_run_ends_when_its_workers_have_left_however_seldom_they_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "CALM_SECONDS", 1000.0)
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(max_steps=2000, threaded=True)}))
+    assert run.launch.exit_code == 0
 
 
 def test_events_tell_the_run_in_order_and_stand_in_its_file(tmp_path: Path) -> None:
