@@ -10,14 +10,22 @@ from pathlib import Path
 from statistics import mean, median
 from tempfile import TemporaryDirectory
 
-from tests.benchmarks.peers import RL_TUI, RL_TUI_BFLOAT16, RL_TUI_THREADED, SB3, Measurement, peers_of
+from tests.benchmarks.peers import (
+    RL_TUI,
+    RL_TUI_BFLOAT16,
+    RL_TUI_MEMORY,
+    RL_TUI_THREADED,
+    SB3,
+    Measurement,
+    peers_of,
+)
 from tests.benchmarks.processes import run_python
 from tests.benchmarks.settings import WORKLOADS, AnyWorkload
 from tests.benchmarks.tables import table, verdict
 
 RETURN_MARK = 0.95  # of Stable-Baselines3's mean return
 BFLOAT16_MARK = 2.0  # times Stable-Baselines3's throughput
-QUICK_ROLLOUTS = {"a": 10, "b": 3, "c": 5, "i": 2, "j": 2}
+QUICK_ROLLOUTS = {"a": 10, "b": 3, "c": 5, "i": 2, "j": 2, "k": 2, "l": 10}
 
 
 def compare(name: str, rounds: int, *, is_quick: bool) -> list[Measurement]:
@@ -41,13 +49,16 @@ def report(name: str, measurements: Sequence[Measurement], *, is_quick: bool) ->
     workload = WORKLOADS[name].cut(QUICK_ROLLOUTS[name]) if is_quick else WORKLOADS[name]
     peers = peers_of(workload)
     of_peer = {peer: [m for m in measurements if m.peer == peer] for peer in peers}
-    rows = [_row(peer, of_peer[peer], of_peer[SB3]) for peer in peers]
-    head = ("", "steps/s", "min .. max", "x SB3", "min .. max", "steps/CPU-s", "x SB3", "updates", "return", "/ SB3")
+    base = of_peer[peers[0]]
+    rows = [_row(peer, of_peer[peer], base) for peer in peers]
+    name_of_base = "SB3" if peers[0] == SB3 else "its twin"
+    times, over = f"x {name_of_base}", f"/ {name_of_base}"
+    head = ("", "steps/s", "min .. max", times, "min .. max", "steps/CPU-s", times, "updates", "return", over)
     split_rows = [_split_row(peer, of_peer[peer]) for peer in peers if peer != SB3]
     split_head = ("share of the time", "environment", "inference", "update", "everything else")
     return "\n".join(
         (
-            f"{workload.title}, rounds: {len(of_peer[SB3])}",
+            f"{workload.title}, rounds: {len(base)}",
             "",
             table(head, rows),
             _marks(workload, of_peer),
@@ -58,11 +69,11 @@ def report(name: str, measurements: Sequence[Measurement], *, is_quick: bool) ->
     )
 
 
-def _row(peer: str, own: list[Measurement], sb3: list[Measurement]) -> tuple[str, ...]:
+def _row(peer: str, own: list[Measurement], base: list[Measurement]) -> tuple[str, ...]:
     speeds = [m.throughput for m in own]
     cpu_speeds = [m.steps / m.cpu_seconds for m in own]
-    ratios = speed_ratios(own, sb3)
-    cpu_ratio = median(speed / (m.steps / m.cpu_seconds) for speed, m in zip(cpu_speeds, sb3, strict=True))
+    ratios = speed_ratios(own, base)
+    cpu_ratio = median(speed / (m.steps / m.cpu_seconds) for speed, m in zip(cpu_speeds, base, strict=True))
     return (
         label(peer),
         f"{median(speeds):,.0f}",
@@ -73,7 +84,7 @@ def _row(peer: str, own: list[Measurement], sb3: list[Measurement]) -> tuple[str
         f"{cpu_ratio:.2f}",
         f"{median(m.num_updates for m in own):g}",
         _number(mean_return(own), ".1f"),
-        _number(return_ratio(own, sb3), ".2f"),
+        _number(return_ratio(own, base), ".2f"),
     )
 
 
@@ -84,12 +95,13 @@ def label(peer: str) -> str:
         RL_TUI: "rl-tui, threaded: false",
         RL_TUI_THREADED: "rl-tui, threaded: true",
         RL_TUI_BFLOAT16: "rl-tui, precision: bfloat16",
+        RL_TUI_MEMORY: "rl-tui, with a memory",
     }[peer]
 
 
-def speed_ratios(own: Sequence[Measurement], sb3: Sequence[Measurement]) -> list[float]:
-    """Throughput as a multiple of Stable-Baselines3's in the same round, where the machine was the same."""
-    return [ours.throughput / theirs.throughput for ours, theirs in zip(own, sb3, strict=True)]
+def speed_ratios(own: Sequence[Measurement], base: Sequence[Measurement]) -> list[float]:
+    """Throughput as a multiple of another's in the same round, where the machine was the same."""
+    return [ours.throughput / theirs.throughput for ours, theirs in zip(own, base, strict=True)]
 
 
 def mean_return(measurements: Sequence[Measurement]) -> float | None:
@@ -98,14 +110,17 @@ def mean_return(measurements: Sequence[Measurement]) -> float | None:
     return mean(returns) if len(returns) == len(measurements) else None
 
 
-def return_ratio(own: Sequence[Measurement], sb3: Sequence[Measurement]) -> float | None:
-    """Own mean return over Stable-Baselines3's; None where that is no positive number and a ratio says nothing."""
-    ours, theirs = mean_return(own), mean_return(sb3)
+def return_ratio(own: Sequence[Measurement], base: Sequence[Measurement]) -> float | None:
+    """Own mean return over another's; None where that is no positive number and a ratio says nothing."""
+    ours, theirs = mean_return(own), mean_return(base)
     return None if ours is None or theirs is None or theirs <= 0 else ours / theirs
 
 
 def _marks(workload: AnyWorkload, of_peer: dict[str, list[Measurement]]) -> str:
     """Either way of running may reach the marks, but the same one both; other arithmetic has a mark of its own."""
+    if RL_TUI_MEMORY in of_peer:
+        ratio = median(speed_ratios(of_peer[RL_TUI_MEMORY], of_peer[RL_TUI]))
+        return f"mark: {workload.mark:g} x the throughput of its twin {verdict(ratio >= workload.mark)} ({ratio:.2f})"
     sb3 = of_peer[SB3]
     ratios = {peer: median(speed_ratios(own, sb3)) for peer, own in of_peer.items()}
     best = max((peer for peer in (RL_TUI, RL_TUI_THREADED) if peer in ratios), key=ratios.__getitem__)

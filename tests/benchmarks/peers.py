@@ -48,13 +48,16 @@ WARM_UP_ROLLOUTS = 2
 POLL_SECONDS = 0.25  # as the headless front end polls
 
 SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16 = "sb3", "rl-tui", "rl-tui-threaded", "rl-tui-bfloat16"
-PEERS = (SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16)
+RL_TUI_MEMORY = "rl-tui-memory"
+PEERS = (SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16, RL_TUI_MEMORY)
 
 
 def peers_of(workload: AnyWorkload) -> tuple[str, ...]:
-    """Who is measured on a workload, always in this order."""
+    """Who is measured on a workload, always in this order; the first is what the others are compared with."""
     if isinstance(workload, Workload) and workload.is_visual:
         return SB3, RL_TUI, RL_TUI_BFLOAT16
+    if isinstance(workload, Workload) and workload.memory is not None:
+        return RL_TUI, RL_TUI_MEMORY
     return SB3, RL_TUI, RL_TUI_THREADED
 
 
@@ -224,6 +227,7 @@ def run_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
             Path(results),
             is_threaded=peer == RL_TUI_THREADED,
             precision="bfloat16" if peer == RL_TUI_BFLOAT16 else "float32",
+            has_memory=peer == RL_TUI_MEMORY,
         )
         config = parse_config(text.encode(), "bench")
         launch = Launch(EventBus())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
@@ -19,6 +20,8 @@ HIDDEN_UNITS, NUM_LAYERS = 64, 2  # tanh between them; actor and critic share no
 
 SAC_BATCH_SIZE, SAC_HIDDEN_UNITS, SAC_TAU, SAC_START = 256, 256, 0.005, 100  # of its SAC; relu between the layers
 PIXEL_HIDDEN_UNITS = 512  # of the layer behind its convolutions, which actor and critic share
+# 64 numbers of cell state and as many that are read; (k) has ML-Agents' defaults, in its rollouts and networks, too
+LONG_MEMORY, SHORT_MEMORY = ({"sequence_length": length, "memory_size": 128} for length in (64, 16))
 
 SUMMARY_STEPS, CHECKPOINT_STEPS = 5_000, 25_000  # as config/ppo/CartPole.yaml has them
 
@@ -27,7 +30,8 @@ SUMMARY_STEPS, CHECKPOINT_STEPS = 5_000, 25_000  # as config/ppo/CartPole.yaml h
 class Workload:
     """One task. total_steps is a whole number of rollouts, so that nobody steps without learning from it.
 
-    mark: how many times Stable-Baselines3's throughput is asked for.
+    mark: how many times Stable-Baselines3's throughput is asked for; with `memory`, how many times that of the twin
+    without one.
     """
 
     name: str
@@ -39,7 +43,9 @@ class Workload:
     is_normalized: bool  # observations and rewards
     total_steps: int
     mark: float
+    hidden_units: int = HIDDEN_UNITS
     is_visual: bool = False  # 84 x 84 x 3 bytes are seen, through the convolutions of Mnih et al. 2015
+    memory: Mapping[str, int] | None = None  # of a twin, which is measured beside it instead of Stable-Baselines3
 
     @property
     def rollout_steps(self) -> int:
@@ -109,6 +115,8 @@ WORKLOADS: dict[str, AnyWorkload] = {
         Workload("c", "HalfCheetah-v5", 8, 256, 256, 10, True, 98 * 2048, 1.8),
         SoftWorkload("i", "Pendulum-v1", 10 * 256, 1.35),
         Workload("j", "Frames-v0", 8, 128, 256, 4, False, 6 * 1024, 1.05, is_visual=True),
+        Workload("k", "CartPole-v1", 8, 1280, 1024, 3, False, 10 * 10_240, 0.5, hidden_units=128, memory=LONG_MEMORY),
+        Workload("l", "CartPole-v1", 8, 128, 256, 4, False, 49 * 1024, 0.5, memory=SHORT_MEMORY),
     )
 }
 
@@ -120,9 +128,10 @@ def configuration(
     *,
     is_threaded: bool = False,
     precision: Literal["float32", "bfloat16"] = "float32",
+    has_memory: bool = False,
 ) -> str:
     """The task as a configuration file of rl-tui; run `bench` goes into `results`."""
-    behavior = _sac(workload) if isinstance(workload, SoftWorkload) else _ppo(workload, precision)
+    behavior = _sac(workload) if isinstance(workload, SoftWorkload) else _ppo(workload, precision, has_memory)
     behavior |= {
         "reward_signals": {"extrinsic": {"gamma": GAMMA}},
         "max_steps": workload.total_steps,
@@ -144,9 +153,9 @@ def configuration(
     return yaml.safe_dump(document, sort_keys=False)
 
 
-def _ppo(workload: Workload, precision: str) -> dict[str, object]:
+def _ppo(workload: Workload, precision: str, has_memory: bool) -> dict[str, object]:
     network: dict[str, object] = {
-        "hidden_units": HIDDEN_UNITS,
+        "hidden_units": workload.hidden_units,
         "num_layers": NUM_LAYERS,
         "activation": "tanh",
         "normalize": workload.is_normalized,
@@ -159,6 +168,9 @@ def _ppo(workload: Workload, precision: str) -> dict[str, object]:
             "vis_encode_type": "nature_cnn",
             "precision": precision,
         }
+    if has_memory:
+        assert workload.memory is not None
+        network["memory"] = dict(workload.memory)
     return {
         "trainer_type": "ppo",
         "hyperparameters": {

@@ -10,7 +10,7 @@ import pytest
 from engine.config import find_unsupported, list_warnings, parse_config, without_effect
 from engine.trainer_settings import PPOSettings, SACSettings
 from tests.benchmarks.comparison import report
-from tests.benchmarks.peers import RL_TUI, RL_TUI_BFLOAT16, RL_TUI_THREADED, SB3, Measurement
+from tests.benchmarks.peers import RL_TUI, RL_TUI_BFLOAT16, RL_TUI_MEMORY, RL_TUI_THREADED, SB3, Measurement
 from tests.benchmarks.settings import WORKLOADS, configuration
 
 
@@ -96,6 +96,15 @@ def test_marks_are_judged_by_the_rounds() -> None:
     """Ratios are taken within a round, so that a machine that slows down from round to round does not count."""
     said = report("a", measured("a", {SB3: 1, RL_TUI: 1.5, RL_TUI_THREADED: 3}), is_quick=False)
     assert "threaded: true: 2 x the throughput reached (3.00); 0.95 x the return MISSED (0.90)" in said
+
+
+def test_a_memory_is_held_to_its_twin_without_one() -> None:
+    text = configuration(WORKLOADS["k"], 1, Path("results"), has_memory=True)
+    network = parse_config(text.encode(), "bench.yaml").behaviors["CartPole"].network_settings
+    assert network.memory is not None
+    assert network.memory.memory_size == 128
+    said = report("k", measured("k", {RL_TUI: 1.0, RL_TUI_MEMORY: 0.4}), is_quick=False)
+    assert "0.5 x the throughput of its twin MISSED (0.40)" in said
 
 
 def test_other_arithmetic_is_judged_apart() -> None:
