@@ -119,7 +119,7 @@ def _doubtful_in_behavior(config: RunConfig, path: KeyPath, behavior: BehaviorCo
         text = f"found {memory.sequence_length}. Sequences end with the experience of time_horizon ({horizon}) steps"
         yield Mistake((*path, "network_settings", "memory", "sequence_length"), text)
     if isinstance(behavior.hyperparameters, SACSettings):
-        yield from _doubtful_in_sac((*path, "hyperparameters"), behavior.hyperparameters, horizon)
+        yield from _doubtful_in_sac((*path, "hyperparameters"), behavior.hyperparameters, horizon, behavior.max_steps)
     for name in behavior.reward_signals:
         place = (*path, "reward_signals", name, "network_settings", "memory")
         if any(config.source.has((*place, key)) for key in ("memory_size", "sequence_length")):
@@ -129,9 +129,12 @@ def _doubtful_in_behavior(config: RunConfig, path: KeyPath, behavior: BehaviorCo
         yield Mistake((*path, "self_play", "play_against_latest_model_ratio"), text)
 
 
-def _doubtful_in_sac(path: KeyPath, hyper: SACSettings, horizon: int) -> Iterator[Mistake]:
+def _doubtful_in_sac(path: KeyPath, hyper: SACSettings, horizon: int, max_steps: int) -> Iterator[Mistake]:
     if hyper.buffer_init_steps > hyper.buffer_size:
         text = f"found {hyper.buffer_init_steps}, which counts as buffer_size ({hyper.buffer_size}): no more is kept"
+        yield Mistake((*path, "buffer_init_steps"), text)
+    elif hyper.buffer_init_steps >= max_steps:
+        text = f"found {hyper.buffer_init_steps}. Training ends at max_steps ({max_steps}), before anything is learned"
         yield Mistake((*path, "buffer_init_steps"), text)
     if hyper.n_step > horizon:
         text = f"found {hyper.n_step}. Sums end with the experience of time_horizon ({horizon}) steps"

@@ -179,10 +179,14 @@ behaviors:
     network_settings: {memory: {sequence_length: 65}}
   D:
     checkpoint_interval: -1
+  E:
+    trainer_type: sac
+    hyperparameters: {buffer_init_steps: 1000}
+    max_steps: 1000
 environment_parameters:
   size:
     curriculum:
-      - {name: one, value: 1, completion_criteria: {behavior: E}}
+      - {name: one, value: 1, completion_criteria: {behavior: F}}
       - {name: two, value: 2, completion_criteria: {behavior: A}}
 """
     config = parse(text)
@@ -204,6 +208,10 @@ environment_parameters:
             "13:26: behaviors.D.checkpoint_interval: no checkpoint before the end: "
             "a crash or a power cut then loses everything since the start"
         ),
-        f"17:63: {lessons}[0].completion_criteria.behavior: not a key under behaviors; its lessons never end.",
-        f"18:31: {lessons}[1].completion_criteria: ignored: nothing follows the last lesson",
+        (
+            "16:42: behaviors.E.hyperparameters.buffer_init_steps: found 1000. "
+            "Training ends at max_steps (1000), before anything is learned"
+        ),
+        f"21:63: {lessons}[0].completion_criteria.behavior: not a key under behaviors; its lessons never end.",
+        f"22:31: {lessons}[1].completion_criteria: ignored: nothing follows the last lesson",
     ]

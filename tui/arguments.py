@@ -155,7 +155,7 @@ def _add_run_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--deterministic", action="store_true", help="act without chance: the mean or the likeliest")
     _setting(group, "--seed", "env_settings.seed", int, "of everything random; -1 draws one (default -1)")
     _setting(group, "--torch-device", "torch_settings.device", str, "cpu, cuda, cuda:1, ...", "DEVICE")
-    set_text = "one setting by its path in the file; may be repeated"
+    set_text = "one setting by its path in the file, a list or mapping as JSON; may be repeated"
     group.add_argument("--set", action="append", type=_assignment, metavar="PATH=VALUE", help=set_text)
 
 

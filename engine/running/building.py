@@ -175,11 +175,13 @@ class Builder:
         except MemoryError as error:
             text = f"{error}. A smaller hyperparameters.buffer_size or network is right"
             raise ConfigError(f"behaviors.{spec.name}: its trainer does not fit in memory: {text}.") from error
+        except ConfigError as error:
+            raise ConfigError(f"behaviors.{spec.name}: {error}") from error
         if self._is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.buffer_size, trainer.replay_bytes
             self._budget.claim(spec.name, steps, size, is_saved=keeps_replay(config))
             counted = f"{steps:,}".replace(",", " ")
-            self._tell("info", spec.name, f"replay buffer of {spec.name}: {counted} steps, {size_text(size)}")
+            self._tell("info", spec.name, f"replay buffer: {counted} steps, {size_text(size)}")
         return trainer
 
     def _evaluator(

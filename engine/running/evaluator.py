@@ -14,6 +14,8 @@ from engine.session.messages import EvaluationReported, LogEmitted
 from engine.settings import EvaluationSettings
 from engine.specs import Policy, Weights
 
+PATIENCE_SECONDS = 60.0  # after which it is told that training waits for an evaluation
+
 
 class Evaluator:
     """Lives in its learner's thread. Owns environments, made when the first evaluation begins, and a policy.
@@ -85,7 +87,22 @@ class Evaluator:
         self._policy.load(weights)
         self._policy.load_state(self._draws)
         policies = {self._behavior: self._policy}
-        return play(self.pool, policies, self._behavior, self._settings.episodes, self._seed, may_go_on)
+        patience = self._patience(may_go_on)
+        return play(self.pool, policies, self._behavior, self._settings.episodes, self._seed, patience)
+
+    def _patience(self, may_go_on: Callable[[], bool]) -> Callable[[], bool]:
+        """The same, telling once that it takes long: episodes that never end would hold up training in silence."""
+        until: float | None = time.monotonic() + PATIENCE_SECONDS
+
+        def asked() -> bool:
+            nonlocal until
+            if until is not None and time.monotonic() > until:
+                until = None
+                text = f"{self._settings.episodes} episodes of evaluation have taken {PATIENCE_SECONDS:g} s so far"
+                self._bus.publish(LogEmitted("warning", self._behavior, f"{text}; training waits for their end"))
+            return may_go_on()
+
+        return asked
 
     def _tell(self, step: int, scores: Scores, seconds: float) -> None:
         self._bus.publish(

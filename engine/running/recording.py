@@ -50,7 +50,7 @@ class Recording:
         has_ended = steps.terminals is not None and self._agent in steps.terminals.agent_ids
         if has_ended and self._num_steps >= STEPS:
             self._is_over = True
-        elif self._path.suffix == ".mp4" or self._num_steps % GIF_STEPS == 0:
+        elif _format(self._path) == ".mp4" or self._num_steps % GIF_STEPS == 0:
             self._add(self._environment.render())
         self._num_steps += 1
 
@@ -67,7 +67,7 @@ class Recording:
         import imageio.v2 as imageio
 
         options: dict[str, Any] = {"fps": STEPS_HZ, "macro_block_size": 2}
-        if self._path.suffix == ".gif":
+        if _format(self._path) == ".gif":
             options = {"duration": 1000 * GIF_STEPS / STEPS_HZ, "loop": 0}
         try:
             self._writer = imageio.get_writer(self._unfinished, mode="I", **options)
@@ -92,9 +92,13 @@ class Recording:
 
 def require_recorder(path: Path) -> None:
     """A file of that name can be recorded here. Raises ConfigError."""
-    if path.suffix not in FORMATS:
+    if _format(path) not in FORMATS:
         raise ConfigError(f"--record {path}: expected a name that ends in {' or '.join(FORMATS)}")
-    needed = ("imageio", "imageio_ffmpeg") if path.suffix == ".mp4" else ("imageio",)
+    needed = ("imageio", "imageio_ffmpeg") if _format(path) == ".mp4" else ("imageio",)
     missing = [package for package in needed if importlib.util.find_spec(package) is None]
     if missing:
         raise ConfigError(f"--record {path}: {missing[0]} is not installed. `pip install 'rl-tui[record]'` brings it.")
+
+
+def _format(path: Path) -> str:
+    return path.suffix.lower()

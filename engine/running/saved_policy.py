@@ -109,13 +109,24 @@ class SavedRun:
         config = settings_of(self._config, spec.name)
         state, checkpoint, skipped = self._load(spec.name, wanted.checkpoint if is_chosen else "newest")
         if wanted.is_onnx:
-            path = self._folder.behavior(spec.name).export(checkpoint.step)
+            path = self._exported(spec.name, checkpoint.step)
             return _Acting(OnnxPolicy(path, spec, not wanted.is_stochastic), checkpoint.step, path, skipped)
         trainer: Trainer = registry.load("trainers", config.trainer_type)(
             spec, _for_playing(config, wanted.is_stochastic), 0, torch.device("cpu")
         )
         load_trainer(trainer, state, checkpoint)
         return _Acting(trainer.make_policy(derived_seed(wanted.seed)), checkpoint.step, checkpoint.path, skipped)
+
+    def _exported(self, name: str, step: int) -> Path:
+        """The policy exported with that checkpoint. Raises CheckpointError, naming those that have one."""
+        folder = self._folder.behavior(name)
+        path = folder.export(step)
+        if path.exists():
+            return path
+        listed = CheckpointStore(folder.checkpoints, name, 0).list()
+        steps = ", ".join(str(one.step) for one in listed if folder.export(one.step).exists()) or "none"
+        text = f"no exported policy for this checkpoint (--checkpoint {step}); there are: {steps}"
+        raise CheckpointError(f"{path}: {text}")
 
     def _load(self, name: str, which: str) -> tuple[State, Checkpoint, tuple[str, ...]]:
         """With the reasons why newer ones were skipped. Raises CheckpointError where there is no such checkpoint."""

@@ -13,6 +13,7 @@ import torch
 
 from engine.learning.policies import make_policy
 from engine.learning.trainers.ppo import PPOTrainer
+from engine.running import evaluator as evaluator_module
 from engine.running.checkpoint_format import read
 from engine.running.evaluation import Scores, play
 from engine.running.evaluator import Evaluator
@@ -44,6 +45,7 @@ from tests.running.worlds import Uneven
 
 WATCHED = "tests.running.worlds:Watched"
 EVALUATION: dict[str, Any] = {"interval": 200, "episodes": 6}
+SLOW = "6 episodes of evaluation have taken 0.05 s so far; training waits for their end"
 
 
 class Counting:
@@ -182,13 +184,17 @@ def test_resumed_run_counts_on_from_its_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("threaded", [False, True])
-def test_run_answers_while_it_evaluates_and_a_stop_ends_that(tmp_path: Path, threaded: bool) -> None:
+def test_run_answers_while_it_evaluates_and_a_stop_ends_that(
+    tmp_path: Path, threaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluator_module, "PATIENCE_SECONDS", 0.05)
     walker = behavior(evaluation=EVALUATION, max_steps=ENDLESS, threaded=threaded)
     config = configuration(
         tmp_path, {"Walker": walker}, WATCHED, env_settings={"num_envs": 1, "env_kwargs": {"fault": "never ends"}}
     )
     with live(config) as run:
         assert worlds.Watched.evaluating.wait(DEADLINE_SECONDS)
+        run.wait_for(LogEmitted, lambda event: event.message == SLOW)
         assert run.send(Pause()).ok
         run.wait_for(BehaviorStateChanged, lambda event: event.state == "paused")
         assert run.send(SaveCheckpoint()).ok

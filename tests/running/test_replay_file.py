@@ -152,7 +152,7 @@ def test_resumed_run_goes_on_with_its_replay_buffer(tmp_path: Path) -> None:
     assert run.launch.exit_code == 0
     (started,) = run.of(BehaviorStarted)
     assert (started.replay_steps, started.first_update_step) == (400, 60)
-    assert f"replay buffer of Walker: 400 steps, {size_text(started.replay_bytes)}" in logged(run, "info")
+    assert f"replay buffer: 400 steps, {size_text(started.replay_bytes)}" in logged(run, "info")
     before = held(run)
     assert before > 150
     run = sac(tmp_path, {"save_replay_buffer": True}, max_steps=240, resume=True)

@@ -53,6 +53,19 @@ def test_policy_plays_the_same_from_its_checkpoint_and_from_its_exported_file(ru
     assert numbers(SavedRun(run).play(wanted(is_stochastic=True))) != numbers(checkpoint)
 
 
+def test_checkpoint_whose_export_is_gone_names_those_that_have_one(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    newest = SavedRun(tmp_path / "run").play(wanted(is_onnx=True))
+    newest.source.unlink()
+    others = sorted(int(path.stem.removeprefix("Walker-")) for path in (tmp_path / "run/Walker").glob("*.onnx"))
+    assert others
+    assert main(["evaluate", "run", "--results-dir", str(tmp_path), "--onnx"]) == 7
+    found = f"{newest.source}: no exported policy for this checkpoint (--checkpoint {newest.step}); there are: "
+    assert capsys.readouterr().err.strip() == f"{found}{', '.join(map(str, others))}"
+
+
 def test_checkpoint_is_the_one_that_was_named(run: Path) -> None:
     steps = sorted(int(path.name.removeprefix("Walker-")) for path in (run / "Walker/checkpoints").iterdir())
     assert SavedRun(run).play(wanted()).step == steps[-1]
@@ -154,7 +167,7 @@ def frames_of(film: Path) -> list[np.ndarray[Any, np.dtype[np.uint8]]]:
     return list(np.frombuffer(shown, np.uint8).reshape(-1, 400, 600, 3))
 
 
-@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+@pytest.mark.parametrize("suffix", [".GIF", ".mp4"])
 def test_recording_shows_the_first_episode(
     recorded_run: Path, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
