@@ -1,0 +1,227 @@
+"""Every command but training, by its first word. What a command needs is imported when it runs, as in `cli.py`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import ConfigError
+from engine.session.text import safe_text
+from tui.arguments import Look
+from tui.command_lines import (
+    RESULTS_DIR,
+    DemoArguments,
+    EvaluateArguments,
+    ListArguments,
+    ReplayArguments,
+    UpgradeArguments,
+    parse_demo,
+    parse_evaluate,
+    parse_ls,
+    parse_replay,
+    parse_upgrade,
+)
+from tui.terminal import complain, why_no_screen
+
+if TYPE_CHECKING:
+    from tui.showing import Subject
+    from tui.way_out import Departure
+
+
+def print_schema(words: Sequence[str]) -> int:
+    """The JSON Schema of the configuration is on stdout."""
+    parser = argparse.ArgumentParser("rl-tui schema", description="Print the JSON Schema of the configuration.")
+    parser.parse_args(words)
+    import json
+
+    from engine.config import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    return 0
+
+
+def print_presets(words: Sequence[str]) -> int:
+    """The names of all presets, or the text of one, are on stdout."""
+    parser = argparse.ArgumentParser("rl-tui presets", description="List the presets, or print one.")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="print this preset, e.g. ppo/CartPole")
+    name: str | None = parser.parse_args(words).name
+    from engine.presets import preset_names, read_preset
+
+    if name is None:
+        print("\n".join(preset_names()))
+    else:
+        print(read_preset(name), end="")
+    return 0
+
+
+def upgrade_config(arguments: UpgradeArguments) -> int:
+    """OUT holds what IN says, in today's format, and stdout tells what was rewritten. Raises ConfigError."""
+    from engine.config import read_file
+    from engine.running.disk import write_atomically
+    from engine.upgrade import upgrade
+
+    target = Path(arguments.target)
+    if os.path.lexists(target) and not arguments.is_forced:
+        raise ConfigError(f"{target}: exists already. Another name, or --force to replace it, is right")
+    upgraded = upgrade(read_file(Path(arguments.source)), arguments.source)
+    try:
+        write_atomically(target, upgraded.content)
+    except OSError as error:
+        raise ConfigError(f"{target}: cannot be written: {error.strerror or error}") from error
+    kind = "in today's format" if upgraded.notes else f"a copy: {arguments.source} is in today's format already"
+    for line in (*upgraded.notes, f"{target}: written, {kind}"):
+        print(safe_text(line))
+    return 0
+
+
+def evaluate(arguments: EvaluateArguments) -> int:
+    """The returns of a run's policy are on stdout. Raises RlTuiError."""
+    from engine.running.archive import Archive
+
+    path = Archive(Path(arguments.results_dir)).resolve(arguments.run)
+    from engine.running.recording import require_recorder
+
+    record = None if arguments.record is None else Path(arguments.record)
+    if record is not None:
+        require_recorder(record)
+    from engine.running.run import limit_threads
+    from engine.running.saved_policy import SavedRun, Wanted
+
+    limit_threads()
+    played = SavedRun(path.parent if path.is_file() else path).play(
+        Wanted(
+            behavior=arguments.behavior,
+            episodes=arguments.episodes,
+            checkpoint=arguments.checkpoint,
+            seed=arguments.seed,
+            is_stochastic=arguments.is_stochastic,
+            is_onnx=arguments.is_onnx,
+            record=record,
+        )
+    )
+    for reason in played.skipped:
+        complain(f"a checkpoint was skipped: {reason}")
+    kind = "stochastic" if arguments.is_stochastic else "deterministic"
+    print(safe_text(f"{played.behavior} at step {played.step}, {kind}, seed {arguments.seed}: {played.source}"))
+    for name, value in played.scores.summary.items():
+        print(f"{name:12}{value:12.6g}")
+    if record is not None:
+        print(safe_text(f"recorded    {record}"))
+    return 0
+
+
+def list_runs(arguments: ListArguments) -> int:
+    """The runs of a folder are on stdout. Raises ConfigError where that folder cannot be read."""
+    from engine.running.archive import Archive
+    from tui.listing import json_lines, table
+
+    folder = arguments.results_dir or RESULTS_DIR
+    if arguments.results_dir is not None and not os.path.isdir(folder):
+        raise ConfigError(f"{folder}: no such folder, expected one that holds runs")
+    runs = Archive(Path(folder)).runs()
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    print(json_lines(runs) if arguments.is_json else table(runs, folder, time.time(), width), end="")
+    return 0
+
+
+def demo(arguments: DemoArguments) -> int:
+    """A made-up run was shown; returns the exit code that a real one would have had."""
+    require_screen("demo")
+    from engine.running.workers import spawn
+    from engine.session.view import RunView
+    from tui.demo.session import DemoSession
+    from tui.showing import Subject
+
+    session = DemoSession(
+        speed=arguments.speed, seed=arguments.seed, behaviors=arguments.behaviors, hours=arguments.hours
+    )
+    view, mail = RunView(), session.subscribe()
+    session.begin()
+    for envelope in mail.take():  # before the first picture, so that it shows hours of curves
+        view.apply(envelope)
+
+    def start() -> None:
+        spawn("demo", session.main, session.bus, session.crashed)
+
+    subject = Subject(
+        session,
+        start,
+        "demo",
+        view,
+        mail,
+        clock=lambda: view.now,
+        runs=session.runs(),
+        notes=lambda: (f"demo {arguments.speed:g}x",),
+        is_remembered=False,
+    )
+    show_alone(subject, arguments.look)
+    return session.exit_code
+
+
+def replay(arguments: ReplayArguments) -> int:
+    """A recorded run was shown again. Raises ConfigError where there is none of that name."""
+    require_screen("replay")
+    from engine.running.archive import Archive
+    from engine.running.summarizing import summarize
+    from engine.running.workers import spawn
+    from engine.session.view import RunView
+    from tui.replay import REFUSAL, Replay, start_speed
+    from tui.showing import Subject
+
+    archive, speed = Archive(Path(arguments.results_dir)), arguments.speed
+    path = archive.resolve(arguments.run)
+    if speed is None:
+        summary = summarize(path if path.is_dir() else path.parent)
+        speed = start_speed(summary.elapsed_seconds if summary is not None else None)
+    session, view = Replay(archive.events(arguments.run), speed), RunView()
+
+    def start() -> None:
+        spawn("replay", session.main, session.bus, session.crashed)
+
+    subject = Subject(
+        session,
+        start,
+        arguments.run,
+        view,
+        session.subscribe(),
+        clock=lambda: view.now,
+        runs=archive,
+        player=session,
+        refuses=REFUSAL,
+        notes=session.notes,
+    )
+    return 1 if show_alone(subject, arguments.look) is None else 0
+
+
+def require_screen(command: str) -> None:
+    """There can be a screen. Raises ConfigError otherwise."""
+    reason = why_no_screen()
+    if reason:
+        raise ConfigError(f"rl-tui {command}: needs a screen, but {reason}")
+
+
+def show_alone(subject: Subject, look: Look) -> Departure | None:
+    """What has no folder for its output was shown; returns how the screen was left, None when it failed."""
+    from tui.showing import show
+
+    shown = show(subject, look)
+    if shown.departure != "hangup" and shown.printed:
+        complain(shown.printed)
+    return shown.departure
+
+
+COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "schema": print_schema,
+    "presets": print_presets,
+    "evaluate": lambda words: evaluate(parse_evaluate(words)),
+    "upgrade-config": lambda words: upgrade_config(parse_upgrade(words)),
+    "ls": lambda words: list_runs(parse_ls(words)),
+    "demo": lambda words: demo(parse_demo(words)),
+    "replay": lambda words: replay(parse_replay(words)),
+}
