@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from engine.learning.networks.dense import affine, multiply
 from engine.specs import Float32, Int64
 
 Cell: TypeAlias = tuple[Float32, Float32, Float32, Float32]  # f32[4 U, H], f32[4 U, U], f32[4 U] twice, as torch has it
@@ -102,8 +103,8 @@ class Recurrence:
         """f32[B, T, 4 U]: the gates' inputs by the rows, halved where a sigmoid follows."""
         gates = np.empty((len(rows[0]), len(rows), 4 * self._units), np.float32)
         for index, (weight, _, bias, other_bias) in enumerate(self._cells):
-            np.matmul(rows[index], (weight * self._scale[:, None]).T, out=gates[:, index])
-            gates[:, index] += (bias + other_bias) * self._scale
+            scaled = weight * self._scale[:, None]
+            affine(rows[index], scaled, (bias + other_bias) * self._scale, gates[:, index])
         return gates
 
     def remembered(self) -> Float32:
@@ -138,11 +139,11 @@ class Recurrence:
     def _finish(self, index: int, rows: Float32, before: Float32, slopes: Float32) -> Float32:
         """Write the gradients of one cell, given that of its gates' inputs f32[B, 4 U]; the gradient of its rows."""
         inputs, units, bias, other_bias = self._gradients[index]
-        np.matmul(slopes.T, rows, out=inputs)
-        np.matmul(slopes.T, before, out=units)
-        np.sum(slopes, axis=0, out=bias)
+        multiply(slopes.T, rows, inputs)
+        multiply(slopes.T, before, units)
+        np.matmul(np.ones(len(slopes), np.float32), slopes, out=bias)  # a sum over rows, at the speed of BLAS
         other_bias[:] = bias
-        return slopes @ self._cells[index][0]
+        return multiply(slopes, self._cells[index][0], np.empty(rows.shape, np.float32))
 
 
 def _steps(counts: list[int]) -> list[slice]:
