@@ -19,11 +19,11 @@ class MemoryStep:
         """arrays: the parameters of an `Actor` by name; cell: what the names of this layer's begin with."""
         inputs, units = arrays[f"{cell}weight_ih_l0"], arrays[f"{cell}weight_hh_l0"]
         self.units = units.shape[1]
-        # the gates are input, forget, cell, output; that of the cell is a tanh, twice the others are 1 + tanh
-        self._shift = np.repeat(np.array([1, 1, 0, 1], np.float32), self.units)
-        scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), self.units)
-        self._weight: Float32 = np.ascontiguousarray(np.concatenate([inputs, units], axis=1).T * scale)
-        self._bias: Float32 = (arrays[f"{cell}bias_ih_l0"] + arrays[f"{cell}bias_hh_l0"]) * scale
+        # the gates are input, forget, cell, output; that of the cell is a tanh
+        self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), self.units)
+        self._shift = 1 - self._scale
+        self._weight: Float32 = np.ascontiguousarray(np.concatenate([inputs, units], axis=1).T * self._scale)
+        self._bias: Float32 = (arrays[f"{cell}bias_ih_l0"] + arrays[f"{cell}bias_hh_l0"]) * self._scale
 
     def __call__(self, rows: Float32, memories: Float32) -> tuple[Float32, Float32]:
         """What is read f32[N, U] and the memories after it f32[N, M], of f32[N, H] and f32[N, M]."""
@@ -31,10 +31,13 @@ class MemoryStep:
         gates = np.concatenate([rows, memories[:, :units]], axis=1) @ self._weight
         gates += self._bias
         np.tanh(gates, out=gates)
+        gates *= self._scale
         gates += self._shift
-        admit, keep, new, show = (gates[:, gate * units : (gate + 1) * units] for gate in range(4))
+        admit, keep, new, show = (gates[:, begin : begin + units] for begin in range(0, 4 * units, units))
         after = np.empty_like(memories)
         read, cell = after[:, :units], after[:, units:]
-        np.multiply(keep * memories[:, units:] + admit * new, 0.5, out=cell)
-        np.multiply(show * np.tanh(cell), 0.5, out=read)
+        np.multiply(keep, memories[:, units:], out=cell)
+        cell += admit * new
+        np.tanh(cell, out=read)
+        read *= show
         return read, after

@@ -55,9 +55,8 @@ class _Reading(NamedTuple):
     steps: list[slice]
     memories: Float32
     gates: Float32
-    hidden: Float32
-    cells: Float32
-    shown: Float32  # tanh of cells
+    states: Float32  # the memories after each row
+    shown: Float32  # tanh of the cells
 
 
 class Recurrence:
@@ -80,7 +79,8 @@ class Recurrence:
             np.multiply(weight.T, self._scale, out=weights[index])
         scale = np.tile(self._scale, (most, len(rows), 1))  # as large as what it scales: numpy is slow where it repeats
         shift = 1 - scale
-        hidden, cells, shown = (np.empty((*gates.shape[:2], units), np.float32) for _ in range(3))
+        states, shown = (np.empty((*gates.shape[:2], columns), np.float32) for columns in (2 * units, units))
+        hidden, cells = states[..., :units], states[..., units:]
         recalled, admitted = np.empty_like(scale), np.empty((*scale.shape[:2], units), np.float32)
         parts = _parts(gates)
         before, cell = memories[..., :units], memories[..., units:]
@@ -96,7 +96,7 @@ class Recurrence:
             after += np.multiply(admit, new, out=admitted[:count])
             np.tanh(after, out=shown[step])
             before, cell = np.multiply(show, shown[step], out=hidden[step]), after
-        self._last = _Reading(rows, steps, memories, gates, hidden, cells, shown)
+        self._last = _Reading(rows, steps, memories, gates, states, shown)
         return hidden
 
     def _project(self, rows: Sequence[Float32]) -> Float32:
@@ -109,18 +109,19 @@ class Recurrence:
 
     def remembered(self) -> Float32:
         """f32[S, T, M]: the memories after the last row of each sequence of the last `forward`."""
-        _, steps, memories, _, hidden, cells, _ = self._last
+        _, steps, memories, _, states, _ = self._last
         counts = np.array([step.stop - step.start for step in steps])
         ranks = np.arange(len(memories))
         lengths = (counts[:, None] > ranks).sum(0)
-        last = np.array([step.start for step in steps])[lengths - 1] + ranks
-        return np.concatenate([hidden[last], cells[last]], axis=2)
+        after: Float32 = states[np.array([step.start for step in steps])[lengths - 1] + ranks]
+        return after
 
     def backward(self, gradient: Float32) -> list[Float32]:
         """Write the gradients of the last `forward`'s cells, given f32[B, T, U]; the gradients of its rows."""
-        rows, steps, memories, gates, hidden, cells, shown = self._last
+        rows, steps, memories, gates, states, shown = self._last
         units = self._units
-        slopes, through_cell = _slopes(gates, shown, _before(cells, memories[..., units:], steps))
+        before = _before(states, memories, steps)
+        slopes, through_cell = _slopes(gates, shown, before[..., units:])
         weights = np.stack([weight for _, weight, _, _ in self._cells])
         by_hidden, by_cell, room = (np.zeros((*memories.shape[:2], units), np.float32) for _ in range(3))
         inner, last, keep = _parts(slopes)[:3], _parts(slopes)[3], _parts(gates)[1]
@@ -133,8 +134,8 @@ class Recurrence:
             last[step] *= own
             own_cell *= keep[step]
             np.matmul(slopes[step].swapaxes(0, 1), weights, out=own.swapaxes(0, 1))
-        before = _before(hidden, memories[..., :units], steps)
-        return [self._finish(index, rows[index], before[:, index], slopes[:, index]) for index in range(len(rows))]
+        parts = zip(rows, before[..., :units].swapaxes(0, 1), slopes.swapaxes(0, 1), strict=True)
+        return [self._finish(index, *part) for index, part in enumerate(parts)]
 
     def _finish(self, index: int, rows: Float32, before: Float32, slopes: Float32) -> Float32:
         """Write the gradients of one cell, given that of its gates' inputs f32[B, 4 U]; the gradient of its rows."""
@@ -156,12 +157,15 @@ def _parts(gates: Float32) -> Float32:
     return gates.reshape(*gates.shape[:2], 4, -1).transpose(2, 0, 1, 3)
 
 
-def _before(after: Float32, memories: Float32, steps: list[slice]) -> Float32:
-    """f32[B, T, U]: what was remembered before each row, given what was remembered after it."""
+def _before(states: Float32, memories: Float32, steps: list[slice]) -> Float32:
+    """f32[B, T, M]: what was remembered before each row, given what was remembered after it."""
     pairs = itertools.pairwise(steps)
     earlier = [np.arange(last.start, last.start + own.stop - own.start) for last, own in pairs]
+    before = np.empty_like(states)
+    before[: len(memories)] = memories
     rows = np.concatenate([np.empty(0, np.int64), *earlier])
-    return np.concatenate([memories, after[rows]])
+    states.take(rows, 0, out=before[len(memories) :], mode="clip")  # "raise" would copy once more
+    return before
 
 
 def _slopes(gates: Float32, shown: Float32, before: Float32) -> tuple[Float32, Float32]:
