@@ -25,7 +25,7 @@ from tests.benchmarks.tables import table, verdict
 
 RETURN_MARK = 0.95  # of Stable-Baselines3's mean return
 BFLOAT16_MARK = 2.0  # times Stable-Baselines3's throughput
-QUICK_ROLLOUTS = {"a": 10, "b": 3, "c": 5, "i": 2, "j": 2, "k": 2, "l": 10}
+QUICK_ROLLOUTS = {"a": 10, "b": 3, "c": 5, "i": 2, "j": 2, "k": 2, "l": 10, "m": 2}
 
 
 def compare(name: str, rounds: int, *, is_quick: bool) -> list[Measurement]:

@@ -20,7 +20,7 @@ HIDDEN_UNITS, NUM_LAYERS = 64, 2  # tanh between them; actor and critic share no
 
 SAC_BATCH_SIZE, SAC_HIDDEN_UNITS, SAC_TAU, SAC_START = 256, 256, 0.005, 100  # of its SAC; relu between the layers
 PIXEL_HIDDEN_UNITS = 512  # of the layer behind its convolutions, which actor and critic share
-# 64 numbers of cell state and as many that are read; (k) has ML-Agents' defaults, in its rollouts and networks, too
+# 64 numbers of cell state and as many that are read; (k) and (m) have ML-Agents' rollouts and networks, too
 LONG_MEMORY, SHORT_MEMORY = ({"sequence_length": length, "memory_size": 128} for length in (64, 16))
 
 SUMMARY_STEPS, CHECKPOINT_STEPS = 5_000, 25_000  # as config/ppo/CartPole.yaml has them
@@ -117,6 +117,9 @@ WORKLOADS: dict[str, AnyWorkload] = {
         Workload("j", "Frames-v0", 8, 128, 256, 4, False, 6 * 1024, 1.05, is_visual=True),
         Workload("k", "CartPole-v1", 8, 1280, 1024, 3, False, 10 * 10_240, 0.5, hidden_units=128, memory=LONG_MEMORY),
         Workload("l", "CartPole-v1", 8, 128, 256, 4, False, 49 * 1024, 0.5, memory=SHORT_MEMORY),
+        Workload(
+            "m", "LunarLander-v3", 8, 1280, 1024, 3, False, 10 * 10_240, 0.5, hidden_units=128, memory=LONG_MEMORY
+        ),
     )
 }
 

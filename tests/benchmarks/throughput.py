@@ -37,7 +37,7 @@ def main(words: Sequence[str] | None = None) -> None:
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.throughput", description=__doc__)
-    parts = "a to c, i (SAC), j (images): beside Stable-Baselines3; k and l: what a memory costs;"
+    parts = "a to c, i (SAC), j (images): beside Stable-Baselines3; k to m: what a memory costs;"
     parts += " d: what the screen takes from training; e: start-up; f: memory; g: keys, first picture and bytes sent;"
     parts += " h: what the screen's own work costs"
     parser.add_argument("--only", type=_parts, default=PARTS, metavar="a,c", help=f"parts to measure ({parts})")
