@@ -127,8 +127,10 @@ def _sign_points(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scal
     start, end = x_range
     for at in reversed(range(len(drawn))):
         curve, scale = drawn[at].curve, by_metric.get(drawn[at].curve.metric)
+        if not curve.has_points or scale is None:
+            continue
         shown = (curve.xs >= start) & (curve.xs <= end) & np.isfinite(curve.mean)
-        if not curve.has_points or scale is None or shown.sum() * CELLS_TO_A_POINT > width:
+        if shown.sum() * CELLS_TO_A_POINT > width:
             continue
         columns = np.minimum(((curve.xs[shown] - start) / (end - start) * width).astype(np.int64), width - 1)
         dots = dot_rows(scale.places(curve.mean[shown]), scale.y_range, height * look.dots[1])
