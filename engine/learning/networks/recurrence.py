@@ -4,8 +4,8 @@ Shapes: B rows in S sequences, H inputs, U units, M = 2 U memory columns (hidden
 time order: the first of every sequence, the longest sequence first, then the second of all that have one, and so on.
 So each step is a slice, and nothing is padded. For the small networks of vector observations this takes two thirds of
 torch's time with sequences of equal length, half with others (measured with 64 inputs, 32 units and 256 rows in two
-networks: 1.1 ms). With 128 inputs, 64 units and 1024 rows torch takes two thirds of this (10 ms) with sequences of equal
-length, but those of episodes have ever new shapes, and oneDNN spends 4 to 15 ms on the first of each.
+networks: 1.1 ms). With 128 inputs, 64 units and 1024 rows torch takes two thirds of this (10 ms) with sequences of
+equal length, but those of episodes have ever new shapes, and oneDNN spends 4 to 15 ms on the first of each.
 """
 
 from __future__ import annotations
