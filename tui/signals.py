@@ -19,7 +19,7 @@ class StopSignals:
     """Takes note of signals while entered: the first asks for a save and an end, the second for an end, the third ends.
 
     Lives in the main thread. A handler only takes note, because it may interrupt code that holds a lock; whoever runs
-    the main loop calls `take` and sends what it returns.
+    the main loop calls `take` and sends what it returns. A hangup that was ignored before (nohup) stays ignored.
     """
 
     def __init__(self, before_leaving: Callable[[], object] | None = None):
@@ -31,7 +31,8 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         for number in SIGNALS:
-            self._previous[number] = signal.signal(number, self._note)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                self._previous[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(

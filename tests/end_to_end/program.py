@@ -36,10 +36,13 @@ def surroundings(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LANG": "C.UTF-8"} | more
 
 
-def start(*words: str, folder: Path) -> subprocess.Popen[str]:
-    """`rl-tui` with these words, in that folder, with stdin closed and stdout and stderr piped."""
+def start(*words: str, folder: Path, under: str | None = None) -> subprocess.Popen[str]:
+    """`rl-tui` with these words, in that folder, with stdin closed and stdout and stderr piped.
+
+    under: a program that turns into the command it is given, like nohup.
+    """
     return subprocess.Popen(
-        [*COMMAND, *words],
+        [*([under] if under else []), *COMMAND, *words],
         cwd=folder,
         env=surroundings(),
         stdin=subprocess.DEVNULL,

@@ -99,6 +99,17 @@ def test_signal_saves_what_was_learned_and_ends(folder: Path, number: signal.Sig
     assert ending.exit_code == exit_code
 
 
+def test_hangup_does_not_end_a_run_under_nohup(folder: Path) -> None:
+    process = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder, under="nohup")
+    read_until(process, "Step: ")
+    process.send_signal(signal.SIGHUP)
+    read_until(process, "Step: ")
+    read_until(process, "Step: ")
+    process.send_signal(signal.SIGTERM)
+    code, stdout, stderr = finish(process)
+    assert code == 143, stdout + stderr
+
+
 def test_signal_while_the_program_starts_is_not_lost(folder: Path) -> None:
     process = start("cartpole.yaml", "--no-ui", "--log-format", "json", *ENDLESS, folder=folder)
     read_until(process, "RunStateChanged|RunStarted")
