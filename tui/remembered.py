@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+import threading
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,7 @@ class Memory:
 
     def _write(self, path: Path, content: object) -> None:
         """The file is replaced as a whole, or stays as it is."""
-        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        beside = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")  # two threads may write at once
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             beside.write_text(json.dumps(content, indent=1), encoding="utf-8")

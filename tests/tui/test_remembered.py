@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -164,12 +166,14 @@ async def test_what_is_chosen_by_keys_comes_back_at_the_next_start(tmp_path: Pat
 async def test_the_minute_is_kept_too_and_problems_are_told(tmp_path: Path) -> None:
     view = scenes.healthy(3).view()
     app = TrainerApp(FakeSession(), view, clock=lambda: view.now, memory=Memory(tmp_path))
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(1))  # one write after the other, so that one can wait for the last
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         await pilot.press("2")
         app._run_memory.keep_seldom(1e9)
-        while not list(tmp_path.glob("runs/*.json")):
-            await pilot.pause(0.01)
+        await loop.run_in_executor(None, lambda: None)
+        assert list(tmp_path.glob("runs/*.json"))
         (tmp_path / "runs").rename(tmp_path / "gone")
         (tmp_path / "runs").write_text("in the way")
         await pilot.press("3")
