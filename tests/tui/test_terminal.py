@@ -168,10 +168,10 @@ def freeze(terminal: PseudoTerminal) -> None:
 
 
 def settle(terminal: PseudoTerminal) -> None:
-    """A picture that was begun is whole: nothing has come for a while."""
+    """A picture that was begun is whole: nothing has come for a while, and no busy machine is told of in it."""
     terminal.wait_for("link slow", absent=True)
     while terminal.watch(0.3):
-        pass
+        terminal.wait_for("link slow", absent=True)
 
 
 def test_partial_painting_gives_the_same_picture_as_painting_everything(tmp_path: Path) -> None:
