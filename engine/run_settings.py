@@ -8,7 +8,12 @@ from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_va
 from engine.mistakes import describe, suggest
 from engine.setting_types import Positive, PositiveWhole, Settings, WholeFromMinusOne, WholeFromZero, refusal
 
+NO_UNITY = (
+    "Unity players and the Unity Editor cannot be trained in yet: "
+    "env or --env must be gymnasium:ID, toy:NAME or package.module:factory"
+)
 _SCHEMES = ("gymnasium", "pettingzoo", "toy", "unity")
+_GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w.-]+-v[0-9]+")
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -17,12 +22,21 @@ def _check_environment(name: object, *at: str) -> None:
     right = "gymnasium:CartPole-v1 or package.module:factory is right"
     if not isinstance(name, str):
         raise refusal(f"found {describe(name)}. {right}", *at)
-    scheme, colon, rest = name.partition(":")
+    scheme, colon, rest = name.strip().partition(":")
+    if _is_player(name.strip()):
+        raise refusal(f"found {describe(name)}. {NO_UNITY}", *at)
     if scheme in _SCHEMES and rest.strip():
         return
     if scheme in _SCHEMES or not _FACTORY.fullmatch(name):
         scheme_hint = suggest(scheme, _SCHEMES) if colon else f" Did you mean gymnasium:{name.strip()}?"
         raise refusal(f"found {describe(name)}. {right}.{scheme_hint if rest or not colon else ''}", *at)
+
+
+def _is_player(name: str) -> bool:
+    """Whether it can only be the path of an executable, as ML-Agents' --env is: `builds/3DBall`, `C:\\Ball.exe`."""
+    scheme, colon, _ = name.partition(":")
+    is_drive = len(scheme) == 1 and name[1:3] in (":\\", ":/")
+    return is_drive or (bool(name) and not colon and not _GYMNASIUM_ID.fullmatch(name))
 
 
 def _read_environment(value: object) -> object:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.environment_parameters import CurriculumSettings
 from engine.mistakes import KeyPath, Mistake, suggest
-from engine.run_settings import EnvSettings
+from engine.run_settings import NO_UNITY, EnvSettings
 from engine.settings import BehaviorConfig
 from engine.trainer_settings import SACSettings
 
@@ -25,14 +25,21 @@ def unsupported(config: RunConfig) -> Iterator[Mistake]:
         for parameter in config.environment_parameters:
             yield Mistake(("environment_parameters", parameter), f"an environment parameter {_LATER}", of_key=True)
     settings = config.env_settings
-    if settings.env_path is not None:
-        yield Mistake(("env_settings", "env_path"), f"a Unity player {_LATER}")
+    if _plays_in_unity(settings):
+        yield Mistake(("env_settings", "env_path"), f"found a Unity player. {NO_UNITY}")
     if settings.num_areas > 1:
         yield Mistake(("env_settings", "num_areas"), f"more than one area in an environment {_LATER}")
     for path, environment in _environments(settings):
         scheme = environment.partition(":")[0]
-        if scheme in ("pettingzoo", "unity"):
+        if scheme == "unity":
+            yield Mistake(path, f"found a Unity player. {NO_UNITY}")
+        elif scheme == "pettingzoo":
             yield Mistake(path, f"an environment of {scheme} {_LATER}")
+
+
+def _plays_in_unity(settings: EnvSettings) -> bool:
+    """Whether the player of env_path is the environment: one that `env` names takes its place."""
+    return settings.env is None and settings.env_path is not None
 
 
 def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
@@ -63,7 +70,7 @@ def incomplete(config: RunConfig) -> Iterator[Mistake]:
     if not config.behaviors:
         yield Mistake(("behaviors",), "no behavior is named. A key under behaviors for each is right", of_key=True)
     if env is None and config.env_settings.env_path is None:
-        yield Mistake(path, "no environment is named. gymnasium:CartPole-v1, package.module:factory or --env is right")
+        yield Mistake(path, f"no environment is named. {NO_UNITY}")
     if isinstance(env, str) and env.startswith("gymnasium:") and len(config.behaviors) > 1:
         text = f"a Gymnasium environment has one behavior, and {len(config.behaviors)} are named"
         yield Mistake(path, f"{text}. A mapping of each behavior to its environment is right")
@@ -71,7 +78,9 @@ def incomplete(config: RunConfig) -> Iterator[Mistake]:
 
 def ineffective(config: RunConfig) -> Iterator[Mistake]:
     """Every key that changes nothing in this run, whether the file holds it or not."""
-    if config.env_settings.env_path is None:
+    if config.env_settings.env is not None:
+        yield Mistake(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
+    if not _plays_in_unity(config.env_settings):
         yield Mistake(("engine_settings",), "no effect: only Unity players have an engine", of_key=True)
         for key in ("env_args", "base_port"):
             yield Mistake(("env_settings", key), "no effect: only Unity players use it", of_key=True)

@@ -260,6 +260,15 @@ def test_environment_is_a_scheme_or_a_factory(env: str) -> None:
     assert parse(f"env_settings: {{env: '{env}'}}").env_settings.env == env
 
 
+@pytest.mark.parametrize("env", ["builds/3DBall", "./3DBall.x86_64", "3DBall", "C:\\Games\\Ball.exe", "/opt/my player"])
+def test_path_of_a_unity_player_is_refused_with_what_can_be_trained_in(env: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse("behaviors: {A: {}}", {"env_settings.env": env})
+    assert "Unity players and the Unity Editor cannot be trained in yet" in str(refused.value)
+    assert "gymnasium:ID, toy:NAME or package.module:factory" in str(refused.value)
+    assert "Did you mean" not in str(refused.value)
+
+
 def test_several_environments_are_mapped_by_behavior() -> None:
     text = """
 behaviors: {A: {}, B: {}}

@@ -12,6 +12,10 @@ from engine.settings import BehaviorConfig
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}
+NO_UNITY = (
+    "Unity players and the Unity Editor cannot be trained in yet: "
+    "env or --env must be gymnasium:ID, toy:NAME or package.module:factory"
+)
 
 # What stands in the way of each file of ML-Agents once an environment is given: path and line.
 EXPECTED = {
@@ -67,7 +71,6 @@ env_settings:
         f"c.yaml:7:16: behaviors.A.init_path: starting from a PyTorch file (.pt) {later}",
         f"c.yaml:8:26: environment_parameters.gravity: an environment parameter {later}",
         f"c.yaml:10:8: env_settings.env: an environment of pettingzoo {later}",
-        f"c.yaml:11:13: env_settings.env_path: a Unity player {later}",
         f"c.yaml:12:14: env_settings.num_areas: more than one area in an environment {later}",
     ]
 
@@ -78,17 +81,34 @@ def test_what_is_inherited_is_named_where_the_defaults_are_written() -> None:
 
 
 def test_flag_that_is_not_supported_is_named() -> None:
-    config = parse_config(b"behaviors: {A: {}}", "c.yaml", {"env_settings.env": "unity:player"})
-    assert find_unsupported(config) == ["--env: an environment of unity is not supported yet"]
+    config = parse_config(b"behaviors: {A: {}}", "c.yaml", {"env_settings.env": "pettingzoo:mpe/simple_v3"})
+    assert find_unsupported(config) == ["--env: an environment of pettingzoo is not supported yet"]
 
 
 def test_run_needs_an_environment_and_a_behavior() -> None:
     assert find_unsupported(parse("debug: false")) == [
         "c.yaml:1:1: behaviors: no behavior is named. A key under behaviors for each is right",
-        (
-            "c.yaml:1:1: env_settings.env: no environment is named. "
-            "gymnasium:CartPole-v1, package.module:factory or --env is right"
-        ),
+        f"c.yaml:1:1: env_settings.env: no environment is named. {NO_UNITY}",
+    ]
+
+
+def test_unity_player_is_refused_with_what_can_be_trained_in() -> None:
+    text = "behaviors: {A: {}}\nenv_settings: {env_path: builds/3DBall}\n"
+    assert find_unsupported(parse(text)) == [
+        f"c.yaml:2:26: env_settings.env_path: found a Unity player. {NO_UNITY}",
+    ]
+    assert find_unsupported(parse("behaviors: {A: {}}", **{"env_settings.env": "unity:3DBall"})) == [
+        f"--env: found a Unity player. {NO_UNITY}"
+    ]
+
+
+def test_another_environment_takes_the_place_of_a_unity_player() -> None:
+    text = "behaviors: {A: {}}\nenv_settings: {env_path: builds/3DBall, base_port: 6000}\n"
+    config = parse(text, **CARTPOLE)
+    assert find_unsupported(config) == []
+    assert without_effect(config) == [
+        "c.yaml:2:16: env_settings.env_path: no effect: env names the environment",
+        "c.yaml:2:41: env_settings.base_port: no effect: only Unity players use it",
     ]
 
 
