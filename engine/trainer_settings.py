@@ -59,7 +59,7 @@ class PPOSettings(Settings):
     epsilon_schedule: Schedule = "linear"
     max_grad_norm: Positive | None = Field(None, description="Clip the gradient to this norm; null: never.")
     value_coefficient: NotNegative = Field(0.5, description="Weight of the value loss.")
-    value_clip: ValueClip = Field("epsilon", description="Clip range of the value; epsilon: as the policy; null: off.")
+    value_clip: ValueClip = Field(None, description="Clip range of the value; epsilon: as the policy; null: off.")
     target_kl: Positive | None = Field(None, description="End an update when the policy moved this far; null: never.")
     joint_ratio: bool = Field(False, description="One probability ratio per action, summed over dimensions, branches.")
     normalize_advantage: Literal["buffer", "minibatch", "none"] = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from engine.sampling.environments.base import Environment
 from engine.sampling.environments.factory import make_environments
 from engine.sampling.pools.serial import SerialPool
 from engine.settings import BehaviorConfig
-from engine.specs import Policy
+from engine.specs import Ending, Policy
+from tests.learning.rollouts import SPEC, acted
 
 CONFIGS = Path(__file__).parents[2] / "config"
 TOY_STEPS, MEMORY_STEPS, CART_POLE_STEPS = 2500, 5000, 100_000
@@ -103,6 +105,20 @@ def test_the_one_step_task_is_solved_within_2500_steps(actions: str, seed: int) 
     assert mean_return(toy(actions), before, 400, seed) < 0.3
     ppo = train(toy(actions), TOY, TOY_STEPS, seed)
     assert mean_return(toy(actions), ppo.make_policy(seed), 400, seed + 1) > 0.9
+
+
+@pytest.mark.learning
+def test_the_critic_explains_returns_in_the_hundreds_within_60_updates() -> None:
+    """Episodes of one step, in which what is seen decides the return: its variance is what a constant leaves."""
+    ppo = PPOTrainer(SPEC, toy_config(buffer_size=256), 1, torch.device("cpu"))
+    random = np.random.default_rng(1)
+    for _ in range(61):
+        block = acted(ppo.make_policy(1), random, [1] * 256, ending=Ending.TERMINATED)
+        block = replace(block, rewards=300 + 100 * block.observations[0][:, 0])
+        unexplained = ppo.loss(block)["Losses/Value Loss"] / block.rewards.var()
+        ppo.add(block)
+        ppo.update(0)
+    assert unexplained < 0.2
 
 
 @pytest.mark.learning
