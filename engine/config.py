@@ -203,8 +203,11 @@ def find_unsupported(config: RunConfig) -> list[str]:
 
 
 def without_effect(config: RunConfig) -> list[str]:
-    """One line, with its place, for every key in the user's file that changes nothing in this run."""
-    return config.source.lines(key for key in support.ineffective(config) if config.source.has(key.path))
+    """One line, with its place, for every key of the user's file and every flag that changes nothing in this run."""
+    source = config.source
+    unused = list(support.ineffective(config))
+    keys = [key for key in unused if source.has(key.path)]
+    return source.lines([*keys, *(key._replace(path=path) for key in unused for path in source.flags_within(key.path))])
 
 
 def list_warnings(config: RunConfig) -> list[str]:

@@ -52,6 +52,10 @@ class Source:
         """Whether the user's file holds this key."""
         return self.in_file(path) in self.keys
 
+    def flags_within(self, path: KeyPath) -> list[KeyPath]:
+        """The paths at and below this one that were set by a flag."""
+        return [flagged for flagged in self.flags if flagged[: len(path)] == path]
+
     def in_file(self, path: KeyPath) -> KeyPath:
         """The path as the file spells it."""
         return in_file(path, self.written)

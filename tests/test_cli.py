@@ -103,6 +103,41 @@ def test_deprecated_flag_is_accepted_with_a_warning(flag: str) -> None:
     assert flag in arguments.warnings[0]
 
 
+def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
+    assert parse_arguments(["run.yaml", "--no-ui", "--theme", "ansi", "--no-bell"]).warnings == (
+        "--theme: no effect with --no-ui",
+        "--no-bell: no effect with --no-ui",
+    )
+    assert parse_arguments(["run.yaml", "--theme", "ansi"]).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--multi-gpu"], "--multi-gpu: no such flag. One device trains, --torch-device names it"),
+        (["--save-freq", "5000"], "--set behaviors.NAME.checkpoint_interval=50000"),
+        (["--save-freq=5000"], "--save-freq: no such flag"),
+        (["--keep-checkpoints", "3"], "--set behaviors.NAME.keep_checkpoints=5"),
+        (["--lesson=2"], "--lesson: no such flag. Curricula are not supported yet"),
+        (["--curriculum", "c.yaml"], "environment_parameters"),
+        (["--sampler", "s.yaml"], "environment_parameters"),
+        (["--num-runs", "2"], "--run-id"),
+        (["--cpu"], "--torch-device cpu"),
+        (["--worker-id", "1"], "--worker-id: no such flag. Only Unity players"),
+        (["--slow"], "--slow: no such flag. Only Unity players"),
+        (["--docker-target-name", "x"], "--results-dir"),
+        (["--num-env", "2", "--sed", "1"], "--sed: no such flag. Did you mean --seed?"),
+        (["--wholly-unknown"], "--wholly-unknown: no such flag. `rl-tui --help` lists them"),
+        (["more.yaml"], "unexpected words: more.yaml"),
+    ],
+)
+def test_flag_that_there_is_not_is_answered_with_what_there_is(words: list[str], hint: str, capsys) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["run.yaml", *words])
+    assert exit_info.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -166,6 +166,27 @@ checkpoint_settings: {train_model: true}
     assert without_effect(parse("behaviors: {A: {}}")) == []
 
 
+def test_flags_without_effect_are_named_as_keys_are() -> None:
+    typed = {
+        **CARTPOLE,
+        "engine_settings.time_scale": 1.0,
+        "engine_settings.no_graphics": True,
+        "env_settings.base_port": 6000,
+        "env_settings.env_args": ["-x"],
+        "env_settings.max_lifetime_restarts": 3,
+        "env_settings.num_envs": 2,
+    }
+    config = parse("behaviors: {A: {}}\nengine_settings: {width: 3}\n", **typed)
+    assert sorted(without_effect(config)) == [
+        "--base-port: no effect: only Unity players use it",
+        "--env-args: no effect: only Unity players use it",
+        "--max-lifetime-restarts: no effect: a failed environment is not restarted yet",
+        "--no-graphics: no effect: only Unity players have an engine",
+        "--time-scale: no effect: only Unity players have an engine",
+        "c.yaml:2:1: engine_settings: no effect: only Unity players have an engine",
+    ]
+
+
 def test_pace_of_the_reward_signals_has_no_effect_on_sac_with_only_the_environments_reward() -> None:
     text = """\
 behaviors:

@@ -7,7 +7,7 @@ default; a flag cannot unset a `true` of the file.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -54,6 +54,9 @@ DEPRECATED = {
 }
 
 
+LOOK = ("theme", "ascii", "readonly", "no_bell", "no_mouse")
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """How the screen is to be. theme: a name, "" for the one of last time."""
@@ -81,7 +84,13 @@ class Arguments:
 
 def parse_arguments(words: Sequence[str]) -> Arguments:
     """What the command line asks for. Leaves through SystemExit for --help, --version and mistakes (code 2)."""
-    typed = vars(_parser().parse_args(words))
+    parser = _parser()
+    understood, unknown = parser.parse_known_args(words)
+    if unknown:
+        from tui.unknown_flags import explain
+
+        parser.error(explain(unknown, parser._option_string_actions))
+    typed = vars(understood)
     overrides = {path: value for path, value in typed.items() if "." in path or path == "debug"}
     overrides.update(dict(typed.get("set", ())))
     return Arguments(
@@ -92,8 +101,15 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
         is_headless="no_ui" in typed,
         look=look_of(typed),
         log_format=typed.get("log_format", "text"),
-        warnings=tuple(warning for name, warning in DEPRECATED.items() if name in typed),
+        warnings=tuple(_warnings(typed)),
     )
+
+
+def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
+    """One line for every flag that does nothing in this command line."""
+    yield from (warning for name, warning in DEPRECATED.items() if name in typed)
+    if "no_ui" in typed:
+        yield from (f"--{name.replace('_', '-')}: no effect with --no-ui" for name in LOOK if name in typed)
 
 
 def add_look_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -130,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_output_flags(parser.add_argument_group("screen and output"))
     _add_run_flags(parser.add_argument_group("the run"))
     _add_environment_flags(parser.add_argument_group("the environment"))
-    _add_unity_flags(parser.add_argument_group("Unity players (accepted, no effect on other environments)"))
+    _add_unity_flags(parser.add_argument_group("Unity players (not supported yet: accepted, no effect)"))
     for name in DEPRECATED:
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     return parser

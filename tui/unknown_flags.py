@@ -1,0 +1,42 @@
+"""Words of a command line that mean nothing: flags that ML-Agents once had, flags misspelled, and words too many.
+
+Which flags ML-Agents had is in its own notes of migration, up to release 0.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from engine.mistakes import suggest, visible
+
+_PARAMETERS = "Parameters of an environment and curricula stand in the file, under environment_parameters"
+_ONLY_UNITY = "Only Unity players, which are not supported yet, would use it"
+
+REMOVED = {
+    "--multi-gpu": "One device trains, --torch-device names it; several GPUs are not supported yet",
+    "--cpu": "--torch-device cpu trains on the CPU",
+    "--save-freq": "Each behavior has an interval of its own: --set behaviors.NAME.checkpoint_interval=50000",
+    "--keep-checkpoints": "Each behavior has a number of its own: --set behaviors.NAME.keep_checkpoints=5",
+    "--lesson": "Curricula are not supported yet; in ML-Agents lessons go on with --resume",
+    "--curriculum": f"{_PARAMETERS}; they are not supported yet",
+    "--sampler": f"{_PARAMETERS}; they are not supported yet",
+    "--num-runs": "One command is one run: start several, each with its own --run-id and --seed",
+    "--worker-id": _ONLY_UNITY,
+    "--slow": _ONLY_UNITY,
+    "--docker-target-name": "--results-dir names the folder of the results",
+}
+
+
+def explain(words: Sequence[str], flags: Iterable[str]) -> str:
+    """One line for every flag among the words that nobody understood. flags: those that there are."""
+    known = list(flags)
+    unknown = [word.partition("=")[0] for word in words if word.startswith("--")]
+    if not unknown:
+        return f"unexpected words: {' '.join(map(visible, words))}"
+    return "\n".join(f"{visible(flag)}: no such flag.{_hint(flag, known)}" for flag in dict.fromkeys(unknown))
+
+
+def _hint(flag: str, known: Sequence[str]) -> str:
+    if flag in REMOVED:
+        return f" {REMOVED[flag]}"
+    return suggest(flag, known) or " `rl-tui --help` lists them"
