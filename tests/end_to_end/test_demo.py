@@ -25,7 +25,7 @@ def test_demo_shows_hours_of_training_obeys_and_writes_nothing(tmp_path: Path) -
     with terminal("demo", folder=tmp_path) as screen:
         screen.wait_for("TRAINING 2/3")
         assert "demo 10x" in screen.text()
-        screen.wait_for("SoccerTwos")
+        screen.wait_for("Swimmer")
         screen.press("c")
         screen.wait_for(r"checkpoint Walker.*demo/Walker/checkpoints/Walker-")
         screen.press("P")

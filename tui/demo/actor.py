@@ -20,7 +20,6 @@ from engine.session.messages import (
     Event,
     HyperparameterChanged,
     HyperparametersReported,
-    LessonChanged,
     MetricsReported,
     PolicyExported,
     ProgressReported,
@@ -61,7 +60,6 @@ class Actor:
         self._folder = folder
         self._chance = chance
         self._policy = Policy()
-        self._lesson = 0
         self._fraction = 0.0  # of an episode and of a step that are not whole yet
         self._split = [0.0] * 5
         self._told_split = 0.0
@@ -102,7 +100,6 @@ class Actor:
             self._split[number] += seconds * part
         yield self._progress(rate)
         yield from self._episodes(self.step - before)
-        yield from self._next_lesson()
         if self.step // role.summary_freq > before // role.summary_freq:
             yield self._summary(elapsed_seconds)
         if role.is_evaluated and self.step // role.evaluation_interval > before // role.evaluation_interval:
@@ -127,18 +124,10 @@ class Actor:
             reach = deviation * math.sqrt(2 * math.log(count + 1))  # what the extremes of so many are about
             yield EpisodesFinished(self.role.name, self.step, count, mean, mean - reach, mean + reach, length)
 
-    def _next_lesson(self) -> Iterator[Event]:
-        lessons = self.role.lessons
-        reached = sum(share <= self.share for _, share in lessons)
-        if reached > self._lesson:
-            self._lesson = reached
-            name = lessons[reached - 1][0]
-            yield LessonChanged(self.role.name, self.step, "opponents", reached, len(lessons), name)
-
     def _summary(self, elapsed_seconds: float) -> MetricsReported:
         role = self.role
         step = self.step // role.summary_freq * role.summary_freq
-        metrics = summary(role, self._policy, self.values, self.share, self._lesson, self._chance)
+        metrics = summary(role, self._policy, self.values, self.share, self._chance)
         mean, deviation = metrics["Environment/Cumulative Reward"], spread(role, self._policy)
         count = max(1, round(role.summary_freq / metrics["Environment/Episode Length"]))
         returns = histogram(mean, deviation, count)
@@ -156,7 +145,7 @@ class Actor:
     def save(self, reason: CheckpointReason, seconds: float) -> Iterator[Event]:
         """A checkpoint of what it is now; the oldest beyond KEPT go, never the best."""
         role = self.role
-        path = f"{self._folder}/{role.name}/checkpoints/{role.name}-{self.step:09}"
+        path = f"{self._folder}/{role.name}/checkpoints/{role.name}-{self.step}"
         mean = self._policy.expected_return(role)
         kept = [snapshot for snapshot in self.checkpoints if snapshot.path != path]
         self.checkpoints = [*kept, Snapshot(path, self.step, replace(self._policy), dict(self.values), mean)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
 
 from engine.session.messages import DevicesSampled, Gpu, GpuProcess
@@ -13,7 +12,7 @@ OURS, OTHER = 41_207, 9_313  # process ids
 
 
 class Machine:
-    """Two H200, 16 cores. Owns temperatures, memory and the disk's free space as they develop."""
+    """Two H200, the run on the first of them; 16 cores. Owns temperatures, memory and free space as they develop."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
@@ -25,10 +24,10 @@ class Machine:
         """So much more is on disk; negative when files were removed."""
         self._disk = max(0.0, self._disk - size_bytes / GIB)
 
-    def sample(self, load: Mapping[int, int], seconds: float) -> DevicesSampled:
-        """The machine `seconds` after the last sample. load: how many behaviors learn on each GPU now."""
-        chance, busy = self._chance, sum(load.values())
-        gpus = tuple(self._gpu(index, load.get(index, 0), seconds) for index in range(2))
+    def sample(self, busy: int, seconds: float) -> DevicesSampled:
+        """The machine `seconds` after the last sample. busy: how many behaviors learn now."""
+        chance = self._chance
+        gpus = (self._gpu(0, busy, seconds), self._gpu(1, 0, seconds))
         self._memory = approach(self._memory, 30.0 + 6.0 * busy, seconds / 60) + chance.gauss(0, 0.05)
         return DevicesSampled(
             gpus=gpus,
@@ -47,19 +46,19 @@ class Machine:
         wanted = 1.0 + min(92.0, 44.0 * num_learning**0.7)
         percent = max(0.0, min(100.0, wanted + chance.gauss(0, 5 if num_learning else 0.6)))
         self._celsius[index] = approach(self._celsius[index], 36 + 0.33 * wanted, seconds / 45)
-        ours = int((3.2 + 13.6 * num_learning) * GIB)
-        processes = [GpuProcess(OURS + index, "rl-tui", ours, True)]
-        if index == 1:
-            processes.append(GpuProcess(OTHER, "python", int(11.5 * GIB), False))
+        if index == 0:
+            process = GpuProcess(OURS, "rl-tui", int((3.2 + 9.4 * num_learning) * GIB), True)
+        else:
+            process = GpuProcess(OTHER, "python", int(11.5 * GIB), False)
         return Gpu(
             index=index,
             name="NVIDIA H200",
             utilization_percent=percent,
-            memory_used_bytes=sum(process.memory_used_bytes or 0 for process in processes),
+            memory_used_bytes=process.memory_used_bytes,
             memory_total_bytes=139 * GIB,
             temperature_celsius=round(self._celsius[index] + chance.uniform(-0.4, 0.4)),
             power_watts=70 + 5.6 * percent,
             power_limit_watts=700.0,
-            in_use=num_learning > 0,
-            processes=tuple(processes),
+            in_use=index == 0,
+            processes=(process,),
         )

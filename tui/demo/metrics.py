@@ -10,21 +10,16 @@ from engine.session.messages import Histogram
 from tui.demo.policy import FIRST_ENTROPY, Policy
 from tui.demo.script import REPLAY_STEPS, Role
 
-BROKEN = (0.31, 0.33)  # of Walker's steps: explained variance is no number there
 BINS = 20
 
 
 def spread(role: Role, policy: Policy) -> float:
     """How far single returns lie from their mean."""
     first, best = role.returns
-    if role.fate == "plays itself":
-        return 0.45 * (best - first)  # it wins or loses
     return abs(best - first) * (0.03 + 0.16 * policy.skill * (1 - policy.skill))
 
 
-def summary(
-    role: Role, policy: Policy, values: Mapping[str, float], share: float, lesson: int, chance: Random
-) -> dict[str, float]:
+def summary(role: Role, policy: Policy, values: Mapping[str, float], share: float, chance: Random) -> dict[str, float]:
     """Metrics by ML-Agents' tags. share: of max_steps that are behind it."""
     pace = values["learning_rate"] / role.hyperparameters["learning_rate"]
     mean = policy.expected_return(role)
@@ -47,27 +42,22 @@ def summary(
             "Policy/Replay Steps": float(min(round(share * role.max_steps), REPLAY_STEPS)),
         }
     else:
-        broken = role.name == "Walker" and BROKEN[0] <= share < BROKEN[1]
         metrics |= {
             "Policy/Entropy": entropy,
             "Policy/Extrinsic Value Estimate": value,
             "Policy/Learning Rate": values["learning_rate"] * max(0.0, 1 - share),
             "Policy/KL Divergence": 0.012 * pace * chance.uniform(0.8, 1.25),
             "Policy/Clip Fraction": min(0.9, 0.11 * pace * chance.uniform(0.8, 1.2)),
-            "Policy/Explained Variance": math.nan if broken else 1 - 0.9 * math.exp(-6 * share) - chance.random() / 20,
             "Policy/Epsilon": values["epsilon"] * max(0.5, 1 - share),
             "Policy/Beta": values["beta"] * max(0.01, 1 - share),
         }
-    if role.fate == "plays itself":
-        metrics |= {"Self-play/ELO": policy.elo(), "Environment/Lesson Number/opponents": float(lesson - 1)}
     return metrics
 
 
 def episode_steps(role: Role, policy: Policy, chance: Random) -> float:
     """Mean length of some episodes: they grow or shrink as the policy learns."""
-    full = role.episode_steps
-    learned = 1 - 0.6 * policy.skill if role.fate == "plays itself" else 0.25 + 0.75 * policy.skill
-    return max(1.0, full * learned * chance.uniform(0.97, 1.03))
+    learned = 0.25 + 0.75 * policy.skill
+    return max(1.0, role.episode_steps * learned * chance.uniform(0.97, 1.03))
 
 
 def histogram(mean: float, deviation: float, count: int) -> Histogram:

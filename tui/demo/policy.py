@@ -12,7 +12,6 @@ from tui.demo.script import Role
 FIRST_ENTROPY = 1.6
 EXPLORES = 0.3  # entropy below which a policy begins to forget
 ENOUGH_TARGET, NO_TARGET = -20.0, -68.0  # of soft actor-critic's entropy; the script begins a sixth of the way up
-FIRST_ELO = 1200.0
 
 
 @dataclass(slots=True)
@@ -46,13 +45,7 @@ class Policy:
     def expected_return(self, role: Role) -> float:
         """The mean return of many episodes."""
         first, best = role.returns
-        if role.fate == "plays itself":
-            return 0.06 * self.mood
         return first + (best - first) * max(0.0, min(1.0, self.skill + 0.02 * self.mood))
-
-    def elo(self) -> float:
-        """Its strength among its past selves."""
-        return FIRST_ELO + 640 * self.skill + 14 * self.mood
 
 
 def approach(value: float, target: float, share: float) -> float:

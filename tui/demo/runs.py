@@ -43,9 +43,16 @@ class PastRun:
 HOUR = 3600.0
 PAST_RUNS = (
     PastRun("crawler-entropy", 3, ("Crawler",), 9 * HOUR, values={"Crawler": {"target_entropy": -20.0}}),
-    PastRun("all-three", 4, ("Walker", "Crawler", "SoccerTwos"), 21 * HOUR, 2.6, loses="worker 3 exited with code -9"),
+    PastRun(
+        "all-three",
+        4,
+        ("Walker", "Crawler", "Swimmer"),
+        21 * HOUR,
+        2.6,
+        loses="worker 3: the process was killed by SIGKILL in step",
+    ),
     PastRun("walker-bold", 5, ("Walker",), 26 * HOUR, 1.1, values={"Walker": {"learning_rate": 1.5e-3}}),
-    PastRun("soccer-night", 6, ("SoccerTwos",), 33 * HOUR),
+    PastRun("swimmer-night", 6, ("Swimmer",), 33 * HOUR),
 )
 
 

@@ -11,7 +11,7 @@ from engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
 from tui.command_lines import HOURS
 
 Act: TypeAlias = AddNote | SetHyperparameter | Pause
-Fate: TypeAlias = Literal["rises", "collapses", "plays itself"]
+Fate: TypeAlias = Literal["rises", "collapses"]
 PPO = {"learning_rate": 3e-4, "beta": 5e-3, "epsilon": 0.2, "lambd": 0.95, "num_epoch": 3.0, "value_coefficient": 0.5}
 SAC = {"learning_rate": 3e-4, "tau": 5e-3, "steps_per_update": 8.0, "target_entropy": -60.0}
 UP_TO_ONE = ("epsilon", "lambd", "tau")
@@ -21,10 +21,9 @@ WHOLE = ("num_epoch",)
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One behavior. returns: of a policy that knows nothing and of a perfect one; gpu: where it learns.
+    """One behavior. returns: of a policy that knows nothing and of a perfect one.
 
-    is_evaluated: it is measured apart from its training. lessons: names, each with the share of max_steps at which it
-    begins.
+    is_evaluated: it is measured apart from its training.
     """
 
     name: str
@@ -36,9 +35,7 @@ class Role:
     episode_steps: int
     num_agents: int = 16
     num_parameters: int = 339_752
-    gpu: int = 0
     hyperparameters: Mapping[str, float] = field(default_factory=lambda: PPO)
-    lessons: tuple[tuple[str, float], ...] = ()
     is_evaluated: bool = False
 
     @property
@@ -70,21 +67,20 @@ class Role:
 REPLAY_STEPS, REPLAY_ROW_BYTES = 500_000, 1_100  # of 126 observed numbers, seen before and after, and 20 actions
 FIRST_UPDATE_STEP = 10_000
 EVALUATION_EPISODES = 10
-OPPONENTS = (("Standing still", 0.0), ("Walking", 0.08), ("Passing", 0.24), ("Pressing", 0.45), ("Past selves", 0.7))
 CAST: tuple[Role, ...] = (
     Role("Walker", "ppo", "rises", 30_000_000, 2400.0, (4.0, 520.0), 900),
     Role("Crawler", "sac", "collapses", 20_000_000, 900.0, (-60.0, 640.0), 700, 8, 1_204_736, hyperparameters=SAC,
          is_evaluated=True),
-    Role("SoccerTwos", "ppo", "plays itself", 50_000_000, 4800.0, (-1.0, 1.0), 300, 32, 611_592, 1, PPO, OPPONENTS),
+    Role("Swimmer", "ppo", "rises", 50_000_000, 4800.0, (2.0, 348.0), 1000, 32, 611_592),
     Role("Hopper", "ppo", "rises", 24_000_000, 1900.0, (12.0, 2900.0), 600),
-    Role("HalfCheetah", "ppo", "rises", 40_000_000, 3100.0, (-280.0, 5400.0), 1000, gpu=1),
+    Role("HalfCheetah", "ppo", "rises", 40_000_000, 3100.0, (-280.0, 5400.0), 1000),
     Role("Ant", "ppo", "rises", 36_000_000, 1500.0, (-90.0, 3900.0), 800),
-    Role("Reacher", "ppo", "rises", 30_000_000, 2800.0, (-45.0, -4.0), 50, gpu=1),
-    Role("PushBlock", "ppo", "rises", 9_000_000, 700.0, (-0.6, 4.9), 400),
-    Role("Pyramids", "ppo", "rises", 15_000_000, 820.0, (-1.0, 1.7), 1000, gpu=1),
-    Role("Hallway", "ppo", "rises", 18_000_000, 1100.0, (-1.0, 0.95), 500),
-    Role("Worm", "ppo", "rises", 14_000_000, 1300.0, (0.2, 810.0), 1000, gpu=1),
-    Role("FoodCollector", "ppo", "rises", 16_000_000, 1700.0, (-3.0, 64.0), 500),
+    Role("Reacher", "ppo", "rises", 30_000_000, 2800.0, (-45.0, -4.0), 50),
+    Role("Pusher", "ppo", "rises", 9_000_000, 700.0, (-150.0, -28.0), 100),
+    Role("Humanoid", "ppo", "rises", 15_000_000, 820.0, (110.0, 5300.0), 1000),
+    Role("BipedalWalker", "ppo", "rises", 18_000_000, 1100.0, (-105.0, 302.0), 1600),
+    Role("LunarLander", "ppo", "rises", 14_000_000, 1300.0, (-180.0, 271.0), 420),
+    Role("CarRacing", "ppo", "rises", 16_000_000, 1700.0, (-52.0, 880.0), 1000),
 )  # fmt: skip
 
 
@@ -100,7 +96,7 @@ def cues(names: Sequence[str], hours: float) -> list[tuple[float, Act]]:
         (0.22, AddNote("all of them walk into the wall less often", None)),
         (0.41, SetHyperparameter("Walker", "learning_rate", 2.5e-4)),
         (0.63, AddNote("the hind legs drag", "Crawler")),
-        (0.92, Pause("SoccerTwos")),
+        (0.92, Pause("Swimmer")),
     ]
     known = [(share, act) for share, act in acts if act.behavior is None or act.behavior in names]
     return [(share * hours * 3600, replace(act, id=f"past{number}")) for number, (share, act) in enumerate(known)]
@@ -121,13 +117,14 @@ def refusal(role: Role, name: str, value: float) -> str:
     return ""
 
 
+# What environments might write to their log.
 CHATTER: tuple[tuple[LogLevel, str], ...] = (
-    ("debug", "update took {small} ms, weights handed over in 2 ms"),
-    ("debug", "worker {digit} reset {digit} environments"),
-    ("info", "{digit} episodes reached their step limit"),
-    ("info", "normalizer has seen {small}M observations"),
-    ("warning", "worker {digit} took {digit}.2 s for a step, usual are 11 ms"),
-    ("error", "worker {digit} was silent for 60 s and was started again"),
+    ("debug", "environment {digit}: reset with friction 0.{small}"),
+    ("debug", "environment {digit}: {small} contacts"),
+    ("info", "environment {digit}: an episode reached its step limit"),
+    ("info", "environment {digit}: fell after {small} steps"),
+    ("warning", "environment {digit}: a torque was clipped to its limit"),
+    ("error", "environment {digit}: the simulation was unstable, the episode was ended"),
 )
 CHATTER_WEIGHTS = (8, 8, 6, 4, 2, 1)
 CHATTER_SECONDS = 150.0  # from one line to the next, on average
@@ -146,8 +143,6 @@ def configuration(roles: Sequence[Role], seed: int, hyperparameters: Mapping[str
         if role.is_evaluated:
             lines += ["    evaluation:", f"      interval: {role.evaluation_interval}"]
             lines += [f"      episodes: {EVALUATION_EPISODES}"]
-        if role.fate == "plays itself":
-            lines += ["    self_play:", "      initial_elo: 1200.0"]
     lines += ["env_settings:", "  env:"]
     lines += [f"    {role.name}: {role.environment}" for role in roles]
     lines += [f"  seed: {seed}", "torch_settings:", "  device: cuda"]

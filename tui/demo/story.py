@@ -115,10 +115,7 @@ class Story:
             self._jobs.put(Job(0.3, partial(self._save, actor, "interval", 0.3)))
 
     def _sample(self, seconds: float) -> None:
-        load: dict[int, int] = {}
-        for actor in self._training():
-            load[actor.role.gpu] = load.get(actor.role.gpu, 0) + 1
-        self._tell(self._machine.sample(load, seconds))
+        self._tell(self._machine.sample(len(self._training()), seconds))
 
     def _chat(self) -> None:
         """A line of log now and then."""
