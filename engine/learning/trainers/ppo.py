@@ -279,7 +279,8 @@ class PPOTrainer:
 
 
 def _terms(loss: Loss) -> Terms:
-    return {name: getattr(loss, name) for name in TERMS}
+    terms = {name: getattr(loss, name) for name in TERMS}
+    return terms | {"policy": abs(loss.policy)}  # as ML-Agents: what mini-batches lose and gain does not cancel
 
 
 def _means(terms: Sequence[Terms], weights: Sequence[int]) -> dict[str, float]:
@@ -290,7 +291,7 @@ def _means(terms: Sequence[Terms], weights: Sequence[int]) -> dict[str, float]:
 
 def _metrics(terms: dict[str, float]) -> dict[str, float]:
     return {
-        "Losses/Policy Loss": abs(terms["policy"]),
+        "Losses/Policy Loss": terms["policy"],
         "Losses/Value Loss": terms["value"],
         "Policy/Entropy": terms["entropy"],
         "Policy/KL Divergence": terms["divergence"],

@@ -171,6 +171,15 @@ def test_the_first_pass_moves_away_from_a_policy_that_is_the_acting_one() -> Non
     assert metrics["Policy/Clip Fraction"] == 0
 
 
+def test_the_policy_loss_is_the_mean_of_what_each_mini_batch_loses_or_gains_as_in_ml_agents() -> None:
+    """A row each, advantages of about plus or minus one, and a policy that hardly moves: they must not cancel."""
+    ppo = trainer(config(num_epoch=1, batch_size=1, learning_rate=1e-9))
+    block = acted(ppo.make_policy(3), np.random.default_rng(5), [1] * 64, ending=Ending.TERMINATED)
+    rewards = np.tile(np.array([1000, -1000], np.float32), 32)
+    metrics = taught(ppo, replace(block, rewards=rewards))
+    assert metrics["Losses/Policy Loss"] == pytest.approx(1, abs=1e-2)
+
+
 def test_a_large_divergence_ends_the_update() -> None:
     free = config(num_epoch=40, learning_rate=0.05)
     updates = {}
