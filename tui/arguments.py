@@ -157,7 +157,7 @@ def _add_output_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--log-format", choices=("text", "json"), help="lines of --no-ui (default text)")
     add_look_flags(group)
     group.add_argument("--dry-run", action="store_true", help="print the effective configuration and stop")
-    _setting(group, "--debug", "debug", None, "log more")
+    _setting(group, "--debug", "debug", None, "log what a run does and how long it takes (docs/runs.md)")
 
 
 def _add_run_flags(group: argparse._ArgumentGroup) -> None:

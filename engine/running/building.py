@@ -119,6 +119,7 @@ class Builder:
 
     def _behavior(self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, saver: Saver) -> Behavior:
         config = settings_of(self._config, spec.name)
+        self._tell("debug", spec.name, _described(spec))
         index = len(self.learners)
         files = self.files[spec.name] = self._files(spec, config)
         evaluator = self._evaluator(spec, source, pool, config, index)
@@ -221,6 +222,14 @@ class Builder:
 def is_squashed(config: BehaviorConfig) -> bool:
     """Whether its policy bounds continuous actions by a tanh, and knows their likelihood as such."""
     return isinstance(config.hyperparameters, SACSettings)
+
+
+def _described(spec: BehaviorSpec) -> str:
+    """What agents see and do: `observations: joints (3,) float32; actions: 2 continuous, branches of 3 and 2`."""
+    seen = ", ".join(f"{one.name} {one.shape} {one.dtype}{' as goal' * one.is_goal}" for one in spec.observations)
+    numbers = [f"{spec.actions.continuous} continuous"] if spec.actions.continuous else []
+    branches = [f"branches of {' and '.join(map(str, spec.actions.branches))}"] if spec.actions.branches else []
+    return f"observations: {seen}; actions: {', '.join(numbers + branches)}"
 
 
 def _first_update_step(config: BehaviorConfig, step: int) -> int:

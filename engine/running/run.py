@@ -34,6 +34,7 @@ from engine.session.messages import (
     Command,
     ExportPolicy,
     LogEmitted,
+    LogLevel,
     NoteAdded,
     Pause,
     Resume,
@@ -122,6 +123,7 @@ class Run:
     def _train(self, health: HealthReporter) -> int:
         seed, device = run_seed(self._config), device_of(self._config)
         self._announce(seed, device)
+        self._log("debug", f"device {device} ({_why_device(self._config)}), threads: {torch.get_num_threads()}")
         builder = Builder(self._config, self._folder, seed, device, self._bus, self._courtesy)
         saver = Saver(builder.files, self._bus, self._ledger.report, lambda: self._write_status(builder))
         sources = builder.sources(saver)
@@ -323,8 +325,8 @@ class Run:
         self._state = state
         self._bus.publish(RunStateChanged(state, reason, exit_code))
 
-    def _log(self, level: str, message: str) -> None:
-        self._bus.publish(LogEmitted("warning" if level == "warning" else "info", "run", message))
+    def _log(self, level: LogLevel, message: str) -> None:
+        self._bus.publish(LogEmitted(level, "run", message))
 
 
 def limit_threads() -> None:
@@ -336,6 +338,12 @@ def limit_threads() -> None:
     threads = min(max(usable_cpus() // 2, 1), 4)
     torch.set_num_threads(threads)
     threadpoolctl.threadpool_limits(threads, user_api="blas")
+
+
+def _why_device(config: RunConfig) -> str:
+    if config.torch_settings.device:
+        return "named by torch_settings.device"
+    return "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"
 
 
 def _nothing(crew: Crew, behavior: str | None, otherwise: str) -> str:

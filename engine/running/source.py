@@ -15,7 +15,7 @@ from engine.running.workers import Control, Courtesy
 from engine.sampling.collector import Collector
 from engine.sampling.pools.base import EnvironmentPool
 from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStateChanged, CheckpointReason, EnvironmentFailed
+from engine.session.messages import BehaviorStateChanged, CheckpointReason, EnvironmentFailed, LogEmitted
 from engine.specs import State, Trajectories
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
@@ -60,9 +60,15 @@ class Source:
 
     def build(self) -> None:
         """Start the environments and make the learners. Called once, before `main`, in the run's thread."""
+        start = time.monotonic()
         self.pool = self._make_pool()
+        self._tell("starting")  # the last line where its constructor hangs
         self.pool.start()
+        made = time.monotonic()
+        where = f"worker processes {', '.join(map(str, self.pool.pids))}" if self.pool.pids else "this process"
+        self._tell(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
         self.behaviors = self._make_behaviors(self.pool)
+        self._tell(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
         self._owed = {name: behavior.learner.rows_per_update for name, behavior in self.behaviors.items()}
 
     def stuck(self, timeout: float) -> Stuck | None:
@@ -159,6 +165,7 @@ class Source:
         reports = Reports(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
         inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
         resumed_at = max(behavior.learner.step for behavior in self.behaviors.values())
+        self._tell("resetting every instance")
         pool.reset(self._seed + resumed_at)  # a resumed run must not live through the same episodes again
         for name in self.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
@@ -234,6 +241,9 @@ class Source:
             self.finish(behavior)
         if learner.is_finished:
             self.finish(behavior)
+
+    def _tell(self, message: str) -> None:
+        self._bus.publish(LogEmitted("debug", self.environment, message))
 
     def _fail(self, error: RlTuiError) -> None:
         """The environment is lost: its behaviors end with what they have learned."""

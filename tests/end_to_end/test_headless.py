@@ -61,9 +61,12 @@ def test_run_leaves_every_promised_file_and_resumes_where_it_stopped(folder: Pat
     assert status["CartPole"]["final_checkpoint"]["steps"] == last.step
 
     longer = ("--set", "behaviors.CartPole.max_steps=4000")
-    exit_code, stdout, stderr = run("cartpole.yaml", "--no-ui", "--run-id", "a", "--resume", *longer, folder=folder)
+    words = ("--no-ui", "--debug", "--run-id", "a", "--resume", *longer)
+    exit_code, stdout, stderr = run("cartpole.yaml", *words, folder=folder)
     assert exit_code == 0, stdout + stderr
     assert stderr == ""
+    for detail in ("device cpu", "1 instances in this process, started in", "observations: ", "export of step"):
+        assert detail in stdout
     assert f"from step {last.step} of 4000" in stdout
     assert saved(events_of(results))[-1].step >= 4000
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TextIO, TypeAlias
 
+from engine.running.writers.console_details import Details, clock_time
 from engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -45,8 +46,9 @@ class ConsoleWriter:
     """Writes each event as one line and flushes it. Used by one thread; the stream stays its opener's.
 
     "text": summaries in ML-Agents' form and a line per thing that happened; what only moves a screen (progress, time
-    split, devices, single episodes) has no line. "json": every event as `encode` writes it. Lines of level debug and
-    the details of a failed environment need `debug`. Why a run could not start is left to whoever started it.
+    split, devices, single episodes) has no line. "json": every event as `encode` writes it. Lines of level debug, the
+    time of each line and the details of a failed environment need `debug`. Why a run could not start is left to whoever
+    started it.
     failed: why writing ended when the reader went away; the run goes on without it. None while all is well.
     """
 
@@ -55,6 +57,7 @@ class ConsoleWriter:
         self._stream = stream
         self._format = log_format
         self._debug = debug
+        self._details = Details()
         self._has_trained = False
         self._asked: dict[str, str] = {}  # commands without an outcome, in words, by id
         self._warnings: dict[tuple[str, str], str] = {}  # that still hold: their messages by kind and behavior
@@ -64,19 +67,26 @@ class ConsoleWriter:
         if self._format == "json":
             self._print(encode(envelope))
         else:
-            self._print_line(envelope.event)
+            self._print_line(envelope)
 
     def close(self) -> None:
         """Nothing is left to do: every line was flushed."""
 
-    def _print_line(self, event: Event) -> None:
+    def _print_line(self, envelope: Envelope) -> None:
+        event = envelope.event
+        prefix = f"{clock_time(envelope.time)} " if self._debug else ""
         described = self._describe(event)
-        if described is None:
-            return
+        if described is not None:
+            self._print_described(event, described, prefix)
+        more = self._details.about(event) if self._debug else None
+        if more is not None:
+            self._print(f"{prefix}[DEBUG] {safe_text(more)}")
+
+    def _print_described(self, event: Event, described: Line, prefix: str) -> None:
         level, line, details = described
         if level == "debug" and not self._debug:
             return
-        text = f"[{level.upper()}] {safe_text(line)}"
+        text = f"{prefix}[{level.upper()}] {safe_text(line)}"
         if details and (self._debug or isinstance(event, WorkerFailed)):
             text += "\n" + safe_text(details, multiline=True).rstrip("\n")
         self._print(text)

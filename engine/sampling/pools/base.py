@@ -28,6 +28,10 @@ class EnvironmentPool(Protocol):
         """Number of instances."""
 
     @property
+    def pids(self) -> list[int]:
+        """Of the running worker processes; none where the instances live in this one."""
+
+    @property
     def busy_since(self) -> float | None:
         """Monotonic time at which the call into an environment of this process began; None when there is none."""
 

@@ -35,6 +35,11 @@ class SerialPool:
         self.busy_since: float | None = None
 
     @property
+    def pids(self) -> list[int]:
+        """None: everything is in this process."""
+        return []
+
+    @property
     def busy_with(self) -> str:
         """The last call into an environment, e.g. "gymnasium:CartPole-v1, instance 0: step"."""
         return f"{self._guard.subject}: {self._guard.doing}"

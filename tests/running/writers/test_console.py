@@ -2,12 +2,14 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from engine.running.writers.console import ConsoleWriter, summary_line
+from engine.running.writers.console_details import clock_time
 from engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStateChanged,
@@ -150,12 +152,29 @@ def test_what_only_moves_a_screen_has_no_line_of_text():
 def test_debug_lines_and_details_need_debug():
     events = LogEmitted("debug", "B", "detail"), EnvironmentFailed("gym:X", ("B",), "raised", "Traceback\n  line")
     assert len(printed(*events)) == 1
+    at = clock_time(5.0)
     assert printed(*events, debug=True) == [
-        "[DEBUG] B: detail",
-        "[ERROR] Environment gym:X failed, ending B: raised",
+        f"{at} [DEBUG] B: detail",
+        f"{at} [ERROR] Environment gym:X failed, ending B: raised",
         "Traceback",
         "  line",
     ]
+
+
+def test_debug_says_when_how_long_and_where_the_time_goes():
+    split = TimeSplit("3DBall", 12.04, 3.0, 4.5, 0.0, 0.46)
+    devices = DevicesSampled((), "no NVIDIA driver", 0, 2, 2**30, 4 * 2**30, 1, 2**40, 1)
+    saved = CheckpointSaved("3DBall", 500, "p", "interval", None, False, 2048, 0.0123)
+    exported = PolicyExported("3DBall", 500, "p.onnx", 1e-7, 0.25)
+    lines = printed(devices, devices, split, SUMMARY, saved, exported, debug=True)
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.000 \[", line) for line in lines)
+    assert [line.partition("[DEBUG] ")[2] for line in lines if "[DEBUG]" in line] == [
+        "machine: 2 CPUs, 3.0 GiB of memory free, 1.0 TiB of disk; no NVIDIA driver",
+        "3DBall: seconds so far: environment 12.0, policy 3.0, updates 4.5, waiting 0.0, other 0.5",
+        "3DBall: checkpoint of step 500: 2.0 KiB in 0.012 s",
+        "3DBall: export of step 500: written and checked in 0.250 s",
+    ]
+    assert len(lines) == 7
 
 
 def test_a_failed_worker_always_shows_its_traceback():
