@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as arrays
 from engine.session.messages import EpisodesFinished
 from tests.fakes import FakeSession
 from tests.tui import scenes
+from tests.tui.driver import Driven
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
 from tui.charts.curve import plain_curve
@@ -146,6 +147,31 @@ async def test_click_sets_the_crosshair_below_the_pointer() -> None:
         rows = (await settled_text(pilot)).splitlines()
         region = pane.region
         assert rows[region.y + 6][region.x + 40] == "│"
+
+
+async def test_behavior_that_is_far_behind_in_steps_leaves_the_window_to_the_others() -> None:
+    story = scenes.Story()
+    story.begin("Walker", "Late")
+    story.train("Walker", reports=60, last_step=160_000, reward_to=400.0)
+    story.train("Late", reports=3, last_step=3_000, reward_to=50.0)
+    async with Driven(story.view(), (100, 30), opened="chart") as driven:
+        await driven.app.workers.wait_for_complete()
+        text = await driven.press("b", "+", "+")
+    assert "2 behaviors" in text
+    assert "2 Late" in text
+    assert any(chr(0x2800) < char <= chr(0x28FF) for char in text)
+
+
+async def test_behavior_without_one_finite_value_leaves_the_chart_to_the_others() -> None:
+    story = scenes.Story()
+    story.begin("Walker", "Broken")
+    story.train("Walker", reports=60, last_step=160_000, reward_to=400.0)
+    story.tell(EpisodesFinished("Broken", 50_000, 1, float("nan"), float("nan"), float("nan"), 10.0))
+    async with Driven(story.view(), (100, 30), opened="chart") as driven:
+        await driven.app.workers.wait_for_complete()
+        text = await driven.press("b")
+    assert "2 Broken" in text
+    assert "✗" in text
 
 
 async def test_too_small_a_terminal_is_told() -> None:

@@ -133,7 +133,8 @@ def _sign_points(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scal
         if shown.sum() * CELLS_TO_A_POINT > width:
             continue
         columns = np.minimum(((curve.xs[shown] - start) / (end - start) * width).astype(np.int64), width - 1)
-        dots = dot_rows(scale.places(curve.mean[shown]), scale.y_range, height * look.dots[1])
+        heights = scale.places(np.clip(curve.mean[shown], scale.bottom, scale.top))  # clipped first: none overflows
+        dots = dot_rows(heights, scale.y_range, height * look.dots[1])
         rows = dots.astype(np.int64) // look.dots[1]
         plot.chars[rows, columns], plot.owners[rows, columns] = ord(look.glyphs.evaluation), FIRST_CURVE + at
 

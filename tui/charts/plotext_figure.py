@@ -126,10 +126,13 @@ def _draw_curve(plot: Any, sampled: Sampled, scale: Scale, width: float, marker:
 
 
 def _draw_label(plot: Any, sampled: Sampled, scale: Scale, width: float, plotext: Any, pixel: Any) -> None:
+    """The label behind the curve's last value in sight; none where another curve alone has a value there."""
     values = sampled.spread.high if sampled.line is None else sampled.line
-    last = int(np.flatnonzero(np.isfinite(values))[-1])
-    height = float(_shares(scale, values[last : last + 1])[0])
-    plot.draw(plot.signal([(last + 1) * width], [height], marker=plotext.marker(sampled.curve.label, pixel)))
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known):
+        last = known[-1:]
+        places = ((last + 1) * width).tolist(), _shares(scale, values[last]).tolist()
+        plot.draw(plot.signal(*places, marker=plotext.marker(sampled.curve.label, pixel)))
 
 
 def _draw_points(plot: Any, samples: Samples, x_range: Range, marker: Callable[[Tone], Any]) -> None:
