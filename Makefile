@@ -1,6 +1,8 @@
 # The two commands a newcomer needs: `make run` and `make test`. Everything else is for developers.
 #   make run ARGS="--no-ui --run-id first"     further flags for rl-tui; every run has a folder of its own otherwise
 #   make run CONFIG=config/ppo/Acrobot.yaml    another configuration
+#   make run TORCH=cpu                         torch without CUDA; by itself on Linux where no NVIDIA driver is found
+#   make shell                                 a shell that knows the command rl-tui
 #   make test PYTHON=python3.12                another interpreter (3.11 or newer)
 
 SHELL := /bin/bash
@@ -10,12 +12,17 @@ BIN := $(VENV)/bin
 CONFIG ?= config/ppo/CartPole.yaml
 RUN_ID ?= $(notdir $(basename $(CONFIG)))-$(shell date +%Y%m%d-%H%M%S)
 ARGS ?=
+TORCH ?= auto
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run test check unit bench faults screenshots clean
+.PHONY: run shell test check unit bench faults screenshots clean
 
 run: $(VENV)/.ready
 	@$(BIN)/rl-tui $(CONFIG) --run-id $(RUN_ID) $(ARGS)
+
+shell: $(VENV)/.ready
+	@echo "rl-tui is on the PATH of this shell; exit leaves it."
+	@VIRTUAL_ENV="$(abspath $(VENV))" PATH="$(abspath $(BIN)):$$PATH" $${SHELL:-/bin/sh}
 
 test: check unit
 
@@ -43,13 +50,12 @@ screenshots: $(VENV)/.ready-dev
 clean:
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
-# torch comes first and alone: it is by far the largest, and a build for the CPU found on the index is then kept.
+# torch comes first and alone: it is by far the largest, and the build that was chosen is then kept.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "rl-tui needs Python 3.11 or newer; name one with PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Setting up $(VENV): torch, about 200 MB on a CPU, several GB with CUDA ..."
-	@$(PIP) torch
+	@$(BIN)/python tools/install_torch.py $(TORCH) $(PIP)
 	@echo "Setting up $(VENV): everything else ..."
 	@$(PIP) --editable .
 	@touch $@
