@@ -237,8 +237,11 @@ def test_file_named_like_a_command_is_reached_through_its_path(
     assert "gymnasium:CartPole-v1" in capsys.readouterr().out
 
 
-def test_dry_run_prints_the_effective_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_prints_the_effective_configuration(
+    tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What it prints is itself a configuration, with the typed flags in it."""
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "run.yaml"
     path.write_text(CARTPOLE)
     assert main([str(path), "--dry-run", "--seed", "5", "--set", "behaviors.CartPole.max_steps=2e3"]) == 0
@@ -251,14 +254,48 @@ def test_dry_run_prints_the_effective_configuration(tmp_path: Path, capsys: pyte
     assert capsys.readouterr().out == first
 
 
-def test_dry_run_of_something_not_built_yet_exits_0_and_names_it(tmp_path: Path, capsys) -> None:
+def test_dry_run_without_an_environment_shows_the_configuration(tmp_path: Path, capsys) -> None:
     path = tmp_path / "run.yaml"
     path.write_text("behaviors:\n  Walker:\n    trainer_type: poca\n")
     assert main([str(path), "--dry-run"]) == 0
     captured = capsys.readouterr()
     assert "trainer_type: poca" in captured.out
-    assert "poca" in captured.err
-    assert "not supported yet" in captured.err
+    assert "the trainer poca is not supported yet" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--set", "behaviors.CartPole.trainer_type=poca"], "the trainer poca is not supported yet"),
+        (["--env", "unity:3DBall"], "--env: found a Unity player"),
+        (["--env", "gymnasium:CartPool-v1"], "gymnasium:CartPool-v1: Environment `CartPool` doesn't exist"),
+        (["--env", "toy:lime"], "toy:lime: no such task. Did you mean toy:line?"),
+        (["--env", "nowhere.at_all:make"], "nowhere.at_all:make: no module named 'nowhere'"),
+        (["--env", "my_world:Maze"], "my_world:Maze: my_world has no 'Maze'. Did you mean Mazes?"),
+        (["--run-id", "old"], "old holds an earlier run"),
+        (["--run-id", "file"], "file: expected a folder, found a file"),
+        (["--resume", "--run-id", "other"], "--resume: there is no run in results/other"),
+        (["--initialize-from", "other"], "--initialize-from other: there is no run in results/other"),
+        (["--results-dir", "run.yaml"], "run.yaml is not a folder"),
+    ],
+)
+def test_dry_run_of_what_would_be_refused_exits_2_and_says_why(
+    words: list[str], reason: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "run.yaml").write_text(CARTPOLE)
+    (tmp_path / "my_world.py").write_text("def Mazes():\n    raise AssertionError\n")
+    (tmp_path / "results").mkdir()
+    record(tmp_path / "results", "old")
+    (tmp_path / "results/file").touch()
+    before = sorted(tmp_path.rglob("[!_]*"))
+    assert main(["run.yaml", "--dry-run", *words]) == 2
+    captured = capsys.readouterr()
+    assert "max_steps: 1000" in captured.out
+    assert reason in captured.err
+    assert len(captured.err.splitlines()) == 1
+    assert [path for path in sorted(tmp_path.rglob("[!_]*")) if "__pycache__" not in str(path)] == before
 
 
 def test_run_of_something_not_built_yet_exits_2_and_names_it(tmp_path: Path, capsys) -> None:

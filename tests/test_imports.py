@@ -50,13 +50,17 @@ def test_question_about_the_program_imports_nothing_but_it(words: list[str]) -> 
         ["schema"],
         ["presets"],
         ["presets", "ppo/CartPole"],
-        ["ppo/CartPole", "--dry-run"],
         ["upgrade-config", "config/ppo/CartPole.yaml", "nowhere/new.yaml"],
     ],
 )
 def test_question_about_configurations_imports_neither_screen_nor_torch(words: list[str]) -> None:
     heavy = {"gymnasium", "onnx", "onnxruntime", "rich", "tensorboard", "textual", "torch"}
     assert imported_by(RUN_THE_COMMAND.format(words=words)) & heavy == set()
+
+
+def test_question_whether_a_run_would_start_imports_neither_screen_nor_torch() -> None:
+    heavy = {"onnx", "onnxruntime", "rich", "safetensors", "tensorboard", "textual", "torch"}
+    assert imported_by(RUN_THE_COMMAND.format(words=["ppo/CartPole", "--dry-run"])) & heavy == set()
 
 
 def test_list_of_runs_imports_neither_screen_nor_numbers(tmp_path: Path) -> None:

@@ -110,13 +110,19 @@ def without_chance(config: RunConfig) -> RunConfig:
 
 
 def print_effective(config: RunConfig) -> int:
-    """The effective configuration is on stdout, and on stderr what of it is not supported or has no effect."""
-    from engine.config import effective_yaml, find_unsupported, list_warnings, without_effect
+    """The effective configuration is on stdout, and on stderr why it would not start and what of it has no effect.
+
+    Returns the exit code: 2 for a run that would not start, 0 for one that would and where no environment is named.
+    """
+    from engine.config import effective_yaml, list_warnings, without_effect
+    from engine.running.preflight import refusals
 
     print(effective_yaml(config), end="")
-    for note in (*find_unsupported(config), *without_effect(config), *list_warnings(config)):
+    refused = refusals(config)
+    for note in (*refused, *without_effect(config), *list_warnings(config)):
         complain(note)
-    return 0
+    names_environment = config.env_settings.env is not None or config.env_settings.env_path is not None
+    return ConfigError.exit_code if refused and names_environment else 0
 
 
 def why_headless(arguments: Arguments) -> str | None:

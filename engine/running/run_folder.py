@@ -172,6 +172,11 @@ class RunFolder:
             raise ConfigError(f"{self.path}: cannot be used as the run's folder ({error.strerror})") from error
         return done
 
+    def require_startable(self, resume: bool, force: bool) -> None:
+        """`open` would not refuse what is here now; nothing is touched. Raises as it does."""
+        self._require_allowed(self.path.is_dir(), resume, force)
+        self._require_idle()
+
     def require_exists(self, flag: str) -> None:
         """The folder is there to be read, for example by --initialize-from, or ConfigError names `flag`."""
         if not self.path.is_dir():

@@ -88,6 +88,14 @@ TASKS: Mapping[str, Task] = {
 }
 
 
+def find_task(name: str) -> Task:
+    """The task of that name. Raises ConfigError when there is none."""
+    if name not in TASKS:
+        near = suggest(f"toy:{name}", (f"toy:{task}" for task in TASKS))
+        raise ConfigError(f"toy:{name}: no such task.{near} There are {', '.join(TASKS)}")
+    return TASKS[name]
+
+
 class ToyEnvironment:
     """The environments that "toy:NAME" names."""
 
@@ -98,10 +106,7 @@ class ToyEnvironment:
         Those that show images need no `render_mode` to be watched and take one without effect. Raises ConfigError for
         a task, a key or a value that there is not.
         """
-        if name not in TASKS:
-            near = suggest(f"toy:{name}", (f"toy:{task}" for task in TASKS))
-            raise ConfigError(f"toy:{name}: no such task.{near} There are {', '.join(TASKS)}")
-        task = TASKS[name]
+        task = find_task(name)
         known = {"render_mode": _RENDER_MODE, **task.arguments}
         for key, value in kwargs.items():
             if key not in known:

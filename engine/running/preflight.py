@@ -1,0 +1,65 @@
+"""Whether a run would start, as far as that can be known without starting an environment or importing torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from engine.config import RunConfig, find_unsupported
+from engine.errors import ConfigError, RlTuiError
+from engine.run_settings import CheckpointSettings
+from engine.running.run_folder import RunFolder
+from engine.sampling.environments.factory import PLANNED
+
+
+def refusals(config: RunConfig) -> list[str]:
+    """One line for everything that keeps a run of this configuration from starting; empty where nothing was found.
+
+    Nothing is made or changed. A module of the user's that holds an environment is imported, torch is not: whether the
+    device is there, the memory suffices and a checkpoint fits is not known before the start.
+    """
+    refused = find_unsupported(config)
+    for check in _checks(config):
+        try:
+            check()
+        except RlTuiError as error:
+            refused.append(str(error))
+        except OSError as error:
+            refused.append(f"{error.filename}: cannot be used ({error.strerror})")
+    return refused
+
+
+def _checks(config: RunConfig) -> Iterator[Callable[[], object]]:
+    settings = config.checkpoint_settings
+    yield lambda: _require_folder(settings)
+    if settings.initialize_from is not None and not settings.resume:
+        yield lambda: _require_origin(settings)
+    env = config.env_settings.env
+    for name in [env] if isinstance(env, str) else dict.fromkeys((env or {}).values()):
+        if name.partition(":")[0] not in PLANNED:  # which are refused already
+            yield partial(_require_environment, name)
+
+
+def _require_folder(settings: CheckpointSettings) -> None:
+    """The folder of the run may be used, and can be made or written to as far as permissions tell."""
+    folder = RunFolder(Path(settings.results_dir), settings.run_id)
+    folder.require_startable(settings.resume, settings.force)
+    path = folder.path
+    nearest = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
+    if not nearest.is_dir():
+        raise ConfigError(f"{path}: cannot be made: {nearest} is not a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(f"{path}: cannot be made: {nearest} cannot be written to")
+
+
+def _require_environment(env: str) -> None:
+    from engine.sampling.environments.naming import require_environment  # imports Gymnasium
+
+    require_environment(env)
+
+
+def _require_origin(settings: CheckpointSettings) -> None:
+    assert settings.initialize_from is not None
+    RunFolder(Path(settings.results_dir), settings.initialize_from).require_exists("--initialize-from")
