@@ -22,11 +22,12 @@ from engine.running.evaluator import Evaluator
 from engine.running.export import PolicyExporter
 from engine.running.learner import Learner, LearnerSettings
 from engine.running.memory import MemoryBudget, available_bytes, size_text
+from engine.running.portions import BLOCK_ROWS
 from engine.running.restoring import Restorer
 from engine.running.run_folder import RunFolder
 from engine.running.saver import Files, Saver
 from engine.running.saving import keeps_replay
-from engine.running.source import BLOCK_ROWS, Source
+from engine.running.source import Source
 from engine.running.workers import Courtesy
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.base import EnvironmentPool

@@ -38,6 +38,7 @@ from engine.settings import BehaviorConfig
 from engine.specs import State, Trajectories, Weights
 
 RECENT_EPISODES = 100  # over which the field reports a policy's return; ranks checkpoints
+ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
 
 
@@ -97,6 +98,7 @@ class Learner:
         self._saving = Saving(self.behavior, settings.config, trainer, self.hyperparameters, saver, step)
         self._since = _Since(IntervalTrigger(settings.config.summary_freq, step))
         self._version_ahead = 0  # of the trainer's own count, which a roll back lets begin again
+        self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
         self._has_told_end = False
 
@@ -109,6 +111,10 @@ class Learner:
     def is_over(self) -> bool:
         """Whether it learns no more: max_steps is reached, or something failed."""
         return self.is_finished or self.failure is not None
+
+    def steps_left(self, num_rows: int) -> int:
+        """How many steps are left of max_steps after the first so many rows that it is given. Any thread."""
+        return self._settings.config.max_steps - self._origin - num_rows if self._settings.is_training else ENDLESS
 
     @property
     def rows_per_update(self) -> int:
@@ -128,6 +134,7 @@ class Learner:
         """
         self._policy_state = policy_state
         if block.policy_version < self.first_version:
+            self._origin -= block.num_rows
             return
         has_updated, statistics = False, self._since.statistics
         start = time.perf_counter()
@@ -285,6 +292,7 @@ class Learner:
         if self.evaluator is not None:
             self.evaluator.restart(checkpoint.step)
         self._version_ahead = newest + 1 - self._trainer.num_updates
+        self._origin += checkpoint.step - self.step
         self.step = checkpoint.step
         self.first_version = self._version
         self._put_weights()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
+from engine.running.portions import Portions
 from engine.running.reports import Reports
 from engine.running.workers import Control, Courtesy
 from engine.sampling.collector import Collector
@@ -19,7 +20,6 @@ from engine.session.messages import BehaviorStateChanged, CheckpointReason, Envi
 from engine.specs import State, Trajectories
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
-BLOCK_ROWS = 2048  # a block is at most about so long, so that long rollouts still show in the counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,6 @@ class Source:
         self._make_behaviors = make_behaviors
         self._seed = seed
         self._bus = bus
-        self._owed: dict[str, int] = {}  # rows until the next update, by behavior
 
     def build(self) -> None:
         """Start the environments and make the learners. Called once, before `main`, in the run's thread."""
@@ -69,7 +68,6 @@ class Source:
         self._tell(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
         self.behaviors = self._make_behaviors(self.pool)
         self._tell(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
-        self._owed = {name: behavior.learner.rows_per_update for name, behavior in self.behaviors.items()}
 
     def stuck(self, timeout: float) -> Stuck | None:
         """The call into an environment of this process that has gone on for longer than that, if there is one."""
@@ -163,6 +161,7 @@ class Source:
         horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
         collector = Collector(pool, policies, horizons)
         reports = Reports(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
+        portions = {name: Portions(name, behavior, collector) for name, behavior in self.behaviors.items()}
         inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
         resumed_at = max(behavior.learner.step for behavior in self.behaviors.values())
         self._tell("resetting every instance")
@@ -172,7 +171,7 @@ class Source:
         try:
             while self._may_go_on(inline, reports) and not self._is_over():
                 if collector.receive(RECEIVE_SECONDS) and not self._is_lost:
-                    self._deliver(collector, reports, lambda: self._may_go_on(inline, reports))
+                    self._deliver(collector, portions, reports, lambda: self._may_go_on(inline, reports))
                 if not self._is_lost:
                     reports.tick()
         finally:
@@ -198,15 +197,19 @@ class Source:
     def _is_over(self) -> bool:
         return all(behavior.learner.is_over for behavior in self.behaviors.values())
 
-    def _deliver(self, collector: Collector, reports: Reports, may_go_on: Callable[[], bool]) -> None:
+    def _deliver(
+        self,
+        collector: Collector,
+        portions: Mapping[str, Portions],
+        reports: Reports,
+        may_go_on: Callable[[], bool],
+    ) -> None:
         """Hand over every block that is due, load the weights that came of the last ones, and let agents act."""
         for name, behavior in self.behaviors.items():
-            size = min(BLOCK_ROWS, behavior.summary_freq, self._owed[name])
-            while collector.is_due(name, size):
+            portion = portions[name]
+            while collector.is_due(name, portion.size):
                 block = collector.take(name)
-                self._owed[name] -= block.num_rows
-                if self._owed[name] <= 0:
-                    self._owed[name] = behavior.learner.rows_per_update
+                portion.count(block.num_rows)
                 self._hand_over(behavior, block, may_go_on)
             weights = behavior.learner.weights.take()
             if weights is not None:
@@ -214,6 +217,8 @@ class Source:
                 reports.follow_roll_backs()
         if not self._is_lost:
             collector.act()
+            for portion in portions.values():
+                portion.look_ahead()
 
     def _hand_over(self, behavior: Behavior, block: Trajectories, may_go_on: Callable[[], bool]) -> None:
         state = behavior.policy.state()

@@ -54,6 +54,7 @@ class Assembly:
         self._spec = spec
         self._has_memory = memory_size > 0
         self._horizon = time_horizon
+        self._cut_at = time_horizon  # rows, at which a piece ends
         self._capacity = time_horizon + max(time_horizon, MIN_ROWS)
         self._owners = Slots()
         self._seen: Int64 | None = None  # the last array of ids, and the slots it stands for
@@ -97,7 +98,7 @@ class Assembly:
         self._complete(slots, endings, terminals.observations, acted)
 
     def observe(self, decisions: DecisionSteps) -> None:
-        """Credit these agents' last actions with what followed; cut the pieces that reach the horizon."""
+        """Credit these agents' last actions with what followed; cut the pieces that are long enough."""
         slots = self._slots(decisions.agent_ids)
         self._is_vacant[slots] = False
         lengths = self._written[slots] - self._begun[slots]
@@ -106,9 +107,18 @@ class Assembly:
             self._reward(slots, decisions.rewards)
         elif len(acted):
             self._reward(slots[acted], decisions.rewards[acted])
-        full = (lengths >= self._horizon).nonzero()[0]
+        full = (lengths >= self._cut_at).nonzero()[0]
         if len(full):
             self._complete(slots[full], np.full(len(full), Ending.CUT, np.int8), decisions.observations, full)
+
+    @property
+    def num_held(self) -> int:
+        """Rows that were written and not yet taken."""
+        return int((self._written - self._emitted).sum())
+
+    def cut(self, at_once: bool) -> None:
+        """From now on, cut pieces where their agents are next observed, or again at the horizon."""
+        self._cut_at = 1 if at_once else self._horizon
 
     def follow(self, version: int) -> None:
         """Actions come from this version of the policy from now on."""

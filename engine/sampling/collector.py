@@ -57,6 +57,14 @@ class Collector:
         """The block that is due."""
         return self._assemblies[behavior].take()
 
+    def num_held(self, behavior: str) -> int:
+        """Rows that were begun and not yet taken, those that wait for what follows them included."""
+        return self._assemblies[behavior].num_held
+
+    def cut(self, behavior: str, at_once: bool) -> None:
+        """From now on, pieces end where their agents are next observed, or again at the horizon."""
+        self._assemblies[behavior].cut(at_once)
+
     def take_fresh_episodes(self, behavior: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], Int64]:
         """Returns and lengths of the episodes that ended since the last call, for showing."""
         return self._assemblies[behavior].take_fresh_episodes()

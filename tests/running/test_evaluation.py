@@ -153,11 +153,11 @@ def test_training_is_the_same_with_evaluation_and_without(tmp_path: Path, env: s
 
 
 def test_policy_is_measured_at_every_interval_and_at_the_end(tmp_path: Path) -> None:
-    walker = behavior(evaluation=EVALUATION, max_steps=900, checkpoint_interval=100, keep_checkpoints=20)
+    walker = behavior(evaluation=EVALUATION, max_steps=930, checkpoint_interval=100, keep_checkpoints=20)
     run = run_to_end(configuration(tmp_path, {"Walker": walker}))
     told = run.of(EvaluationReported)
     assert [event.step // 200 for event in told] == [1, 2, 3, 4, 4]
-    assert told[-1].step == run.of(CheckpointSaved)[-1].step >= 900
+    assert told[-1].step == run.of(CheckpointSaved)[-1].step >= 930
     assert all(event.episodes == 6 and event.mean_length > 1 and event.seconds > 0 for event in told)
     for event in told:
         following = run.events[run.events.index(event) :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
@@ -79,6 +80,22 @@ def test_summaries_and_checkpoints_come_at_their_intervals(tmp_path: Path) -> No
         assert saved.step % 200 < 64 + 16 * 4, "at the first update after it"
         last = saved.step
     assert last is not None
+
+
+@pytest.mark.parametrize("changes", [{}, {"threaded": True}, {"trainer_type": "sac", "hyperparameters": {}}], ids=str)
+def test_training_ends_with_the_step_that_max_steps_names(tmp_path: Path, changes: dict[str, Any]) -> None:
+    """Neither a horizon and episodes that are longer nor a large buffer let it go on."""
+    settings = behavior(time_horizon=1000, max_steps=300, summary_freq=50_000, hyperparameters__buffer_size=2048)
+    run = run_to_end(configuration(tmp_path, {"Pendulum": settings | changes}, "gymnasium:Pendulum-v1"))
+    assert run.of(CheckpointSaved)[-1].step == 300
+    assert run.of(ProgressReported)[-1].sampled == 304  # 4 environments acted once more while the last step was counted
+
+
+def test_training_in_worker_processes_ends_within_a_step_of_each(tmp_path: Path) -> None:
+    settings = behavior(time_horizon=1000, max_steps=300, hyperparameters__buffer_size=2048)
+    processes = {"num_envs": 4, "num_workers": 2}
+    run = run_to_end(configuration(tmp_path, {"Pendulum": settings}, "gymnasium:Pendulum-v1", env_settings=processes))
+    assert 300 <= run.of(CheckpointSaved)[-1].step < 304
 
 
 def test_a_run_ends_when_its_workers_have_left_however_seldom_they_are_looked_at(
