@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError
-from engine.running.run_folder import CONFIGURATION, EVENTS
+from engine.running.layout import CONFIGURATION, EVENTS
 from engine.running.summarizing import RUN_FILES, summarize
 from engine.session.summaries import RunSummary
 

@@ -25,13 +25,13 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from engine.errors import CheckpointError, NonFiniteError
+from engine.running.layout import MANIFEST
 from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
 from engine.version import VERSION
 
 FORMAT_VERSION = 1
 TENSORS = "tensors.safetensors"
 STATE = "state.json"
-MANIFEST = "MANIFEST.json"
 MANIFEST_BYTES = 65_536  # a manifest has two entries; anything near this size is not one
 
 

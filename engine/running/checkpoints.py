@@ -18,9 +18,10 @@ import safetensors
 from numpy.typing import NDArray
 
 from engine.errors import CheckpointError, NonFiniteError
-from engine.running.checkpoint_format import MANIFEST, Checkpoint, describe, encode, encode_manifest, read, shape_text
+from engine.running.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read, shape_text
 from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
-from engine.running.run_folder import ABANDONED_CHECKPOINTS, file_name
+from engine.running.layout import ABANDONED_CHECKPOINTS, MANIFEST
+from engine.running.run_folder import file_name
 from engine.session.messages import CheckpointReason
 from engine.specs import BehaviorSpec, Json, State
 from engine.version import VERSION

@@ -35,12 +35,11 @@ class Restorer:
             newest = store.newest_valid()
             for reason in newest.skipped:
                 self._warn(name, f"a checkpoint was skipped: {reason}")
-            if newest.path is None:
-                self._warn(name, "no checkpoint to resume from: this behavior starts anew")
-                return 0, State()
-            state, checkpoint = store.load(newest.path)
-            self._load(name, state, checkpoint, trainer)
-            return checkpoint.step, state
+            if newest.path is not None:
+                state, checkpoint = store.load(newest.path)
+                self._load(name, state, checkpoint, trainer)
+                return checkpoint.step, state
+            self._warn(name, "no checkpoint to resume from: this behavior starts anew")
         path = self._initial_checkpoint(name, config)
         if path is not None:
             self._load(name, *read(path), trainer)

@@ -173,7 +173,7 @@ class Run:
         )
         for line in (*list_warnings(self._config), *without_effect(self._config)):
             self._log("warning", line)
-        if settings.resume:
+        if settings.resume and self._folder.training_status.exists():
             warning = read_training_status(self._folder.training_status, torch.__version__).warning
             if warning:
                 self._log("warning", warning)

@@ -13,6 +13,19 @@ from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError, RunBusyError
 from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
+from engine.running.layout import (
+    CHECKPOINTS,
+    CONFIGURATION,
+    EVENTS,
+    LOCK,
+    POLICIES,
+    PREVIOUS_CHECKPOINTS,
+    REPLAY_BUFFER,
+    RUN_LOGS,
+    TIMERS,
+    TRAINING_STATUS,
+)
+from engine.running.ownership import foreign_text, has_learned, owner_of
 
 if TYPE_CHECKING:
     from engine.settings import ExportedKind  # its imports take longer than to list fifty runs
@@ -20,13 +33,7 @@ if TYPE_CHECKING:
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # leaves room for "-<step>.onnx" in 255 bytes
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: also with any extension
 WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
-CONFIGURATION, EVENTS, RUN_LOGS, LOCK = "configuration.yaml", "events.jsonl", "run_logs", "run.lock"
-CHECKPOINTS, PREVIOUS_CHECKPOINTS = "checkpoints", "checkpoints.previous"
-POLICIES = "policies"
 EXPORTED_KINDS: tuple[ExportedKind, ...] = ("stochastic", "greedy", "raw")
-TRAINING_STATUS = "training_status.json"  # in RUN_LOGS
-ABANDONED_CHECKPOINTS = "checkpoints.abandoned"  # what was newer than a checkpoint that training was rolled back to
-REPLAY_BUFFER = "replay_buffer.safetensors"
 SLUG_LENGTH = 40
 
 
@@ -146,7 +153,7 @@ class RunFolder:
     @property
     def timers(self) -> Path:
         """Where the time went."""
-        return self.run_logs / "timers.json"
+        return self.run_logs / TIMERS
 
     @property
     def training_status(self) -> Path:
@@ -154,18 +161,20 @@ class RunFolder:
         return self.run_logs / TRAINING_STATUS
 
     def open(self, resume: bool = False, force: bool = False) -> tuple[str, ...]:
-        """The folder and its run_logs exist and are this process's; returns what `force` did, a line each.
+        """The folder and its run_logs exist and are this process's; returns what was done for that, a line each.
 
-        An existing folder needs `resume` or `force`; with both, resume counts, as in ML-Agents. Raises ConfigError,
-        or RunBusyError naming the process that writes here.
+        An earlier run that has learned something needs `resume` or `force`; with both, resume counts, as in ML-Agents.
+        A folder with anything else in it is never touched. Raises ConfigError, or RunBusyError naming the process that
+        writes here.
         """
         existed = self.path.is_dir()
-        self._require_allowed(existed, resume, force)
         try:
+            done = self._require_allowed(existed, resume, force)
             make_folders(self.path, self._disk)
             self._acquire()
             self._is_new = not existed
-            done = self._set_aside() if existed and not resume else ()
+            if not resume:
+                done += self._set_aside()
             make_folders(self.run_logs, self._disk)
         except OSError as error:
             self.close()
@@ -178,9 +187,12 @@ class RunFolder:
         self._require_idle()
 
     def require_exists(self, flag: str) -> None:
-        """The folder is there to be read, for example by --initialize-from, or ConfigError names `flag`."""
-        if not self.path.is_dir():
+        """A run of rl-tui is there to be read, for example by --initialize-from, or ConfigError names `flag`."""
+        owner = owner_of(self.path)
+        if owner == "nobody":
             raise ConfigError(f"{flag} {self.run_id}: there is no run in {self.path}.")
+        if owner != "rl-tui":
+            raise ConfigError(f"{flag} {self.run_id}: {foreign_text(self.path, owner)}.")
 
     def discard(self) -> None:
         """Remove a folder that `open` made, for a run that could not start. One that was there before stays."""
@@ -224,17 +236,24 @@ class RunFolder:
             raise ConfigError(f"{folder.path}: cannot be made ({error.strerror})") from error
         return folder
 
-    def _require_allowed(self, existed: bool, resume: bool, force: bool) -> None:
+    def _require_allowed(self, existed: bool, resume: bool, force: bool) -> tuple[str, ...]:
+        """This run may begin or go on here; returns what is to be said of it."""
         if self.path.exists() and not existed:
             raise ConfigError(f"{self.path}: expected a folder, found a file.")
         if resume and not existed:
             raise ConfigError(f"--resume: there is no run in {self.path}. Remove --resume to start one.")
-        if existed and not resume and not force:
-            self._require_idle()
+        owner = owner_of(self.path)
+        if owner in ("ML-Agents", "somebody"):
+            raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")
+        if owner == "nobody" or resume or force:
+            return ()
+        self._require_idle()
+        if has_learned(self.path):
             raise ConfigError(
                 f"{self.path} holds an earlier run. Continue it with --resume, begin anew in it with --force, or"
                 " choose another --run-id."
             )
+        return (f"{self.path}: its earlier run ended before it had learned anything; this one begins anew in it",)
 
     def _require_idle(self) -> None:
         """Nobody writes here now, or RunBusyError."""

@@ -18,10 +18,11 @@ from engine.running.checkpoint_format import Checkpoint
 from engine.running.checkpoints import CheckpointStore
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
 from engine.running.evaluation import Scores, play, unwatched
+from engine.running.layout import CONFIGURATION
 from engine.running.onnx_policy import OnnxPolicy
 from engine.running.recording import Recording
 from engine.running.restoring import load_trainer
-from engine.running.run_folder import CONFIGURATION, RunFolder
+from engine.running.run_folder import RunFolder
 from engine.sampling.environments.base import Environment
 from engine.sampling.pools.serial import SerialPool
 from engine.settings import BehaviorConfig

@@ -72,7 +72,12 @@ class Saving:
         self._saver.put(self._job(at, "asked", commands, with_state=with_state, with_export=with_export))
 
     def put_last(self, at: Standing, reason: CheckpointReason) -> None:
-        """Hand over everything for the last time, once the replay buffer that was handed over before is written."""
+        """Hand over everything for the last time, once the replay buffer that was handed over before is written.
+
+        Before the first step there is nothing to keep: a run that fails there is begun anew, not gone on with.
+        """
+        if at.step == 0:
+            return
         self._saver.has_written_replay(self._behavior, may_wait=True)
         self._saver.put(self._job(at, reason))
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from engine.running.digest import Digest, number, whole
-from engine.running.run_folder import CONFIGURATION, EVENTS, LOCK, RUN_LOGS, TRAINING_STATUS, writing_process
+from engine.running.layout import CONFIGURATION, EVENTS, LOCK, RUN_LOGS, TRAINING_STATUS
+from engine.running.run_folder import writing_process
 from engine.session.summaries import BehaviorSummary, RunSummary
 
 if TYPE_CHECKING:

@@ -137,12 +137,14 @@ def test_second_writer_of_a_run_is_refused(folder: Path) -> None:
 
 def test_existing_run_is_not_overwritten_and_missing_run_not_resumed(folder: Path) -> None:
     (folder / "results/ppo").mkdir(parents=True)
-    (folder / "results/ppo/configuration.yaml").write_text("kept\n")
+    (folder / "results/ppo/run.lock").touch()
+    (folder / "results/ppo/configuration.yaml").write_text("default_settings: null\n")
+    (folder / "results/ppo/CartPole.onnx").write_text("kept\n")
     exit_code, _, stderr = run("cartpole.yaml", "--no-ui", folder=folder)
     assert exit_code == 2
     assert "--resume" in stderr
     assert "--force" in stderr
-    assert (folder / "results/ppo/configuration.yaml").read_text() == "kept\n"
+    assert (folder / "results/ppo/configuration.yaml").read_text() == "default_settings: null\n"
     exit_code, _, stderr = run("cartpole.yaml", "--no-ui", "--resume", "--run-id", "missing", folder=folder)
     assert exit_code == 2
     assert "missing" in stderr

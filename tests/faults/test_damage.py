@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError
-from engine.running.checkpoint_format import MANIFEST, STATE, TENSORS, encode_manifest
+from engine.running.checkpoint_format import STATE, TENSORS, encode_manifest
 from engine.running.checkpoints import CheckpointStore
+from engine.running.layout import MANIFEST
 from engine.specs import State
 
 FILES = (TENSORS, STATE, MANIFEST)

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError
-from engine.running.checkpoint_format import MANIFEST, STATE, TENSORS
+from engine.running.checkpoint_format import STATE, TENSORS
 from engine.running.checkpoints import CheckpointStore
 from engine.running.disk import UNFINISHED
+from engine.running.layout import MANIFEST
 from engine.specs import State
 from tests.faults.crash_model import Call, Killed, Machine, RecordingDisk, Tree, write_tree
 

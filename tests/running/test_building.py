@@ -142,7 +142,8 @@ def test_run_that_starts_from_another_has_its_weights_at_step_0(tmp_path: Path, 
 def test_flags_that_do_not_fit_the_folder_are_refused(
     tmp_path: Path, flags: dict[str, Any], exit_code: int, reason: str
 ) -> None:
-    (tmp_path / "results/run").mkdir(parents=True)
+    (tmp_path / "results/run/Walker/checkpoints/Walker-1").mkdir(parents=True)
+    (tmp_path / "results/run/events.jsonl").write_text('{"v": 1}\n')
     run = run_to_end(walker(tmp_path, **flags))
     assert run.launch.exit_code == exit_code
     assert run.launch.error is not None

@@ -50,10 +50,11 @@ def test_a_new_run_gets_its_folders_with_ml_agents_names(tmp_path: Path) -> None
 
 
 def test_an_existing_folder_is_refused_with_three_ways_out(tmp_path: Path) -> None:
-    (tmp_path / "first").mkdir()
+    folder = earlier_run(tmp_path)
+    before = sorted(folder.path.rglob("*"))
     with pytest.raises(ConfigError, match=r"--resume.*--force.*--run-id"):
         RunFolder(tmp_path, "first").open()
-    assert os.listdir(tmp_path / "first") == [], "nothing is left in a folder that was refused"
+    assert sorted(folder.path.rglob("*")) == before, "nothing is left in a folder that was refused"
 
 
 def test_resuming_needs_the_folder(tmp_path: Path) -> None:
@@ -62,11 +63,13 @@ def test_resuming_needs_the_folder(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_initializing_needs_the_folder(tmp_path: Path) -> None:
+def test_initializing_needs_a_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--initialize-from first: there is no run"):
         RunFolder(tmp_path, "first").require_exists("--initialize-from")
     (tmp_path / "first").mkdir()
-    RunFolder(tmp_path, "first").require_exists("--initialize-from")
+    with pytest.raises(ConfigError, match="--initialize-from first: there is no run"):
+        RunFolder(tmp_path, "first").require_exists("--initialize-from")
+    RunFolder(tmp_path, earlier_run(tmp_path).run_id).require_exists("--initialize-from")
 
 
 def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:

@@ -95,6 +95,16 @@ class BuggyTrainer(PPOTrainer):
         return metrics
 
 
+class Breaking(Line):
+    """A Line whose first step raises."""
+
+    def __init__(self) -> None:
+        super().__init__("Line", 4)
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        raise RuntimeError("the leg broke off")
+
+
 def never_made() -> Line:
     raise RuntimeError("no screen here")
 

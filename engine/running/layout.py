@@ -1,0 +1,9 @@
+"""The names of the files in a run's folder. ML-Agents' where it has such a file."""
+
+CONFIGURATION, EVENTS, RUN_LOGS, LOCK = "configuration.yaml", "events.jsonl", "run_logs", "run.lock"
+TRAINING_STATUS, TIMERS = "training_status.json", "timers.json"  # in RUN_LOGS
+CHECKPOINTS, PREVIOUS_CHECKPOINTS = "checkpoints", "checkpoints.previous"
+ABANDONED_CHECKPOINTS = "checkpoints.abandoned"  # what was newer than a checkpoint that training was rolled back to
+MANIFEST = "MANIFEST.json"  # of a checkpoint
+POLICIES = "policies"
+REPLAY_BUFFER = "replay_buffer.safetensors"

@@ -1,0 +1,100 @@
+"""Whose files stand in a folder before a run begins in it. Reads a little of them, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from engine.running.disk import UNFINISHED
+from engine.running.layout import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST, RUN_LOGS, TRAINING_STATUS
+
+Owner: TypeAlias = Literal["nobody", "rl-tui", "ML-Agents", "somebody"]
+
+_FIRST_EVENT = b'{"v": '
+_SUMMARY = b'"event": "MetricsReported"'
+_FIRST_SETTING = b"default_settings:"  # of every configuration.yaml, ML-Agents' too
+_STATUS_BYTES = 1 << 20
+_NAMED_FILES = 3  # of a folder that is refused: enough to recognize it
+
+
+def owner_of(folder: Path) -> Owner:
+    """Whose the folder is: nobody's where it is missing or empty, somebody's where it is no run. Raises OSError."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return "nobody"
+    if not names:
+        return "nobody"
+    if _has_status_of_ml_agents(folder):  # it may have trained where rl-tui did before
+        return "ML-Agents"
+    if _is_own(folder, names):
+        return "rl-tui"
+    return "ML-Agents" if any(folder.glob("*/*.pt")) else "somebody"
+
+
+def foreign_text(folder: Path, owner: Owner) -> str:
+    """What stands in a folder that is not rl-tui's, for a message."""
+    if owner == "ML-Agents":
+        return f"{folder} holds a run of ML-Agents, whose checkpoints rl-tui cannot read"
+    names = sorted(os.listdir(folder))
+    listed = ", ".join(names[:_NAMED_FILES]) + (", ..." if len(names) > _NAMED_FILES else "")
+    return f"{folder} holds other files than those of a run of rl-tui ({listed})"
+
+
+def has_learned(folder: Path) -> bool:
+    """Whether the run in that folder left what a new one would replace: a checkpoint, a policy, a summary."""
+    patterns = (f"*/{CHECKPOINTS}*/[!.]*", "[!.]*.onnx", "*/[!.]*.onnx")
+    if any(entry for pattern in patterns for entry in folder.glob(pattern)):
+        return True
+    descriptor = _open(folder / EVENTS)
+    if descriptor is None:
+        return False
+    with open(descriptor, "rb") as file:  # as short as the run was, where no summary stands near its beginning
+        return any(_SUMMARY in line for line in file)
+
+
+def _is_own(folder: Path, names: list[str]) -> bool:
+    """Events or a checkpoint; or the lock that a run begins with, beside what it writes next and nothing else."""
+    if _head(folder / EVENTS, len(_FIRST_EVENT)) == _FIRST_EVENT or any(folder.glob(f"*/{CHECKPOINTS}*/*/{MANIFEST}")):
+        return True
+    process = _head(folder / LOCK, 32)
+    if process is None or not re.fullmatch(rb"([0-9]+\n?)?", process):
+        return False
+    if _head(folder / CONFIGURATION, len(_FIRST_SETTING)) == _FIRST_SETTING:
+        return True
+    return all(name in (LOCK, RUN_LOGS, EVENTS) or name.startswith(UNFINISHED) for name in names)
+
+
+def _has_status_of_ml_agents(folder: Path) -> bool:
+    try:
+        return (
+            "mlagents_version"
+            in json.loads(_head(folder / RUN_LOGS / TRAINING_STATUS, _STATUS_BYTES) or b"")["metadata"]
+        )
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+
+
+def _head(path: Path, length: int) -> bytes | None:
+    """The first bytes of a file; None where there is none."""
+    descriptor = _open(path)
+    if descriptor is None:
+        return None
+    with open(descriptor, "rb") as file:
+        return file.read(length)
+
+
+def _open(path: Path) -> int | None:
+    """A descriptor of a regular file; None for anything else, since a pipe would hold up its reader."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
