@@ -38,6 +38,7 @@ class Rollout:
     endings: NDArray[np.int8]
     agent_ids: Int64
     memories: Float32 | None
+    departed: Int64
 
     @staticmethod
     def of(blocks: Sequence[tuple[Trajectories, Float32]]) -> Rollout:
@@ -58,6 +59,7 @@ class Rollout:
             memories=_joined([block.memories for block in parts if block.memories is not None])
             if parts[0].memories is not None
             else None,
+            departed=_joined([block.departed for block in parts]),
         )
 
     @property

@@ -15,39 +15,9 @@ from engine.learning.buffers import Array, Rollout, picked
 from engine.learning.features import Features
 from engine.learning.networks.memory import Sequences
 from engine.learning.sequences import Course, course, cut, rows_of
+from engine.learning.unfinished import Unfinished
 from engine.settings import MemorySettings
-from engine.specs import Ending, Float32, Int64
-
-
-@dataclass(frozen=True, slots=True)
-class AgentMemories:
-    """What a critic remembers of unfinished episodes between two rollouts: agent_ids i64[L], sorted, and f32[L, M]."""
-
-    agent_ids: Int64
-    memories: Float32
-
-    @staticmethod
-    def none(memory_size: int) -> AgentMemories:
-        """Of nobody."""
-        return AgentMemories(np.empty(0, np.int64), np.empty((0, memory_size), np.float32))
-
-    def of(self, agent_ids: Int64) -> Float32:
-        """f32[L, M]; zeros for an agent whose episode has just begun."""
-        found = np.zeros((len(agent_ids), self.memories.shape[1]), np.float32)
-        is_known = np.isin(agent_ids, self.agent_ids)
-        found[is_known] = self.memories[np.searchsorted(self.agent_ids, agent_ids[is_known])]
-        return found
-
-    def after(self, rollout: Rollout, memories: Float32) -> AgentMemories:
-        """With f32[P, M] remembered after each piece: of those that were cut, until their agents' next piece."""
-        agents, last = np.unique(rollout.agent_ids[::-1], return_index=True)
-        last = rollout.num_pieces - 1 - last
-        goes_on = rollout.endings[last] == Ending.CUT
-        is_absent = ~np.isin(self.agent_ids, agents)
-        ids = np.concatenate([self.agent_ids[is_absent], agents[goes_on]])
-        order = np.argsort(ids)
-        kept = np.concatenate([self.memories[is_absent], memories[last[goes_on]]])
-        return AgentMemories(ids[order], kept[order])
+from engine.specs import Float32, Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +28,7 @@ class Estimates:
     values: Float32
     next_values: Float32
     sequences: Sequences | None
-    agents: AgentMemories
+    agents: Unfinished
 
 
 class Critic(Protocol):
@@ -82,7 +52,7 @@ class Estimator:
         self._rows_at_once = rows_at_once
         self._is_shared = is_shared
 
-    def __call__(self, features: Features, following: Features, rollout: Rollout, agents: AgentMemories) -> Estimates:
+    def __call__(self, features: Features, following: Features, rollout: Rollout, agents: Unfinished) -> Estimates:
         """The estimates of a rollout with these features, and those of what followed its pieces; both as placed.
 
         agents: what the critic remembers from before the rollout.
@@ -103,9 +73,10 @@ class Estimator:
         if self._is_shared:
             return Estimates(values, next_values, self._sequences(lengths, memories), agents)
         both = np.concatenate([acted[starts], memories], axis=1)
-        return Estimates(values, next_values, self._sequences(lengths, both), agents.after(rollout, after_pieces))
+        going_on = agents.after(rollout.agent_ids, rollout.endings, after_pieces, rollout.departed)
+        return Estimates(values, next_values, self._sequences(lengths, both), going_on)
 
-    def _begun(self, agents: AgentMemories, rollout: Rollout, pieces: Int64) -> Float32:
+    def _begun(self, agents: Unfinished, rollout: Rollout, pieces: Int64) -> Float32:
         """f32[S, M]: what is remembered before the first sequence of each agent; zeros elsewhere."""
         memories = np.zeros((len(pieces), self._memory_size), np.float32)
         ids, first = np.unique(rollout.agent_ids[pieces], return_index=True)

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.learning.buffers import Rollout
-from engine.learning.estimates import AgentMemories, Estimator
+from engine.learning.estimates import Estimator
 from engine.learning.features import Features
 from engine.learning.networks.critics import StateCritic, TwinCritic
 from engine.learning.networks.flat import FlatParameters
 from engine.learning.networks.memory import Sequences
 from engine.learning.networks.soft import SoftNetworks
 from engine.learning.sequences import cut
+from engine.learning.unfinished import Unfinished
 from engine.settings import MemorySettings
 from engine.specs import Float32, Trajectories
 
@@ -86,7 +87,7 @@ class CriticMemory:
     def __init__(self, reader: CriticReader, settings: MemorySettings, batch_size: int):
         self._settings = settings
         self._estimate = Estimator(reader, settings, batch_size, is_shared=False)
-        self._agents = AgentMemories.none(settings.memory_size)
+        self._agents = Unfinished.none(settings.memory_size, np.float32)
 
     def follow(self, block: Trajectories, features: Features, following: Features) -> Float32:
         """f32[N, M]: what it remembers where a sequence of the block begins; zeros in all other rows.

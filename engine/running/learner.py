@@ -60,6 +60,7 @@ class _Since:
     summaries: IntervalTrigger
     statistics: SummaryStatistics = field(default_factory=SummaryStatistics)
     returns: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_EPISODES))
+    has_told_departed: bool = False
 
 
 class Learner:
@@ -136,6 +137,7 @@ class Learner:
         if block.policy_version < self.first_version:
             self._origin -= block.num_rows
             return
+        self._tell_departed(len(block.departed))
         has_updated, statistics = False, self._since.statistics
         start = time.perf_counter()
         if self._settings.is_training:
@@ -159,6 +161,15 @@ class Learner:
             self._summarize(mark)
         if has_updated and not self.is_finished:
             self._saving.offer_due(self._standing)
+
+    def _tell_departed(self, num_agents: int) -> None:
+        """Once: in a world in which agents leave like that, they do so all the time."""
+        if not num_agents or self._since.has_told_departed:
+            return
+        self._since.has_told_departed = True
+        what = "1 agent has" if num_agents == 1 else f"{num_agents} agents have"
+        message = f"{what} left without the end of an episode; their unfinished steps were dropped"
+        self._bus.publish(LogEmitted("warning", self.behavior, message))
 
     @property
     def _version(self) -> int:

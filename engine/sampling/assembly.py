@@ -68,6 +68,8 @@ class Assembly:
         self._returns: NDArray[np.float64] = np.zeros(0)
         self._episode_lengths: Int64 = np.zeros(0, np.int64)
         self._begin_versions: Int64 = np.zeros(0, np.int64)  # of slot: the policy that began its piece
+        self._written_before: Int64 = np.zeros(0, np.int64)  # when agents that left were last released
+        self._departed: list[Int64] = []
         self._pieces: list[_Pieces] = []
         self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
         self._fresh: list[tuple[NDArray[np.float64], Int64]] = []
@@ -152,6 +154,22 @@ class Assembly:
             self._memories[slots] = choice.memories
         self._written[slots] = written + 1
 
+    def release_silent(self) -> None:
+        """Take agents that chose no action since the last call to have left: what they had not finished is dropped.
+
+        Call it between `act` and the next step. One that comes back begins anew.
+        """
+        slots = (~self._is_vacant & (self._written == self._written_before)).nonzero()[0]
+        self._departed.append(self._owners.agent_ids[slots])
+        self._is_vacant[slots] = True
+        self._written[slots] = self._begun[slots]
+        self._begin_versions[slots] = self._version
+        self._returns[slots] = 0
+        self._episode_lengths[slots] = 0
+        self._memories[slots] = 0
+        self._written_before = self._written.copy()
+        self._seen = None  # its slots may go to others
+
     def take_fresh_episodes(self) -> tuple[NDArray[np.float64], Int64]:
         """Returns and lengths of the episodes that ended since the last call, for showing: `take` gives them too."""
         fresh = self._fresh
@@ -184,9 +202,11 @@ class Assembly:
             episode_lengths=np.concatenate([np.empty(0, np.int64), *episode_lengths]),
             policy_version=self._oldest_version,
             memories=columns.get("memories"),  # type: ignore[arg-type]  # float32
+            departed=np.concatenate([np.empty(0, np.int64), *self._departed]),
         )
         self._emitted[:] = self._begun
-        self._pieces, self._episodes, self.num_complete, self._oldest_version = [], [], 0, _NO_VERSION
+        self._pieces, self._episodes, self._departed = [], [], []
+        self.num_complete, self._oldest_version = 0, _NO_VERSION
         return block
 
     def _whole_rows(self) -> Int64:
@@ -264,6 +284,7 @@ class Assembly:
         self._emitted = _extended(self._emitted, (num_slots,), np.int64)
         self._begun = _extended(self._begun, (num_slots,), np.int64)
         self._written = _extended(self._written, (num_slots,), np.int64)
+        self._written_before = _extended(self._written_before, (num_slots,), np.int64)
         self._begin_versions = _extended(self._begin_versions, (num_slots,), np.int64)
         self._memories = _extended(self._memories, (num_slots, *self._memories.shape[1:]), np.float32)
         self._returns = _extended(self._returns, (num_slots,), np.float64)

@@ -12,13 +12,26 @@ from engine.sampling.assembly import Assembly
 from engine.sampling.pools.base import EnvironmentPool
 from engine.specs import Actions, DecisionSteps, Int64, Policy, Trajectories, Weights
 
+PATIENCE = 1000  # steps: agents that choose an action at every twentieth or on demand must not be taken to have left
+
 
 class Collector:
     """Owned by one thread. One cycle is `receive` (steps arrive, rewards are credited), `take` for every behavior whose
-    block is due, `act` (one policy call per behavior over all waiting agents of all instances)."""
+    block is due, `act` (one policy call per behavior over all waiting agents of all instances).
 
-    def __init__(self, pool: EnvironmentPool, policies: Mapping[str, Policy], horizons: Mapping[str, int]):
+    An agent that is silent for `patience` steps of every instance, twice as many at most, has left.
+    """
+
+    def __init__(
+        self,
+        pool: EnvironmentPool,
+        policies: Mapping[str, Policy],
+        horizons: Mapping[str, int],
+        patience: int = PATIENCE,
+    ):
         self._pool = pool
+        self._patience = patience
+        self._steps = [0] * pool.num_instances  # since agents that left were last released
         self._policies = policies
         self._assemblies = {
             name: Assembly(pool.specs[name], horizons[name], policy.memory_size) for name, policy in policies.items()
@@ -39,6 +52,7 @@ class Collector:
         self.environment_seconds += perf_counter() - start
         for instance, behaviors in arrived:
             self._received.add(instance)
+            self._steps[instance] += 1
             for name, steps in behaviors.items():
                 assembly = self._assemblies[name]
                 if steps.terminals is not None and len(steps.terminals.agent_ids):
@@ -86,6 +100,10 @@ class Collector:
             self._pool.send(instance, chosen[instance])
         self.environment_seconds += perf_counter() - start
         self._received.clear()
+        if min(self._steps) >= self._patience:
+            self._steps = [0] * len(self._steps)
+            for assembly in self._assemblies.values():
+                assembly.release_silent()
 
     def _act(self, name: str, waiting: list[tuple[int, DecisionSteps]], chosen: dict[int, dict[str, Actions]]) -> None:
         start = perf_counter()

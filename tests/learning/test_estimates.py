@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from engine.learning.buffers import Rollout
-from engine.learning.estimates import AgentMemories, Estimates, Estimator
+from engine.learning.estimates import Estimates, Estimator
 from engine.learning.features import FeatureLayout
 from engine.learning.networks.actor_critic import ActorCritic, ModuleActorCritic, NumpyActorCritic
 from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.learning.policies import make_policy
+from engine.learning.unfinished import Unfinished
 from engine.settings import MemorySettings, NetworkSettings
 from engine.specs import Ending, Float32, Trajectories, Weights
 from tests.learning.rollouts import SPEC, World
@@ -46,7 +47,7 @@ def world(of: OnPolicyNetworks, horizon: int = 7, seed: int = 0) -> World:
 def estimated(
     network: ActorCritic,
     rollout: Rollout,
-    agents: AgentMemories,
+    agents: Unfinished,
     is_shared: bool = False,
     memory: MemorySettings | None = MEMORY,
     batch_size: int = 12,
@@ -93,7 +94,7 @@ def row_by_row(
 def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollout(form: str, is_shared: bool) -> None:
     plain = networks(is_shared)
     network, lives = placed(networks(is_shared), form), world(plain)
-    agents, kept = AgentMemories.none(MEMORY.memory_size), dict[int, torch.Tensor]()
+    agents, kept = Unfinished.none(MEMORY.memory_size, np.float32), dict[int, torch.Tensor]()
     for _ in range(3):
         rollout = rollout_of(lives.live(15, end=0.04), lives.live(11, end=0.04))
         found = estimated(network, rollout, agents, is_shared)
@@ -105,7 +106,7 @@ def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollou
             assert not len(agents.agent_ids)
         else:
             assert agents.agent_ids.tolist() == sorted(kept)
-            np.testing.assert_allclose(agents.memories, torch.cat([kept[i] for i in sorted(kept)]), atol=1e-5)
+            np.testing.assert_allclose(agents.columns, torch.cat([kept[i] for i in sorted(kept)]), atol=1e-5)
     assert np.ptp(values) > 0.5, "the comparison would also pass on constants"
 
 
@@ -113,7 +114,7 @@ def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollou
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form: str, is_shared: bool) -> None:
     network, lives = placed(networks(is_shared), form), world(networks(is_shared))
-    first = estimated(network, rollout_of(lives.live(9)), AgentMemories.none(MEMORY.memory_size), is_shared)
+    first = estimated(network, rollout_of(lives.live(9)), Unfinished.none(MEMORY.memory_size, np.float32), is_shared)
     rollout = rollout_of(lives.live(20))
     found = estimated(network, rollout, first.agents, is_shared)
     features = tuple(map(network.place, LAYOUT.split(rollout.observations)))
@@ -130,7 +131,7 @@ def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form
 def test_an_agent_that_is_absent_from_a_rollout_is_still_remembered() -> None:
     network, lives = placed(networks(False), "numpy"), world(networks(False))
     rollout = rollout_of(lives.live(21, end=0.0))
-    agents = estimated(network, rollout, AgentMemories.none(MEMORY.memory_size)).agents
+    agents = estimated(network, rollout, Unfinished.none(MEMORY.memory_size, np.float32)).agents
     assert agents.agent_ids.tolist() == [0, 1, 2, 3, 4]
     is_second = rollout.agent_ids == 1
     rows = np.repeat(is_second, rollout.lengths)
@@ -146,7 +147,7 @@ def test_an_agent_that_is_absent_from_a_rollout_is_still_remembered() -> None:
     )
     later = estimated(network, alone, agents).agents
     assert later.agent_ids.tolist() == [0, 1, 2, 3, 4]
-    is_same = (later.memories == agents.memories).all(1)
+    is_same = (later.columns == agents.columns).all(1)
     assert is_same.tolist() == [True, False, True, True, True]
 
 
@@ -157,7 +158,7 @@ def test_how_many_rows_are_asked_for_at_once_changes_nothing(form: str, batch_si
         settings = NETWORK.model_copy(update={"memory": memory})
         network = placed(networks(False, settings), form)
         rollout = rollout_of(world(networks(False)).live(20))
-        nobody = AgentMemories.none(MEMORY.memory_size)
+        nobody = Unfinished.none(MEMORY.memory_size, np.float32)
         expected = estimated(network, rollout, nobody, memory=memory)
         found = estimated(network, rollout, nobody, memory=memory, batch_size=batch_size)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-5, atol=1e-6)

@@ -60,6 +60,7 @@ class Life:
     """An agent as the world remembers it."""
 
     is_waiting_for_outcome: bool = False
+    is_silent: bool = False  # did nothing since agents that left were last released
     open: list[Row] = field(default_factory=list)
     whole: list[Piece] = field(default_factory=list)
     episode: list[float] = field(default_factory=list)
@@ -82,6 +83,7 @@ class World:
         self.version = 0
         self.assembly.follow(0)
         self.counter = 0
+        self.departed: list[int] = []
         self.has_mask = False
         self.ids = np.empty(0, np.int64)
         self.num_rows = 0
@@ -106,6 +108,8 @@ class World:
             self.version += 1
             self.assembly.follow(self.version)
         self._act(decisions)
+        if self.random.random() < 0.1:
+            self._release()
         for observation in decisions.observations:
             observation[:] = 7  # the environment reuses its memory
 
@@ -134,6 +138,16 @@ class World:
         self.assembly.end(TerminalSteps(ids, final, rewards, truncated))
         for observation in final:
             observation[:] = 7
+
+    def _release(self) -> None:
+        """Who did nothing since the last time is taken to have left, and begins anew if it comes back."""
+        for agent, life in self.lives.items():
+            if life.is_waiting_for_outcome and life.is_silent:
+                self.num_rows -= len(life.open)
+                life.open, life.episode, life.is_waiting_for_outcome, life.memory = [], [], False, None
+                self.departed.append(agent)
+            life.is_silent = True
+        self.assembly.release_silent()
 
     def _observe(self) -> DecisionSteps:
         known = [i for i in self.lives if self.random.random() < 0.8]
@@ -178,7 +192,7 @@ class World:
                 life.memory = after[row].copy()
             chosen = continuous[row], discrete[row], choice.log_probs[row]
             life.open.append(Row(seen, *chosen, mask, self.version, memory))
-            life.is_waiting_for_outcome = True
+            life.is_waiting_for_outcome, life.is_silent = True, False
         self.assembly.act(decisions, choice)
         for reused in (before, after):
             if reused is not None:
@@ -211,8 +225,9 @@ class World:
         block = self.assembly.take()
         check_block(block, expected, self.has_mask, self.horizon)
         assert list(zip(block.episode_returns, block.episode_lengths, strict=True)) == self.episodes
+        assert sorted(block.departed.tolist()) == sorted(self.departed)
         self.num_rows -= block.num_rows
-        self.episodes = []
+        self.episodes, self.departed = [], []
         for life in self.lives.values():
             life.whole = []
         assert self.assembly.num_complete == 0

@@ -18,7 +18,7 @@ from engine.sampling.environments.toys.line import Line
 from engine.sampling.pools.serial import SerialPool
 from engine.specs import ActionSpec, Ending, Policy, Trajectories, Weights
 from tests.fakes import EchoPolicy, EchoWorld, RandomPolicy, echo
-from tests.sampling.worlds import TwoKinds
+from tests.sampling.worlds import Passersby, TwoKinds
 
 
 @contextmanager
@@ -117,6 +117,15 @@ def test_a_behavior_that_grows_and_pauses_loses_nobody() -> None:
     for block in blocks["Crowd"]:
         np.testing.assert_array_equal(np.repeat(block.agent_ids, block.lengths) // 2, block.observations[0][:, 0])
     assert all(block.action_mask is not None for block in blocks["Leader"])
+
+
+def test_agents_that_leave_without_an_end_take_no_room() -> None:
+    """Two worlds of 25 agents, each of which leaves after its third step: 10 000 in all."""
+    with started(Passersby(25), Passersby(25)) as pool:
+        collector = Collector(pool, {"Crowd": RandomPolicy(ActionSpec(1))}, {"Crowd": 2}, patience=5)
+        departed = [agent for block in collect(collector, ["Crowd"], 600)["Crowd"] for agent in block.departed]
+    assert len(departed) == len(set(departed)) > 9500
+    assert len(collector._assemblies["Crowd"]._written) < 600
 
 
 def test_masks_of_some_instances_only_are_joined() -> None:

@@ -195,6 +195,30 @@ class TwoKinds:
         return {"Crowd": crowd, "Leader": Steps(DecisionSteps(one, seen, np.ones(1, np.float32), mask))}
 
 
+class Passersby:
+    """So many agents that are replaced by others after three steps, without any end of their episodes."""
+
+    def __init__(self, num_agents: int) -> None:
+        self.specs = {"Crowd": BehaviorSpec("Crowd", (ObservationSpec("id", (1,)),), ActionSpec(1))}
+        self.num_agents = {"Crowd": num_agents}
+        self._count = 0
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        return self._answer()
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        return self._answer()
+
+    def close(self) -> None:
+        pass
+
+    def _answer(self) -> Mapping[str, Steps]:
+        count = self.num_agents["Crowd"]
+        ids = np.arange(count, dtype=np.int64) + self._count // 3 * count
+        return {"Crowd": Steps(DecisionSteps(ids, (ids[:, None].astype(np.float32),), np.ones(count, np.float32)))}
+
+
 NOT_CALLABLE = 3
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.learning.returns import discounted_sums
-from engine.specs import Ending, Float32, Int64, State, Trajectories
+from engine.learning.unfinished import Unfinished
+from engine.specs import Ending, Float32, State, Trajectories
 
 LIMIT = 10.0  # scaled rewards are clipped to +-10
 EPSILON = 1e-8
@@ -22,8 +23,7 @@ class RewardScaler:
 
     def __init__(self, gamma: float):
         self._gamma = gamma
-        self._agents: Int64 = np.empty(0, np.int64)  # sorted
-        self._carried: NDArray[np.float64] = np.empty(0)  # discounted return of each agent's unfinished episode
+        self._carried = Unfinished.none(1, np.float64)  # discounted returns
         self._count, self._mean, self._variance = 1e-4, 0.0, 1.0
 
     def __call__(self, block: Trajectories) -> Float32:
@@ -44,11 +44,9 @@ class RewardScaler:
         factors = np.full(block.num_rows, self._gamma)
         factors[first[~goes_on]] = 0.0
         terms = block.rewards.astype(np.float64)
-        slots = self._slots(block.agent_ids[is_new])
-        terms[first[is_new]] += self._gamma * self._carried[slots]
+        terms[first[is_new]] += self._gamma * self._carried.of(block.agent_ids[is_new])[:, 0]
         returns: NDArray[np.float64] = self._forward(terms, factors)
-        is_last = np.append(is_new[1:], True)
-        self._carried[slots] = np.where(block.endings[is_last] == Ending.CUT, returns[last[is_last]], 0.0)
+        self._carried = self._carried.after(block.agent_ids, block.endings, returns[last][:, None], block.departed)
         return returns
 
     @staticmethod
@@ -56,15 +54,6 @@ class RewardScaler:
         """`discounted_sums` from the past to the future."""
         reverse = slice(None, None, -1)
         return discounted_sums(terms[reverse], factors[reverse], len(terms))[reverse]
-
-    def _slots(self, agents: Int64) -> Int64:
-        """Where each of these agents' carried return stands; new agents start at zero."""
-        new = np.setdiff1d(agents, self._agents)
-        if len(new):
-            order = np.argsort(np.concatenate([self._agents, new]), kind="stable")
-            self._carried = np.concatenate([self._carried, np.zeros(len(new))])[order]
-            self._agents = np.concatenate([self._agents, new])[order]
-        return np.searchsorted(self._agents, agents)
 
     def _include(self, returns: NDArray[np.float64]) -> None:
         """Fold a batch into mean and variance (Chan et al. 1979)."""
@@ -84,7 +73,7 @@ class RewardScaler:
 
     def load(self, state: State) -> None:
         """Go on from `state`, whatever unfinished episodes were followed before."""
-        self._agents, self._carried = np.empty(0, np.int64), np.empty(0)
+        self._carried = Unfinished.none(1, np.float64)
         self._count, self._mean, self._variance = (
             float(state.values[key])  # type: ignore[arg-type]  # written by state() as floats
             for key in ("count", "mean", "variance")

@@ -17,7 +17,7 @@ from engine.errors import CheckpointError, NonFiniteError
 from engine.learning.advantages import advantage_columns, normalized
 from engine.learning.blocks import require_finite
 from engine.learning.buffers import Columns, Rollout, RolloutBuffer, minibatches
-from engine.learning.estimates import AgentMemories, Estimator
+from engine.learning.estimates import Estimator
 from engine.learning.features import FeatureLayout, Features
 from engine.learning.generators import generator_state, load_generator
 from engine.learning.hyperparameters import changeable, with_value
@@ -32,6 +32,7 @@ from engine.learning.rewards.streams import RewardStreams
 from engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
 from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
 from engine.learning.trainers.base import Metrics, nothing
+from engine.learning.unfinished import Unfinished
 from engine.settings import BehaviorConfig
 from engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 from engine.trainer_settings import PPOSettings
@@ -60,7 +61,7 @@ class _Lesson:
     columns: Columns
     sequences: Sequences | None
     estimates: Float32
-    agents: AgentMemories
+    agents: Unfinished
 
 
 class PPOTrainer:
@@ -84,7 +85,7 @@ class PPOTrainer:
         memory = config.network_settings.memory
         at_once = max(self._hyper.batch_size, ROWS_OF_VECTORS if self._layout.is_flat else 1)
         self._estimator = Estimator(self._network, memory, at_once, self._hyper.shared_critic)
-        self._agents = AgentMemories.none(memory.memory_size if memory else 0)
+        self._agents = Unfinished.none(memory.memory_size if memory else 0, np.float32)
         self._rollout = RolloutBuffer()
         self._num_updates = 0
         self._updated_at = 0  # step
@@ -260,7 +261,7 @@ class PPOTrainer:
     def load(self, state: State) -> None:
         """Go on from `state`, without the rows that wait for an update."""
         self._rollout = RolloutBuffer()
-        self._agents = AgentMemories.none(self._agents.memories.shape[1])
+        self._agents = Unfinished.none(self._agents.columns.shape[1], np.float32)
         self._step.load(state.part("network"))
         load_generator(self._random, state.part("shuffling"))
         if self._normalizer is not None:

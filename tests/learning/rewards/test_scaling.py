@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -72,6 +74,21 @@ def test_a_cut_piece_carries_its_return_on_and_an_ending_does_not() -> None:
         carried = 6.0 if ending is Ending.CUT else 0.0  # half of 8 + half of 8
         expected = np.array([8.0, 12.0, 0.0, carried])
         assert scaler.state().values["mean"] == pytest.approx(expected.mean(), rel=1e-3)
+
+
+def test_agents_that_ended_or_left_take_no_room() -> None:
+    """In some worlds every episode has an agent of its own. Agent 1 stays, and is followed."""
+    scaler = RewardScaler(0.9)
+    for block in range(20):
+        agents = range(500 * block, 500 * (block + 1))
+        pieces: Pieces = [(agent, [1.0], Ending.CUT if agent % 2 else Ending.TERMINATED) for agent in agents]
+        departed = np.array([agent for agent in agents if agent % 2 and agent != 1])
+        scaler(replace(rewarded(pieces), departed=departed))
+        assert len(scaler._carried.agent_ids) == 1
+    stayed, came = copy.deepcopy(scaler), copy.deepcopy(scaler)
+    stayed(rewarded([(1, [0.0], Ending.CUT)]))
+    came(rewarded([(3, [0.0], Ending.CUT)]))
+    assert float(stayed.state().values["mean"]) > float(came.state().values["mean"])
 
 
 def test_scaled_rewards_are_clipped() -> None:
