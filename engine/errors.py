@@ -14,9 +14,13 @@ from __future__ import annotations
 
 
 class RlTuiError(Exception):
-    """Base of all errors raised on purpose; the message is meant for the user."""
+    """Base of all errors raised on purpose; the message is meant for the user.
+
+    detail: a traceback of the user's own code, or its stacks, where the error comes from there; else empty.
+    """
 
     exit_code = 1
+    detail = ""
 
 
 class ConfigError(RlTuiError):

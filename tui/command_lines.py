@@ -84,7 +84,7 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of environments and draws (default 1)")
     parser.add_argument("--stochastic", action="store_true", help="draw actions, as in training")
     parser.add_argument("--onnx", action="store_true", help="act by the file that was exported at that checkpoint")
-    record_text = "write the first episodes to a .gif or .mp4 (needs `pip install 'rl-tui[record]'`)"
+    record_text = "write the first episodes to a .gif or .mp4 (needs the extra `record`)"
     parser.add_argument("--record", metavar="FILE", help=record_text)
     typed = parser.parse_args(words)
     return EvaluateArguments(

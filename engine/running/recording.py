@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ConfigError
+from engine.installation import command_for_extra
 from engine.running.disk import UNFINISHED
 from engine.sampling.environments.base import Environment, Rendered
 from engine.specs import Steps
@@ -97,7 +98,9 @@ def require_recorder(path: Path) -> None:
     needed = ("imageio", "imageio_ffmpeg") if _format(path) == ".mp4" else ("imageio",)
     missing = [package for package in needed if importlib.util.find_spec(package) is None]
     if missing:
-        raise ConfigError(f"--record {path}: {missing[0]} is not installed. `pip install 'rl-tui[record]'` brings it.")
+        raise ConfigError(
+            f"--record {path}: {missing[0]} is not installed. Install it with: {command_for_extra('record')}"
+        )
 
 
 def _format(path: Path) -> str:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
 import inspect
 import json
-import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -16,6 +12,7 @@ from typing import Any, Protocol, cast
 from engine import registry
 from engine.errors import ConfigError, NotSupportedError
 from engine.sampling.environments.base import Environment
+from engine.sampling.environments.modules import import_named
 from engine.specs import Json
 
 PLANNED = {"pettingzoo": "PettingZoo environments are", "unity": "Unity environments are"}
@@ -119,15 +116,14 @@ def _from_factory(
 
 
 def find_factory(env: str, module: str, name: str) -> Callable[..., Any]:  # Any: a user's function
-    """The callable at `module:name`; raises ConfigError telling which part of the text leads nowhere."""
-    package = module.partition(".")[0]
-    _look_in_working_folder(package)
+    """The callable at `module:name`.
+
+    Raises ConfigError telling which part of the text leads nowhere, and InstanceFailure where importing fails.
+    """
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = import_named(env, module)
     except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists; something it imports does not
-        near = difflib.get_close_matches(package, registry.names("environments"), n=1)
+        near = difflib.get_close_matches(module.partition(".")[0], registry.names("environments"), n=1)
         hint = f". Did you mean {near[0]}:{name}?" if near else ""
         raise ConfigError(f"{env}: no module named {error.name!r}{hint}") from error
     for attribute in name.split("."):
@@ -139,10 +135,3 @@ def find_factory(env: str, module: str, name: str) -> Callable[..., Any]:  # Any
     if not callable(found):
         raise ConfigError(f"{env}: {name} cannot be called: it is of type {type(found).__name__}")
     return cast(Callable[..., Any], found)
-
-
-def _look_in_working_folder(package: str) -> None:
-    """Let a module beside the user's configuration be found: an installed command does not look there by itself."""
-    folder = os.getcwd()
-    if importlib.util.find_spec(package) is None and folder not in sys.path:
-        sys.path.append(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -11,18 +10,21 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, VectorizeMode, load_env_creator
 
 from engine.errors import ConfigError
+from engine.installation import command_for, command_for_extra
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from engine.sampling.environments.modules import import_named
 
-# Packages whose environments need more than Gymnasium itself: pip's extra, by the module of their entry point.
-EXTRAS = {
-    "gymnasium.envs.box2d": "gymnasium[box2d]",
-    "gymnasium.envs.mujoco": "gymnasium[mujoco]",
-    "gymnasium.envs.phys2d": "gymnasium[jax]",
-    "gymnasium.envs.tabular": "gymnasium[jax]",
-    "gymnasium.envs.toy_text": "gymnasium[toy-text]",
-    "ale_py": "ale-py",
+# What environments need beyond Gymnasium itself, by the module of their entry point: its name, our extra or else the
+# package that brings it.
+NEEDED = {
+    "gymnasium.envs.box2d": ("Box2D", "box2d", ""),
+    "gymnasium.envs.mujoco": ("MuJoCo", "mujoco", ""),
+    "gymnasium.envs.phys2d": ("JAX", "", "gymnasium[jax]"),
+    "gymnasium.envs.tabular": ("JAX", "", "gymnasium[jax]"),
+    "gymnasium.envs.toy_text": ("pygame", "", "gymnasium[toy-text]"),
+    "ale_py": ("ale-py", "", "ale-py"),
 }
 
 
@@ -47,7 +49,10 @@ class GymnasiumEnvironment:
             arguments: dict[str, Any] = {"disable_env_checker": True, **kwargs}
             return [GymnasiumLoop(behavior, [gymnasium.make(spec, **arguments) for _ in range(num_copies)])]
         except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
-            raise ConfigError(f"gymnasium:{identifier}: {error}{_install_hint(str(spec.entry_point))}") from error
+            missing = _missing(str(spec.entry_point))
+            if not missing and isinstance(error, ModuleNotFoundError):
+                raise  # somebody's own environment: where it stands says more
+            raise ConfigError(f"gymnasium:{identifier}: {missing or error}") from error
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise
@@ -59,10 +64,11 @@ def find(identifier: str) -> EnvSpec:
     module, colon, name = identifier.rpartition(":")
     if colon:
         try:
-            importlib.import_module(module)
+            import_named(f"gymnasium:{identifier}", module)
         except ModuleNotFoundError as error:
-            hint = _install_hint(module)
-            raise ConfigError(f"gymnasium:{identifier}: cannot import {module!r}: {error}{hint}") from error
+            raise ConfigError(
+                f"gymnasium:{identifier}: {_missing(module) or f'no module named {error.name!r}'}"
+            ) from error
     try:
         return gymnasium.spec(name)
     except gymnasium.error.Error as error:
@@ -85,8 +91,10 @@ def has_vectorized_form(spec: EnvSpec, kwargs: Mapping[str, object]) -> bool:
     return takes_any or wanted <= set(parameters)
 
 
-def _install_hint(entry_point: str) -> str:
-    for module, requirement in EXTRAS.items():
+def _missing(entry_point: str) -> str:
+    """What is not installed, and the command that installs it; "" where nothing is known of that module."""
+    for module, (name, extra, package) in NEEDED.items():
         if entry_point.startswith(module):
-            return f' (pip install "{requirement}")'
+            command = command_for_extra(extra) if extra else command_for(package)
+            return f"it needs {name}, which is not installed. Install it with: {command}"
     return ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from contextlib import AbstractContextManager
 from types import TracebackType
 
 from engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
+from engine.sampling.tracebacks import place_of, user_traceback
 
 
 class InstanceFailure(EnvironmentFailure):
@@ -47,8 +47,8 @@ class Guard(AbstractContextManager["Guard"]):
         if error is None or isinstance(error, ConfigError | NotSupportedError | InstanceFailure | KeyboardInterrupt):
             return
         failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
-        detail = "".join(traceback.format_exception(error))
-        raise failure(f"{self.subject}: {self._reason(error)}", self.instance, self.worker, detail) from error
+        message = f"{self.subject}: {self._reason(error)}"
+        raise failure(message, self.instance, self.worker, user_traceback(error)) from error
 
     @property
     def subject(self) -> str:
@@ -61,9 +61,11 @@ class Guard(AbstractContextManager["Guard"]):
         return ", ".join(words)
 
     def _reason(self, error: BaseException) -> str:
-        """One line: what was being done, and what came of it."""
-        text = " ".join(str(error).split())
+        """One line: what was being done, what came of it, and where in the user's code."""
+        text = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
         where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         if isinstance(error, EnvironmentFailure | NonFiniteError):
             return f"{self.doing} gave a wrong answer: {text}{where}"
-        return f"{self.doing} raised {type(error).__name__}{f': {text}' if text else ''}{where}"
+        place = place_of(error)
+        at = f", at {place}" if place else ""
+        return f"{self.doing} raised {type(error).__name__}{f': {text}' if text else ''}{where}{at}"

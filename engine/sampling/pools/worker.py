@@ -81,7 +81,7 @@ class Worker:
                 case _:
                     raise AssertionError(record.kind)
         except (ConfigError, NotSupportedError, InstanceFailure) as error:
-            detail = getattr(error, "detail", "")[-_DETAIL_LENGTH:]
+            detail = error.detail[-_DETAIL_LENGTH:]
             fault: Json = {"error": type(error).__name__, "message": str(error), "detail": detail}
             return [Record(Kind.FAULT, record.instance, payload=fault)]
         finally:

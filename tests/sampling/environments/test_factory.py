@@ -16,6 +16,7 @@ from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from engine.sampling.environments.gymnasium_vector import GymnasiumVector
 from engine.sampling.environments.toys.line import Line
 from engine.sampling.environments.toys.one_step import OneStep
+from engine.sampling.pools.failures import InstanceFailure
 from engine.specs import Json
 from tests.sampling.worlds import Misbehaving
 
@@ -57,9 +58,17 @@ def test_arguments_reach_the_factory() -> None:
         ("CartPole-v1", {}, "'CartPole-v1' names no environment. It should look like gymnasium:CartPole-v1"),
         ("gymnasium:CartPol-v1", {}, "Did you mean: `CartPole`"),
         ("gymnasium:CartPole-v9", {}, "`v0`, `v1`"),
-        ("gymnasium:nowhere_at_all:X-v0", {}, "cannot import 'nowhere_at_all'"),
-        ("gymnasium:ale_py:ALE/Pong-v5", {}, 'pip install "ale-py"'),
-        ("gymnasium:phys2d/CartPole-v1", {}, r'pip install "gymnasium\[jax\]"'),
+        ("gymnasium:nowhere_at_all:X-v0", {}, "no module named 'nowhere_at_all'"),
+        (
+            "gymnasium:ale_py:ALE/Pong-v5",
+            {},
+            "it needs ale-py, which is not installed. Install it with: .*install.* ale-py$",
+        ),
+        (
+            "gymnasium:phys2d/CartPole-v1",
+            {},
+            r"it needs JAX, which is not installed. Install it with: .*'gymnasium\[jax\]'$",
+        ),
         ("gymnasium:CartPole-v1", {"gravity": 3}, "env_kwargs do not fit: .*'gravity'"),
         ("gymnasum:CartPole-v1", {}, "no module named 'gymnasum'. Did you mean gymnasium:CartPole-v1"),
         (f"{WORLDS}:Countin", {}, "has no 'Countin'. Did you mean Counting"),
@@ -104,9 +113,37 @@ def test_module_that_cannot_import_something_else_is_not_called_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "my_broken_world.py").write_text("import something_not_installed\n")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    with pytest.raises(ModuleNotFoundError, match="something_not_installed"):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(InstanceFailure, match="ModuleNotFoundError: No module named 'something_not_installed'"):
         make("my_broken_world:make")
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("import os\n1 / 0\n", "ZeroDivisionError: division by zero, at {name}.py:2$"),
+        ("def make(:\n", "SyntaxError: .*, at {name}.py:1$"),
+        ("def deep():\n    raise SystemExit('enough')\n\ndeep()\n", "SystemExit: enough, at {name}.py:2 in deep$"),
+        ("import json\njson.loads('nonsense')\n", "JSONDecodeError: .*, at {name}.py:2$"),
+        ("import something_not_installed\n", "No module named 'something_not_installed', at {name}.py:1$"),
+    ],
+    ids=["error", "syntax", "exit", "inside-a-library", "missing"],
+)
+@pytest.mark.parametrize("scheme", ["", "gymnasium:"])
+def test_module_that_fails_when_it_is_imported_says_where(
+    code: str, words: str, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    name = f"fails_{request.node.callspec.id.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(InstanceFailure, match=f"importing {name} raised .*{words.format(name=name)}") as failure:
+        make(f"{scheme}{name}:make")
+    assert "\n" not in str(failure.value)
+    assert f'File "{tmp_path}/{name}.py"' in failure.value.detail
+    assert "importlib" not in failure.value.detail
+    assert "engine/sampling" not in failure.value.detail
 
 
 def test_source_survives_its_json() -> None:

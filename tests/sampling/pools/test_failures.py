@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,9 @@ def test_misbehaving_instance_is_named_with_its_reason_in_one_line(where: str, f
         raise failure
     assert failure.instance is not None
     assert "Traceback" in failure.detail
+    if fault in ("raises", "exits"):
+        assert re.search(rf", at tests/sampling/worlds.py:\d+ in {fault}$", str(failure))
+        assert "engine/sampling/pools" not in failure.detail
     assert failure.exit_code == (5 if fault in ("rewards_infinity", "shows_nan") else 3)
     assert isinstance(failure, NonFiniteError) == (failure.exit_code == 5)
 
@@ -154,7 +158,11 @@ def make_brittle() -> object:
     [
         ("gymnasium:CartPol-v1", ConfigError, "Did you mean"),
         ("unity:builds/3DBall", NotSupportedError, "not supported yet"),
-        (f"{__name__}:make_nothing", EnvironmentFailure, "start raised ZeroDivisionError"),
+        (
+            f"{__name__}:make_nothing",
+            EnvironmentFailure,
+            r"start raised ZeroDivisionError.*test_failures.py:\d+ in make",
+        ),
     ],
 )
 def test_environment_that_cannot_be_made_says_why(where: str, env: str, kind: type[Exception], words: str) -> None:

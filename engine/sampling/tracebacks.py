@@ -1,0 +1,76 @@
+"""Where in the user's own code an error came from."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sysconfig
+import traceback
+from pathlib import Path
+from types import FrameType
+
+_OURS = f"{Path(__file__).parents[1]}{os.sep}"
+_STANDARD = f"{sysconfig.get_path('stdlib')}{os.sep}"
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback as Python prints it, beginning where the user's code was called.
+
+    An error that never left our own code keeps all of its frames.
+    """
+    told = traceback.TracebackException.from_exception(error)
+    seen: set[int] = set()
+    waiting = [told]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        called = list(itertools.dropwhile(_is_ours, each.stack))
+        if called or hasattr(each, "filename"):  # a SyntaxError names its place itself
+            each.stack = traceback.StackSummary.from_list(called)
+        waiting.extend(cause for cause in (each.__cause__, each.__context__) if cause is not None)
+    return "".join(told.format())
+
+
+def place_of(error: BaseException) -> str:
+    """ "my_env.py:12 in step": the user's line that raised; "" when only our own code is on the way."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"{shown_path(error.filename)}:{error.lineno}"
+    return _place(traceback.extract_tb(error.__traceback__))
+
+
+def place_in(frame: FrameType) -> str:
+    """The same of a call that goes on."""
+    return _place(traceback.extract_stack(frame))
+
+
+def shown_path(file: str) -> str:
+    """As short as it can be read: relative where the file lies below the working folder."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return file
+
+
+def _place(frames: traceback.StackSummary) -> str:
+    """Of the innermost frame in the user's own files, or else in any library that our code called."""
+    called = itertools.dropwhile(lambda frame: not _is_ours(frame), frames) if any(map(_is_ours, frames)) else frames
+    foreign = [frame for frame in called if not _is_ours(frame)]
+    own = [frame for frame in foreign if not _is_installed(frame)]
+    if not foreign:
+        return ""
+    frame = (own or foreign)[-1]
+    within = "" if frame.name == "<module>" else f" in {frame.name}"
+    return f"{shown_path(frame.filename)}:{frame.lineno}{within}"
+
+
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith((_OURS, "<frozen importlib")) or (
+        frame.filename.startswith(_STANDARD) and f"{os.sep}importlib{os.sep}" in frame.filename
+    )
+
+
+def _is_installed(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith((_STANDARD, "<")) or not _INSTALLED.isdisjoint(Path(frame.filename).parts)
