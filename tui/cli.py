@@ -16,7 +16,7 @@ from engine.session.text import safe_text
 from tui.arguments import Arguments, parse_arguments
 from tui.command_lines import RESULTS_DIR
 from tui.commands import COMMANDS
-from tui.terminal import complain, give_up, why_no_screen
+from tui.terminal import complain, complain_of, give_up, why_no_screen
 
 if TYPE_CHECKING:
     from engine.config import RunConfig
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         exit_code = run_command(words)
         sys.stdout.flush()
     except RlTuiError as error:
-        complain(str(error))
+        complain_of(error)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
@@ -135,12 +135,14 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
     from engine.running.launch import Launch
     from engine.running.writers.console import ConsoleWriter
     from engine.session.bus import EventBus
+    from engine.session.messages import RunStarted
+    from tui.output import OwnOutput
     from tui.signals import StopSignals
 
     launch = Launch(EventBus())
     mail = launch.subscribe()
-    writer = ConsoleWriter(sys.stdout, arguments.log_format, debug=config.debug)
-    with StopSignals() as signals:
+    with OwnOutput() as output, StopSignals() as signals:
+        writer = ConsoleWriter(output.stdout, arguments.log_format, debug=config.debug)
         launch.start(config)
         is_over = has_lost_stdout = False
         while not is_over:
@@ -149,12 +151,15 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
                 launch.send(stop)
             for envelope in mail.take():
                 writer.write(envelope)
+                if isinstance(envelope.event, RunStarted):
+                    output.keep_in(output_log(envelope.event.path))
             if writer.failed is not None and not has_lost_stdout:
                 has_lost_stdout = True
-                complain(f"stdout takes no more ({writer.failed}): training goes on, events.jsonl has every line")
-                give_up(sys.stdout)
+                text = f"stdout takes no more ({writer.failed}): training goes on, events.jsonl has every line"
+                complain(text, output.stderr)
+                give_up(output.stdout)
     if launch.error is not None:
-        complain(str(launch.error))
+        complain_of(launch.error)
     return launch.exit_code
 
 
@@ -199,12 +204,11 @@ def expect(view: RunView, config: RunConfig) -> None:
 
 def keep_output(shown: Shown, view: RunView) -> None:
     """What was printed while the screen was on is in the run's logs, or shown where there are none."""
-    logs = None if view.run is None else Path(view.run.path) / "run_logs"
-    if logs is None or not logs.is_dir():
+    path = None if view.run is None else output_log(view.run.path)
+    if path is None or not path.parent.is_dir():
         if shown.printed:
             complain(shown.printed)
         return
-    path = logs / "output.log"
     if shown.printed:
         with path.open("a", encoding="utf-8") as log:
             log.write(shown.printed)
@@ -214,11 +218,18 @@ def keep_output(shown: Shown, view: RunView) -> None:
         )
 
 
+def output_log(run: str) -> Path:
+    """Where what is printed beside our own lines is kept."""
+    return Path(run) / "run_logs" / "output.log"
+
+
 def say_goodbye(launch: Launch, view: RunView) -> None:
     """The terminal says how the run ended and where its files are."""
-    reason = f" ({view.reason})" if view.reason else ""
-    if launch.error is not None or view.state == "failed":
-        complain(str(launch.error or view.reason or "the run failed"))
-        reason = ""  # it was said
+    has_failed = launch.error is not None or view.state == "failed"
+    if launch.error is not None:
+        complain_of(launch.error)
+    elif has_failed:
+        complain(view.reason or "the run failed")
+    reason = f" ({view.reason})" if view.reason and not has_failed else ""
     if view.run is not None:
         print(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}"))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from engine.errors import RlTuiError
 from engine.session.text import safe_text
 
 
@@ -52,15 +53,23 @@ def why_no_screen() -> str:
     return ""
 
 
-def complain(text: str) -> None:
+def complain(text: str, stderr: TextIO | None = None) -> None:
     """The text is on stderr, without the control characters that a file or a name may bring along.
 
-    Where stderr takes no more (its reader went away), the text is lost, and nothing else.
+    stderr: where `sys.stderr` leads elsewhere. Where it takes no more (its reader went away), the text is lost, and
+    nothing else.
     """
+    stderr = stderr or sys.stderr
     try:
-        sys.stderr.write(safe_text(text, multiline=True) + "\n")
+        stderr.write(safe_text(text, multiline=True) + "\n")
+        stderr.flush()
     except OSError:
-        give_up(sys.stderr)
+        give_up(stderr)
+
+
+def complain_of(error: RlTuiError) -> None:
+    """The error is on stderr, with the traceback of the user's own code where it comes from there."""
+    complain(f"{error}\n{error.detail}".rstrip())
 
 
 def give_up(stream: TextIO) -> None:

@@ -47,6 +47,7 @@ from engine.session.messages import (
     Stop,
     StopMode,
 )
+from engine.session.text import excerpt
 from engine.version import VERSION
 
 OVER = "the run is over"
@@ -118,7 +119,7 @@ class Run:
         """Tell once that the run cannot start."""
         if self._state != "failed":
             self._answer_all()
-            self._enter("failed", str(error), error.exit_code)
+            self._enter("failed", f"{error}\n{excerpt(error.detail)}".rstrip(), error.exit_code)
 
     def _train(self, health: HealthReporter) -> int:
         seed, device = run_seed(self._config), device_of(self._config)

@@ -151,6 +151,11 @@ class RunFolder:
         return self.path / RUN_LOGS
 
     @property
+    def output(self) -> Path:
+        """What was printed, and the tracebacks of environments that failed."""
+        return self.run_logs / "output.log"
+
+    @property
     def timers(self) -> Path:
         """Where the time went."""
         return self.run_logs / TIMERS

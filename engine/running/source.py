@@ -252,8 +252,7 @@ class Source:
 
     def _fail(self, error: RlTuiError) -> None:
         """The environment is lost: its behaviors end with what they have learned."""
-        detail = getattr(error, "detail", "")
-        self._bus.publish(EnvironmentFailed(self.environment, tuple(self.behaviors), str(error), detail))
+        self._bus.publish(EnvironmentFailed(self.environment, tuple(self.behaviors), str(error), error.detail))
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
             if behavior.inbox is None:

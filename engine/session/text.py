@@ -19,6 +19,19 @@ _BREAK = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
+EXCERPT_LINES = 12  # of a traceback on a console or in a log: the last calls and the error
+
+
+def excerpt(detail: str) -> str:
+    """The lines of a traceback, or of a dump of stacks, that say most: its last ones, or the dump's first."""
+    lines = detail.rstrip("\n").split("\n")
+    if len(lines) <= EXCERPT_LINES:
+        return "\n".join(lines)
+    if "Traceback (most recent call last):" in detail:
+        return "\n".join(["...", *lines[-EXCERPT_LINES:]])
+    return "\n".join([*lines[:EXCERPT_LINES], "..."])
+
+
 def safe_text(text: str, *, multiline: bool = False) -> str:
     """`text` without anything that could steer a terminal or turn the direction of writing.
 

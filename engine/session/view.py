@@ -43,6 +43,7 @@ from engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
+from engine.session.text import excerpt
 
 LOG_LINES = 1000
 COMMANDS_KEPT = 50
@@ -432,7 +433,8 @@ def _log(view: RunView, event: LogEmitted, time: float) -> None:
 def _environment_failed(view: RunView, event: EnvironmentFailed, time: float) -> None:
     reason = f"{event.environment}: {event.reason}"
     view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, event.behaviors, reason, event.detail)]
-    view.add_log(time, "error", "ENV", ", ".join(event.behaviors), reason)
+    told = f"{reason}\n{excerpt(event.detail)}".rstrip()
+    view.add_log(time, "error", "ENV", ", ".join(event.behaviors), told)
 
 
 def _worker_failed(view: RunView, event: WorkerFailed, time: float) -> None:

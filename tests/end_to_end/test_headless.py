@@ -39,6 +39,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+UNFINISHED = """\
+import gymnasium
+
+
+class World(gymnasium.Env):
+    def __init__(self):
+        self.build_the_maze()
+
+    def build_the_maze(self):
+        raise KeyError("entrance")
+"""
+
+
 def saved(events: list[Event]) -> list[CheckpointSaved]:
     return [event for event in events if isinstance(event, CheckpointSaved)]
 

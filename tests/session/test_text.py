@@ -7,11 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.text import safe_text
+from engine.session.text import excerpt, safe_text
 
 PARTS = st.sampled_from(
     ["\x1b", "\x1b[", "\x1b]", "\x9b", "\x9d", "\x07", "\x1b\\", "\x9c", "2J", "0;t", "m", "\u202e", "é"]
 )
+
+
+def test_excerpt_has_the_innermost_calls_and_the_error_last() -> None:
+    lines = [f"line {number}" for number in range(20)]
+    assert excerpt("\n".join(lines[:12])).splitlines() == lines[:12]
+    traceback = "\n".join(["Traceback (most recent call last):", *lines])
+    assert excerpt(traceback).splitlines() == ["...", *lines[-12:]]
+    dump = "\n".join(["Current thread (most recent call first):", *lines, ""])
+    assert excerpt(dump).splitlines() == ["Current thread (most recent call first):", *lines[:11], "..."]
 
 
 @pytest.mark.parametrize(

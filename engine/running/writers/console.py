@@ -35,7 +35,7 @@ from engine.session.messages import (
     WorkerFailed,
     encode,
 )
-from engine.session.text import safe_text
+from engine.session.text import excerpt, safe_text
 from engine.session.view import COMMAND_WORDS
 
 LogFormat: TypeAlias = Literal["text", "json"]
@@ -47,8 +47,8 @@ class ConsoleWriter:
 
     "text": summaries in ML-Agents' form and a line per thing that happened; what only moves a screen (progress, time
     split, devices, single episodes) has no line. "json": every event as `encode` writes it. Lines of level debug, the
-    time of each line and the details of a failed environment need `debug`. Why a run could not start is left to whoever
-    started it.
+    time of each line and all of a failed environment's traceback need `debug`. Why a run could not start is left to
+    whoever started it.
     failed: why writing ended when the reader went away; the run goes on without it. None while all is well.
     """
 
@@ -87,8 +87,9 @@ class ConsoleWriter:
         if level == "debug" and not self._debug:
             return
         text = f"{prefix}[{level.upper()}] {safe_text(line)}"
-        if details and (self._debug or isinstance(event, WorkerFailed)):
-            text += "\n" + safe_text(details, multiline=True).rstrip("\n")
+        if details:
+            whole = self._debug or isinstance(event, WorkerFailed)
+            text += "\n" + safe_text(details if whole else excerpt(details), multiline=True).rstrip("\n")
         self._print(text)
 
     def _describe(self, event: Event) -> Line | None:

@@ -93,7 +93,7 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
         (LogEmitted("warning", "B", "no effect"), "[WARNING] B: no effect"),
         (LogEmitted("info", "", "hello"), "[INFO] hello"),
         (
-            EnvironmentFailed("gym:X", ("A", "B"), "hung", "trace"),
+            EnvironmentFailed("gym:X", ("A", "B"), "hung"),
             "[ERROR] Environment gym:X failed, ending A, B: hung",
         ),
         (CommandAsked("1f", "Pause", None), "[INFO] Asked: pause of all behaviors"),
@@ -149,16 +149,14 @@ def test_what_only_moves_a_screen_has_no_line_of_text():
     assert printed(*QUIET) == []
 
 
-def test_debug_lines_and_details_need_debug():
-    events = LogEmitted("debug", "B", "detail"), EnvironmentFailed("gym:X", ("B",), "raised", "Traceback\n  line")
-    assert len(printed(*events)) == 1
+def test_debug_lines_and_all_of_a_traceback_need_debug():
+    calls = [f"  call {number}" for number in range(20)]
+    detail = "\n".join(["Traceback (most recent call last):", *calls])
+    events = LogEmitted("debug", "B", "detail"), EnvironmentFailed("gym:X", ("B",), "raised", detail)
+    failed = "[ERROR] Environment gym:X failed, ending B: raised"
+    assert printed(*events) == [failed, "...", *calls[-12:]]
     at = clock_time(5.0)
-    assert printed(*events, debug=True) == [
-        f"{at} [DEBUG] B: detail",
-        f"{at} [ERROR] Environment gym:X failed, ending B: raised",
-        "Traceback",
-        "  line",
-    ]
+    assert printed(*events, debug=True) == [f"{at} [DEBUG] B: detail", f"{at} {failed}", *detail.splitlines()]
 
 
 def test_debug_says_when_how_long_and_where_the_time_goes():

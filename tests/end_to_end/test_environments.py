@@ -1,0 +1,107 @@
+"""Environments of a user's own, in the whole program: what they print, where they fail, and what they are called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.program import CARTPOLE, run
+
+WORLD = """\
+import os
+import sys
+import warnings
+
+import gymnasium
+
+
+class World(gymnasium.Wrapper):
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps == 10:
+            print("printed")
+            os.write(1, b"written\\n")
+            os.system("echo from a child")
+            warnings.warn("worn out")
+        if self.steps > {last}:
+            raise RuntimeError("the leg broke off")
+        return super().step(action)
+
+
+def make():
+    print("made")
+    return World(gymnasium.make("CartPole-v1"))
+"""
+UNFINISHED = """\
+import gymnasium
+
+print("about to build")
+
+
+class Maze(gymnasium.Env):
+    def __init__(self):
+        self.build()
+
+    def build(self):
+        raise KeyError("entrance")
+"""
+SHORT = ("--set", "behaviors.CartPole.max_steps=600", "--run-id", "a")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's folder with one configuration in it."""
+    (tmp_path / "cartpole.yaml").write_text(CARTPOLE)
+    return tmp_path
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_what_an_environment_prints_goes_to_the_log(folder: Path, workers: str, log_format: str) -> None:
+    (folder / "world.py").write_text(WORLD.format(last=10_000))
+    words = ("--no-ui", "--env", "world:make", "--num-workers", workers, "--log-format", log_format, *SHORT)
+    exit_code, stdout, stderr = run("cartpole.yaml", *words, folder=folder)
+    assert (exit_code, stderr) == (0, ""), stdout
+    lines = stdout.splitlines()
+    if log_format == "json":
+        assert {json.loads(line)["v"] for line in lines} == {1}
+    else:
+        assert all(line.startswith("[") for line in lines), stdout
+    name = "worker-0.log" if workers == "1" else "output.log"
+    log = (folder / "results/a/run_logs" / name).read_text()
+    for said in ("made\n", "printed\n", "written\n", "from a child\n", "UserWarning: worn out"):
+        assert said in log, log
+        assert said not in stdout
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_step_that_raises_shows_its_traceback_and_says_where_the_whole_stands(folder: Path, workers: str) -> None:
+    (folder / "world.py").write_text(WORLD.format(last=100))
+    words = ("--no-ui", "--env", "world:make", "--num-workers", workers, *SHORT)
+    exit_code, stdout, _ = run("cartpole.yaml", *words, folder=folder)
+    assert exit_code == 3, stdout
+    assert "step raised RuntimeError: the leg broke off (copy 0), at world.py:19 in step" in stdout
+    assert f'  File "{folder}/world.py", line 19, in step\n    raise RuntimeError("the leg broke off")' in stdout
+    assert "the whole traceback of world:make is in results/a/run_logs/output.log" in stdout
+    log = (folder / "results/a/run_logs/output.log").read_text()
+    assert "world:make failed: world:make, instance 0" in log
+    assert f'Traceback (most recent call last):\n  File "{folder}/world.py", line 19, in step' in log
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_constructor_that_raises_shows_where_and_what_was_printed_before(folder: Path, workers: str) -> None:
+    (folder / "maze.py").write_text(UNFINISHED)
+    words = ("--no-ui", "--env", "maze:Maze", "--num-workers", workers, *SHORT)
+    exit_code, stdout, stderr = run("cartpole.yaml", *words, folder=folder)
+    assert exit_code == 3, stdout + stderr
+    assert "start raised KeyError: 'entrance', at maze.py:11 in build\nTraceback (most recent call last):\n" in stderr
+    assert f'  File "{folder}/maze.py", line 8, in __init__\n    self.build()\n' in stderr
+    assert "engine/" not in stderr
+    assert "Traceback" not in stdout
+    if workers == "0":
+        assert "about to build\n" in stderr
+    assert not (folder / "results/a").exists()

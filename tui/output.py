@@ -1,0 +1,78 @@
+"""The process's output without a screen: our lines keep the streams, everything else goes to the run's log."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
+
+from tui.terminal import complain
+
+
+class OwnOutput:
+    """While entered, `stdout` and `stderr` are what the process was started with, for our own lines only.
+
+    What environments and libraries write to file descriptors 1 and 2, also from C and from child processes, is kept:
+    in a file without a name, and in the run's log once that is known. What stands in no log that lasts, since the run
+    could not start, is on stderr afterwards. Used by the main thread.
+    """
+
+    stdout: TextIO
+    stderr: TextIO
+
+    def __enter__(self) -> OwnOutput:
+        self.stdout, self.stderr = _own(sys.stdout, 1), _own(sys.stderr, 2)
+        with tempfile.TemporaryFile() as file:
+            self._log = os.dup(file.fileno())
+        self._redirect()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(line_buffering=True)  # what was printed last matters most where a process dies
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _flush()
+        os.dup2(self.stdout.fileno(), 1)
+        os.dup2(self.stderr.fileno(), 2)
+        self.stdout.close()
+        self.stderr.close()
+        if os.fstat(self._log).st_nlink == 0:
+            sys.stderr.write(_content(self._log).decode(errors="replace"))
+        os.close(self._log)
+
+    def keep_in(self, path: Path) -> None:
+        """From now on output is appended to that file, after what there was so far."""
+        try:
+            log = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            complain(f"{path}: not written ({error.strerror}); what is printed is shown at the end", self.stderr)
+            return
+        former, self._log = self._log, log
+        self._redirect()
+        os.write(self._log, _content(former))
+        os.close(former)
+
+    def _redirect(self) -> None:
+        _flush()
+        os.dup2(self._log, 1)
+        os.dup2(self._log, 2)
+
+
+def _own(stream: TextIO, descriptor: int) -> TextIO:
+    """A stream of our own on what the descriptor leads to now."""
+    return os.fdopen(os.dup(descriptor), "w", encoding=stream.encoding, errors=stream.errors)
+
+
+def _content(file: int) -> bytes:
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
+def _flush() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
