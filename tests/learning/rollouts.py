@@ -15,7 +15,6 @@ from engine.specs import (
     Policy,
     TerminalSteps,
     Trajectories,
-    Weights,
 )
 
 SPEC = BehaviorSpec("Walker", (ObservationSpec("speed", (3,)), ObservationSpec("place", (4,))), ActionSpec(2, (3, 2)))
@@ -80,10 +79,6 @@ class World:
         self._policy, self._spec, self._num_agents = policy, spec, num_agents
         self._random = np.random.default_rng(seed)
         self._assembly = Assembly(spec, horizon, policy.memory_size)
-
-    def load(self, weights: Weights) -> None:
-        """Act with these from now on."""
-        self._policy.load(weights)
 
     def live(self, num_steps: int, end: float = 0.1) -> Trajectories:
         """What so many more steps of each agent make; each step ends an episode with that probability."""

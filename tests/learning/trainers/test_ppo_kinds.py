@@ -35,18 +35,18 @@ SPECS = {
         ActionSpec(2, (3, 2)),
     ),
 }
-# Policy loss, value loss, entropy and divergence of a second update; they change only with a reason.
+# Policy loss, value loss, entropy and divergence of the first update; they change only with a reason.
 GOLDEN = {  # by kind and memory
-    ("vectors", False): (0.100053, 2.575, 3.21524, 0.000103465),
-    ("vectors", True): (0.220672, 2.12815, 3.21648, 6.57328e-05),
-    ("image", False): (0.132296, 1.98909, 1.09844, 3.05167e-05),
-    ("image", True): (0.165526, 1.90033, 1.09789, 0.000101819),
-    ("set", False): (0.0664619, 3.38394, 1.40732, 0.00572626),
-    ("set", True): (0.0872313, 3.72848, 1.41875, 0.000382943),
-    ("goal", False): (0.140058, 2.59955, 2.11911, 0.000232155),
-    ("goal", True): (0.0985862, 2.31273, 2.11974, 2.8124e-05),
-    ("everything", False): (0.0590722, 3.07624, 3.1823, 0.0195136),
-    ("everything", True): (0.200481, 2.8352, 3.21424, 0.000892775),
+    ("vectors", False): (0.134458, 5.74256, 3.21241, 0.000158091),
+    ("vectors", True): (0.245708, 3.5025, 3.21404, 3.5146e-05),
+    ("image", False): (0.086362, 2.61443, 1.09858, 4.29916e-05),
+    ("image", True): (0.182106, 2.58846, 1.09847, 7.37771e-05),
+    ("set", False): (0.167719, 2.23799, 1.41374, 0.0203793),
+    ("set", True): (0.159173, 2.06982, 1.41837, 0.00110773),
+    ("goal", False): (0.0939161, 1.90953, 2.11385, 0.000251313),
+    ("goal", True): (0.13867, 1.55629, 2.11523, 3.87981e-05),
+    ("everything", False): (0.0974949, 3.86808, 3.21086, 0.00767926),
+    ("everything", True): (0.378088, 3.73038, 3.21336, 0.000817886),
 }
 
 
@@ -70,6 +70,15 @@ def world(ppo: PPOTrainer, kind: str = "vectors", horizon: int = 6) -> World:
 def taught(ppo: PPOTrainer, block: Trajectories) -> Mapping[str, float]:
     ppo.add(block)
     return ppo.update(64)
+
+
+def nudge(ppo: PPOTrainer, noise: float) -> None:
+    """Every parameter is another number, by about so much."""
+    state, random = ppo.state(), np.random.default_rng(1)
+    for name, array in state.tensors.items():
+        if ".parameters." in name:
+            array[...] += noise * random.standard_normal(array.shape)
+    ppo.load(state)
 
 
 def is_same(first: State, second: State) -> bool:
@@ -182,13 +191,16 @@ def test_it_keeps_no_replay_buffer_and_takes_none() -> None:
         ppo.load_replay(State())
 
 
+@pytest.mark.parametrize("noise", [0, 1e-6])
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize("has_memory", [False, True])
-def test_losses_are_golden(kind: str, has_memory: bool) -> None:
+def test_losses_are_golden(kind: str, has_memory: bool, noise: float) -> None:
+    """Whatever the processor: ten times the noise of its rounding changes nothing that is seen here.
+
+    A second update would: a few steps on, some of an image's thousands of units stand on the corner of their ReLU.
+    """
     ppo = trainer(config(has_memory), kind)
-    lives = world(ppo, kind)
-    for _ in range(2):
-        told = taught(ppo, lives.live(20))
-        lives.load(ppo.weights())
+    nudge(ppo, noise)
+    told = taught(ppo, world(ppo, kind).live(20))
     names = ("Losses/Policy Loss", "Losses/Value Loss", "Policy/Entropy", "Policy/KL Divergence")
-    assert [told[name] for name in names] == pytest.approx(GOLDEN[kind, has_memory], rel=2e-3, abs=2e-5)
+    assert [told[name] for name in names] == pytest.approx(GOLDEN[kind, has_memory], rel=2e-3, abs=1e-6)
