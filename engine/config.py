@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated, ClassVar, Self, TypeAlias
 
@@ -19,8 +20,9 @@ from pydantic_core import ErrorDetails
 from engine import support
 from engine.environment_parameters import EnvironmentParameter
 from engine.errors import ConfigError
+from engine.flag_values import why_unusable
 from engine.merging import merge_defaults, missing_trainers, override, settle_start
-from engine.mistakes import LARGEST_WHOLE, KeyPath, Mistake, Source, own_and_inherited, suggest, visible
+from engine.mistakes import KeyPath, Mistake, Source, own_and_inherited, suggest, visible
 from engine.modernizing import modernize
 from engine.run_settings import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
 from engine.setting_types import Settings, as_mistake, refusal
@@ -112,12 +114,12 @@ def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | No
     typed = {_key_path(dotted, raw): (_flag(dotted), value) for dotted, value in (overrides or {}).items()}
     flags = {path: flag for path, (flag, _) in typed.items()}
     source = Source(file, document.keys, document.key_values, flags, rewriting.written)
-    too_large = [Mistake(path, _TOO_LARGE) for path, (_, value) in typed.items() if _is_too_large(value)]
+    unusable = {path: text for path, (_, value) in typed.items() if (text := why_unusable(path, value))}
     for path, (_, value) in typed.items():
-        if not _is_too_large(value):
+        if path not in unusable:
             override(raw, path, value)
     notes = (*source.lines(rewriting.notes(_UPGRADE_HINT)), *settle_start(raw, flags))
-    mistakes = [*document.mistakes, *too_large, *missing_trainers(raw), *merge_defaults(raw)]
+    mistakes = [*document.mistakes, *starmap(Mistake, unusable.items()), *missing_trainers(raw), *merge_defaults(raw)]
     mistakes += [mistake for mistake in rewriting.mistakes if not _is_unusable(mistake.path, document, source)]
     classes: dict[int, type[Settings]] = {}
     try:
@@ -130,12 +132,6 @@ def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | No
 
 
 _UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
-_TOO_LARGE = "found a number beyond 64 bits. A smaller one is right"
-
-
-def _is_too_large(value: object) -> bool:
-    """Whether a flag brought what a file may not hold either, and what no float can."""
-    return isinstance(value, int) and abs(value) > LARGEST_WHOLE
 
 
 def _key_path(dotted: str, raw: Mapping[str, object]) -> KeyPath:

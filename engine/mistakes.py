@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 LARGEST_WHOLE = 2**63 - 1  # a setting's, as in every file format it is written to
+DEEPEST = 32  # levels of mappings and lists; a full configuration has nine
 _LONGEST_WORD = 80
 
 

@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 
 import yaml
 
-from engine.mistakes import LARGEST_WHOLE, KeyPath, Mark, Mistake, visible
+from engine.mistakes import DEEPEST, LARGEST_WHOLE, KeyPath, Mark, Mistake, visible
 
 # YAML 1.1 (which ML-Agents reads) wants a dot and a signed exponent; people write 1e5 and 3e-4, so the dot and the
 # sign may be left out here.
@@ -31,7 +31,6 @@ _WORDS: dict[str, bool | None] = (
     | dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True)
     | dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False)
 )
-_DEEPEST = 32  # levels; a full configuration has nine
 
 
 class _NotAValueError(ValueError):
@@ -77,7 +76,7 @@ def read_yaml(content: bytes) -> Document:
     try:
         _Reader(text, document).read()
     except _TooDeepError as error:
-        return _give_up(document, f"nested deeper than {_DEEPEST} levels", error.mark)
+        return _give_up(document, f"nested deeper than {DEEPEST} levels", error.mark)
     except yaml.MarkedYAMLError as error:
         mark = _syntax_mark(error, text)
         return _give_up(document, _syntax_error(error, text, mark), mark)
@@ -167,7 +166,7 @@ class _Reader:
         if isinstance(event, yaml.AliasEvent):
             self._unusable(path, f"found the alias *{visible(event.anchor or '')}. Write the value out", mark)
             return None
-        if len(path) >= _DEEPEST:
+        if len(path) >= DEEPEST:
             raise _TooDeepError(mark)
         return self._sequence(path) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(path)
 

@@ -313,6 +313,28 @@ def test_run_without_an_environment_says_how_to_name_one(tmp_path: Path, capsys)
     assert main([str(path), "--dry-run"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("assignment", "reason"),
+    [
+        (f"env_settings.env_kwargs.x={'[' * 100_000}", "nested deeper than 32 levels"),
+        (f"env_settings.env_kwargs.x={'[' * 40 + ']' * 40}", "nested deeper than 32 levels"),
+        ("env_settings.env_kwargs.x=" + '{"a":' * 900 + "1" + "}" * 900, "nested deeper than 32 levels"),
+        ("env_settings.env_kwargs." + ".".join("a" * 3000) + "=1", "nested deeper than 32 levels"),
+        (f"env_settings.env_kwargs.x={'1' * 5000}", "beyond 64 bits"),
+        (f"env_settings.env_kwargs.x=[1{'0' * 30}]", "beyond 64 bits"),
+        ("env_settings.env_kwargs.x=[NaN]", "A finite number is right"),
+        ("env_settings.env_kwargs.x=\udcff", "Text must be UTF-8"),
+    ],
+)
+def test_setting_that_no_file_could_hold_is_refused_in_one_line(assignment: str, reason: str, capsys) -> None:
+    assert main(["ppo/CartPole", "--dry-run", "--set", assignment]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert captured.err.startswith("--set env_settings.env_kwargs.")
+    assert reason in captured.err
+
+
 def test_every_mistake_stands_on_a_line_of_its_own(tmp_path: Path, capsys) -> None:
     path = tmp_path / "broken.yaml"
     path.write_text("behaviors:\n  A:\n    trainer_typ: ppo\n    max_steps: many\n    time_horizon: .nan\n")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 
+from engine.flag_values import Setting, read_value
+from engine.mistakes import visible
 from engine.version import VERSION
-
-Setting: TypeAlias = "bool | int | float | str | list[str] | dict[str, Setting] | None"
 
 DESCRIPTION = """\
 Train the agents of a YAML file, with a live screen in this terminal.
@@ -230,12 +230,7 @@ def _assignment(text: str) -> tuple[str, Setting]:
     path, equals, value = text.partition("=")
     if not (path and equals):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form path=value")
-    import json
-
-    try:
-        return path, json.loads(value)
-    except json.JSONDecodeError:
-        return path, value
+    return path, read_value(f"--set {visible(path)}", value)
 
 
 def _environment(text: str) -> Setting:
