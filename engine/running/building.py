@@ -31,7 +31,7 @@ from engine.running.source import Source
 from engine.running.workers import Courtesy
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.base import EnvironmentPool
-from engine.sampling.pools.process import ProcessPool
+from engine.sampling.pools.process import START_SECONDS, ProcessPool
 from engine.sampling.pools.serial import SerialPool
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
@@ -116,7 +116,8 @@ class Builder:
 
         # ML-Agents: environment i gets seed + i; apart from each other, sources of one run must not repeat those
         seed = self._seed + index * 1_000_003
-        return Source(source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy)
+        start_seconds = None if settings.num_workers else max(START_SECONDS, settings.timeout_wait)
+        return Source(source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy, start_seconds)
 
     def _behavior(self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, saver: Saver) -> Behavior:
         config = settings_of(self._config, spec.name)

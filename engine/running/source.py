@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
+from engine.errors import NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
 from engine.running.portions import Portions
 from engine.running.reports import Reports
-from engine.running.workers import Control, Courtesy
+from engine.running.workers import Control, Courtesy, call_within
 from engine.sampling.collector import Collector
 from engine.sampling.pools.base import EnvironmentPool
+from engine.sampling.pools.failures import InstanceFailure
+from engine.sampling.tracebacks import place_in_thread
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStateChanged, CheckpointReason, EnvironmentFailed, LogEmitted
 from engine.specs import State, Trajectories
@@ -24,9 +26,13 @@ RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A call that hangs, and why it counts as hung. evaluated: whose evaluation it is, None where agents train."""
+    """A call that hangs: why it counts as hung, and its stack.
+
+    evaluated: whose evaluation it is, None where agents train.
+    """
 
     reason: str
+    stack: str
     evaluated: Behavior | None
 
 
@@ -44,7 +50,9 @@ class Source:
         seed: int,
         bus: EventBus,
         courtesy: Courtesy,
+        start_seconds: float | None = None,
     ):
+        """start_seconds: what making the environments may take; None where the pool sees to that itself."""
         self.environment = environment
         self.control = Control(courtesy)
         self.behaviors: Mapping[str, Behavior] = {}
@@ -55,6 +63,7 @@ class Source:
         self._make_pool = make_pool
         self._make_behaviors = make_behaviors
         self._seed = seed
+        self._start_seconds = start_seconds
         self._bus = bus
 
     def build(self) -> None:
@@ -62,12 +71,23 @@ class Source:
         start = time.monotonic()
         self.pool = self._make_pool()
         self._tell("starting")  # the last line where its constructor hangs
-        self.pool.start()
+        self._start(self.pool)
         made = time.monotonic()
         where = f"worker processes {', '.join(map(str, self.pool.pids))}" if self.pool.pids else "this process"
         self._tell(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
         self.behaviors = self._make_behaviors(self.pool)
         self._tell(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
+
+    def _start(self, pool: EnvironmentPool) -> None:
+        """Start the environments, those of this process in a thread that may be left behind."""
+        if self._start_seconds is None:
+            pool.start()
+            return
+        if call_within(self._start_seconds, "environment", pool.start) is None:
+            return
+        at, stack = _whereabouts(pool)
+        text = f"has not returned for {self._start_seconds:g} s{at}. Raise env_settings.timeout_wait if it needs longer"
+        raise InstanceFailure(f"{pool.busy_with} {text}", None, detail=stack)
 
     def stuck(self, timeout: float) -> Stuck | None:
         """The call into an environment of this process that has gone on for longer than that, if there is one."""
@@ -75,7 +95,8 @@ class Source:
             since = pool.busy_since
             seconds = 0.0 if since is None else time.monotonic() - since
             if seconds > timeout:
-                return Stuck(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs", evaluated)
+                at, stack = _whereabouts(pool)
+                return Stuck(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}", stack, evaluated)
         return None
 
     def _pools(self) -> Iterator[tuple[EnvironmentPool, Behavior | None]]:
@@ -91,7 +112,7 @@ class Source:
     def lose(self, stuck: Stuck) -> None:
         """Give up a call that does not come back. Called by the coordinator: the stuck thread touches nothing more."""
         self._is_lost = True
-        self._fail(EnvironmentFailure(stuck.reason))
+        self._fail(InstanceFailure(stuck.reason, None, detail=stuck.stack))
         if stuck.evaluated is not None:
             self.finish(stuck.evaluated)
         self.control.stop("now")
@@ -257,6 +278,12 @@ class Source:
             behavior.learner.fail(error)
             if behavior.inbox is None:
                 self.finish(behavior)
+
+
+def _whereabouts(pool: EnvironmentPool) -> tuple[str, str]:
+    """Where the call in progress is, as a sentence goes on, and its stack."""
+    place, stack = ("", "") if pool.busy_in is None else place_in_thread(pool.busy_in)
+    return (f", at {place}" if place else ""), stack
 
 
 def _serve(behaviors: list[Behavior]) -> None:

@@ -132,6 +132,27 @@ class Mailbox(Generic[T]):
             return content
 
 
+def call_within(seconds: float, name: str, call: Callable[[], None]) -> int | None:
+    """Make the call in a thread of that name. None once it has returned; the thread's id when it takes longer.
+
+    Raises what the call raised. A call that takes longer goes on: nothing can end it but the end of the process.
+    """
+    raised: list[BaseException] = []
+
+    def noted() -> None:
+        try:
+            call()
+        except BaseException as error:  # raised again in the thread that waits
+            raised.append(error)
+
+    thread = threading.Thread(target=noted, name=name, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    return thread.ident if thread.is_alive() else None
+
+
 def spawn(
     name: str, main: Callable[[], None], bus: EventBus, on_failure: Callable[[BaseException], None]
 ) -> threading.Thread:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import sysconfig
 import traceback
 from pathlib import Path
-from types import FrameType
 
 _OURS = f"{Path(__file__).parents[1]}{os.sep}"
 _STANDARD = f"{sysconfig.get_path('stdlib')}{os.sep}"
@@ -41,9 +41,15 @@ def place_of(error: BaseException) -> str:
     return _place(traceback.extract_tb(error.__traceback__))
 
 
-def place_in(frame: FrameType) -> str:
-    """The same of a call that goes on."""
-    return _place(traceback.extract_stack(frame))
+def place_in_thread(ident: int) -> tuple[str, str]:
+    """The same of what a thread does now, and its stack from where the user's code was called; "" if it is over."""
+    frame = sys._current_frames().get(ident)
+    if frame is None:
+        return "", ""
+    stack = traceback.extract_stack(frame)
+    ours = [index for index, each in enumerate(stack) if _is_ours(each)]
+    called = traceback.StackSummary.from_list(stack[ours[-1] + 1 :] if ours else stack)
+    return _place(called), "".join(called.format())
 
 
 def shown_path(file: str) -> str:
@@ -55,9 +61,8 @@ def shown_path(file: str) -> str:
 
 
 def _place(frames: traceback.StackSummary) -> str:
-    """Of the innermost frame in the user's own files, or else in any library that our code called."""
-    called = itertools.dropwhile(lambda frame: not _is_ours(frame), frames) if any(map(_is_ours, frames)) else frames
-    foreign = [frame for frame in called if not _is_ours(frame)]
+    """Of the innermost frame in the user's own files, or else in any library."""
+    foreign = [frame for frame in frames if not _is_ours(frame)]
     own = [frame for frame in foreign if not _is_installed(frame)]
     if not foreign:
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,6 +112,23 @@ def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
     assert not psutil.Process().children()
 
 
+def test_environment_that_is_made_forever_ends_the_run_and_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.running.building.START_SECONDS", 0.2)
+    env_settings = {"timeout_wait": 1, "num_envs": 1}
+    run = LiveRun(
+        configuration(tmp_path, {"Walker": behavior()}, "tests.running.worlds:made_forever", env_settings=env_settings)
+    )
+    assert run.wait() == 3
+    assert re.match(
+        r"tests.running.worlds:made_forever: start has not returned for 1 s, at tests/running/worlds.py:\d+ in"
+        r" made_forever. Raise env_settings.timeout_wait if it needs longer\n",
+        ending(run).reason,
+    ), ending(run).reason
+    assert not run.folder.exists()
+
+
 @pytest.mark.parametrize("threaded", [False, True])
 def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path, threaded: bool) -> None:
     config = configuration(
@@ -123,6 +141,8 @@ def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path,
         assert run.wait() == 3
         (failure,) = run.of(EnvironmentFailed)
         assert "tests.running.worlds:Hanging, instance 0: step" in failure.reason
+        assert re.search(r": it hangs, at tests/running/worlds.py:\d+ in step$", failure.reason)
+        assert "RELEASE.wait()" in failure.detail
         (last,) = saved(run)
         assert last.reason == "error"
         assert last.step > 0

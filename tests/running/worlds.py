@@ -105,6 +105,12 @@ class Breaking(Line):
         raise RuntimeError("the leg broke off")
 
 
+def made_forever() -> Line:
+    """A factory that does not return until RELEASE is set."""
+    RELEASE.wait()
+    return Line("Walker", 1)
+
+
 def never_made() -> Line:
     raise RuntimeError("no screen here")
 

@@ -39,6 +39,10 @@ class EnvironmentPool(Protocol):
     def busy_with(self) -> str:
         """Which call that is, in words."""
 
+    @property
+    def busy_in(self) -> int | None:
+        """The thread that is in it; None when there is none."""
+
     def start(self) -> None:
         """Create the instances. Raises EnvironmentFailure, or ConfigError when the environment cannot be named."""
 

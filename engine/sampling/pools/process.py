@@ -72,6 +72,11 @@ class ProcessPool:
         return "nothing"
 
     @property
+    def busy_in(self) -> None:
+        """None, as `busy_since` says."""
+        return None
+
+    @property
     def pids(self) -> list[int]:
         """Of the running workers."""
         return [worker.pid for worker in self._workers if worker.pid is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,8 +20,8 @@ class SerialPool:
     """Lives in one thread. `receive` does the work of the last `reset` or `send`, so it is where an environment hangs.
 
     make(first, count) gives the instances that hold copies `first` and following; name is for messages. For a
-    watchdog: `busy_since` is the monotonic time at which the call in progress began, None between calls, and
-    `busy_with` says in words which call it is.
+    watchdog: `busy_since` is the monotonic time at which the call in progress began, None between calls,
+    `busy_with` says in words which call it is, and `busy_in` is the thread of the last one.
     """
 
     def __init__(self, name: str, make: Callable[[int, int], Sequence[Environment]], num_copies: int) -> None:
@@ -33,6 +34,7 @@ class SerialPool:
         self._asked: dict[int, int | Mapping[str, Actions] | None] = {}  # a seed (to reset) or actions, by instance
         self.specs: Mapping[str, BehaviorSpec] = {}
         self.busy_since: float | None = None
+        self.busy_in: int | None = None
 
     @property
     def pids(self) -> list[int]:
@@ -106,5 +108,5 @@ class SerialPool:
 
     def _calling(self, doing: str, instance: int | None) -> Guard:
         self._guard.doing, self._guard.instance = doing, instance
-        self.busy_since = time.monotonic()
+        self.busy_since, self.busy_in = time.monotonic(), threading.get_ident()
         return self._guard
