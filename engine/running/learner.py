@@ -141,7 +141,7 @@ class Learner:
         has_updated, statistics = False, self._since.statistics
         start = time.perf_counter()
         if self._settings.is_training:
-            statistics.add(self._trainer.add(block))
+            statistics.add_samples(self._trainer.add(block))
             if self._settings.config.threaded:
                 statistics.add({"Policy/Version Lag": float(self._version - block.policy_version)})
         self.step += block.num_rows

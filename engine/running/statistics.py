@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learning.trainers.base import Metrics
+from engine.learning.trainers.base import Metrics, Samples
 from engine.session.messages import Histogram
 
 HISTOGRAM_BINS = 30  # what a TensorBoard panel can show apart
@@ -27,6 +27,11 @@ class SummaryStatistics:
         for tag, value in metrics.items():
             if not math.isnan(value):
                 self._values[tag].append(value)
+
+    def add_samples(self, samples: Samples) -> None:
+        """Count each of these as much as any other number of its metric."""
+        for tag, values in samples.items():
+            self._values[tag].extend(values)
 
     def add_episodes(self, returns: NDArray[np.float32], lengths: NDArray[np.int64]) -> None:
         """Count episodes that ended."""

@@ -50,11 +50,12 @@ def test_a_trainer_learns_when_it_is_ready_and_tells_numbers_by_tag(name: str) -
     assert not made.is_ready()
     assert made.num_parameters > 0
     assert made.replay_bytes >= 0
-    metrics = dict(made.add(experience(made)))
+    samples = made.add(experience(made))
+    assert all(samples.values())
     assert made.is_ready()
-    metrics |= made.update(100)
+    metrics = made.update(100)
     assert made.num_updates == 1
-    for tag, value in metrics.items():
+    for tag, value in [*((tag, value) for tag, values in samples.items() for value in values), *metrics.items()]:
         kind, slash, rest = tag.partition("/")
         assert kind in ("Losses", "Policy", "Environment", "Time"), tag
         assert slash

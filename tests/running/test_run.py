@@ -73,7 +73,11 @@ def test_summaries_and_checkpoints_come_at_their_intervals(tmp_path: Path) -> No
     walker = behavior(max_steps=640, summary_freq=100, checkpoint_interval=200)
     run = run_to_end(configuration(tmp_path, {"Walker": walker}))
     assert run.launch.exit_code == 0
-    assert [event.step for event in run.of(MetricsReported)] == [100, 200, 300, 400, 500, 600]
+    summaries = run.of(MetricsReported)
+    assert [event.step for event in summaries] == [100, 200, 300, 400, 500, 600]
+    for event in summaries:  # equal in ML-Agents' files, too
+        paid, earned = (event.metrics[f"{kind} Reward"] for kind in ("Policy/Extrinsic", "Environment/Cumulative"))
+        assert paid == pytest.approx(earned)
     last = None
     for saved in run.of(CheckpointSaved)[:-1]:
         assert saved.step // 200 > (last or 0) // 200, "one for every crossed interval"

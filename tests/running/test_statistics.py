@@ -15,12 +15,15 @@ def test_metrics_are_means_since_the_last_summary() -> None:
     statistics = SummaryStatistics()
     statistics.add({"Losses/Value Loss": 1.0, "Policy/Entropy": float("nan")})
     statistics.add({"Losses/Value Loss": 2.0})
+    statistics.add_samples({"Policy/Extrinsic Reward": [3.0, 5.0]})
+    statistics.add_samples({"Policy/Extrinsic Reward": [10.0]})
     statistics.add_episodes(returns(3.0, 5.0), np.array([10, 20]))
     statistics.add_episodes(returns(), np.array([], np.int64))
     statistics.add_episodes(returns(10.0), np.array([30]))
     metrics, ended = statistics.take()
     assert metrics == {
         "Losses/Value Loss": 1.5,
+        "Policy/Extrinsic Reward": 6.0,
         "Environment/Cumulative Reward": 6.0,
         "Environment/Episode Length": 20.0,
     }

@@ -10,7 +10,8 @@ import numpy as np
 
 from engine import registry
 from engine.learning.rewards.base import RewardSignal, RewardSignalKind
-from engine.learning.trainers.base import Metrics
+from engine.learning.rewards.episodes import EpisodeSums
+from engine.learning.trainers.base import Metrics, Samples
 from engine.settings import BehaviorConfig
 from engine.specs import Bool, Float32, State, Trajectories
 
@@ -26,6 +27,7 @@ class RewardStreams:
             self._signals.append(kind.make(settings, config))
         self.gammas: Float32 = np.array([signal.gamma for signal in self._signals], np.float32)
         self.counts_ends: Bool = np.array([not signal.ignores_dones for signal in self._signals], np.bool_)
+        self._sums = EpisodeSums(len(self._signals))
 
     def __len__(self) -> int:
         return len(self._signals)
@@ -38,12 +40,13 @@ class RewardStreams:
         """The same, leaving what the signals remember as it was."""
         return _evaluated(copy.deepcopy(self._signals), block)
 
-    def metrics(self, block: Trajectories) -> Metrics:
-        """The mean return of each stream over the episodes that ended in a block."""
-        if not len(block.episode_returns):
+    def episodes(self, block: Trajectories, rewards: Float32) -> Samples:
+        """What each stream paid in every episode that ended in a block, whose rewards are f32[N, S]. Ask once a block:
+        episodes that go on are followed."""
+        sums = self._sums(block, rewards)
+        if not len(sums):
             return {}
-        mean_return = float(block.episode_returns.mean())
-        return {f"Policy/{signal.name.capitalize()} Reward": mean_return * signal.strength for signal in self._signals}
+        return {f"Policy/{s.name.capitalize()} Reward": sums[:, i].tolist() for i, s in enumerate(self._signals)}
 
     def named(self, values: Sequence[float], what: str) -> Metrics:
         """A number of each stream under its metric's name, e.g. "Policy/Extrinsic Value" for what = "Value"."""
@@ -54,7 +57,8 @@ class RewardStreams:
         return {f"reward_{signal.name}": signal.state() for signal in self._signals}
 
     def load(self, state: State) -> None:
-        """Go on from the trainer's state."""
+        """Go on from the trainer's state, in new episodes."""
+        self._sums = EpisodeSums(len(self._signals))
         for signal in self._signals:
             signal.load(state.part(f"reward_{signal.name}"))
 

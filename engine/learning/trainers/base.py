@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from engine.specs import Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
+Samples: TypeAlias = Mapping[str, Sequence[float]]  # the same, each number counting as much as any other
 
 
 def nothing() -> None:
@@ -42,7 +43,7 @@ class Trainer(Protocol):
         Raises ConfigError when there is no such name, or when a configuration could not hold the value.
         """
 
-    def add(self, block: Trajectories) -> Metrics:
+    def add(self, block: Trajectories) -> Samples:
         """Take experience in; numbers about it. Raises NonFiniteError naming what is not finite."""
 
     def is_ready(self) -> bool:

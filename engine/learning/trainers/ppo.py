@@ -31,7 +31,7 @@ from engine.learning.policies import make_policy
 from engine.learning.rewards.streams import RewardStreams
 from engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
 from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
-from engine.learning.trainers.base import Metrics, nothing
+from engine.learning.trainers.base import Metrics, Samples, nothing
 from engine.learning.unfinished import Unfinished
 from engine.settings import BehaviorConfig
 from engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
@@ -123,13 +123,14 @@ class PPOTrainer:
         """Use that value from the next update on. Raises ConfigError."""
         self._hyper = with_value(self._hyper, CHANGEABLE, name, value)
 
-    def add(self, block: Trajectories) -> Metrics:
-        """Keep a block for the next update; the mean reward of each stream over the episodes that ended in it."""
+    def add(self, block: Trajectories) -> Samples:
+        """Keep a block for the next update; what each stream paid in the episodes that ended in it."""
         require_finite(block)
         if self._normalizer is not None:
             self._normalizer.update(self._layout.vectors(block.observations))
-        self._rollout.add(block, self._streams.evaluate(block))
-        return self._streams.metrics(block)
+        rewards = self._streams.evaluate(block)
+        self._rollout.add(block, rewards)
+        return self._streams.episodes(block, rewards)
 
     def is_ready(self) -> bool:
         """Whether `buffer_size` rows are there."""

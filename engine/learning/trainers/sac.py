@@ -30,7 +30,7 @@ from engine.learning.schedules import scheduled, scheduled_learning_rate
 from engine.learning.soft_batches import soft_batch
 from engine.learning.soft_gradients import Array, soft_gradients
 from engine.learning.soft_losses import SoftLosses
-from engine.learning.trainers.base import Metrics, nothing
+from engine.learning.trainers.base import Metrics, Samples, nothing
 from engine.settings import BehaviorConfig, MemorySettings
 from engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 from engine.trainer_settings import SACSettings
@@ -134,17 +134,18 @@ class SACTrainer:
         """Use that value from the next update on. Raises ConfigError."""
         self._hyper = with_value(self._hyper, CHANGEABLE, name, value)
 
-    def add(self, block: Trajectories) -> Metrics:
-        """Keep a block; the mean reward of each stream over the episodes that ended in it."""
+    def add(self, block: Trajectories) -> Samples:
+        """Keep a block; how much is kept, and what each stream paid in the episodes that ended in it."""
         require_finite(block)
         if self._normalizer is not None:
             self._normalizer.update(self._layout.vectors(block.observations))
         missing = (
             0 if self._has(self._hyper.buffer_init_steps) else self._hyper.buffer_init_steps - self._replay.num_steps
         )
-        self._replay.add(block, self._streams.evaluate(block), self._remembered(block))
+        rewards = self._streams.evaluate(block)
+        self._replay.add(block, rewards, self._remembered(block))
         self._owed += max(0, block.num_rows - missing)
-        return {"Policy/Replay Steps": float(self._replay.num_steps), **self._streams.metrics(block)}
+        return {"Policy/Replay Steps": [float(self._replay.num_steps)], **self._streams.episodes(block, rewards)}
 
     def _remembered(self, block: Trajectories) -> Float32 | None:
         """f32[N, M]: what the state critic remembers where a sequence of the block begins; None without memory."""

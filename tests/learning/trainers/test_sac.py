@@ -125,7 +125,7 @@ def test_numbers_are_told_by_the_tags_of_ml_agents(kind: str, hyper: dict[str, o
     expected |= set() if kind == "discrete" else {"Policy/Continuous Entropy Coeff"}
     expected |= set() if kind == "continuous" else {"Policy/Discrete Entropy Coeff"}
     assert set(metrics) == expected
-    assert all(np.isfinite(value) for value in metrics.values())
+    assert all(np.isfinite(value).all() for value in metrics.values())
 
 
 def test_a_trainer_goes_on_from_a_saved_state_and_buffer_as_if_nothing_had_happened() -> None:

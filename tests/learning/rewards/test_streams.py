@@ -1,0 +1,62 @@
+"""Several streams side by side: each pays and reports its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine import registry
+from engine.learning.rewards.extrinsic import ExtrinsicReward
+from engine.learning.rewards.streams import RewardStreams
+from engine.settings import BehaviorConfig, RewardSignalSettings
+from engine.specs import Ending, Float32, State, Trajectories
+from tests.learning.rollouts import rewarded
+
+
+class OnePerStep(ExtrinsicReward):
+    """A stream of its own, whose episodes pay as much as they are long."""
+
+    name = "curiosity"
+
+    @staticmethod
+    def make(settings: RewardSignalSettings, config: BehaviorConfig) -> OnePerStep:
+        return OnePerStep(settings.gamma, settings.strength, normalize=False)
+
+    def evaluate(self, block: Trajectories) -> Float32:
+        return np.ones(block.num_rows, np.float32)
+
+
+@pytest.fixture
+def streams(monkeypatch: pytest.MonkeyPatch) -> RewardStreams:
+    """Extrinsic rewards, doubled, and one half for every step."""
+    kinds = {**registry.BUILT_IN["reward_signals"], "curiosity": f"{__name__}:OnePerStep"}
+    monkeypatch.setitem(registry.BUILT_IN, "reward_signals", kinds)  # type: ignore[arg-type]  # a dict
+    signals = {"extrinsic": {"strength": 2.0}, "curiosity": {"strength": 0.5}}
+    return RewardStreams(BehaviorConfig.model_validate({"reward_signals": signals}))
+
+
+def test_each_stream_reports_its_own_rewards_of_every_episode(streams: RewardStreams) -> None:
+    blocks = [
+        rewarded([(4, [1.0, 2.0], Ending.CUT), (7, [5.0], Ending.TERMINATED), (7, [6.0], Ending.TRUNCATED)]),
+        rewarded([(7, [7.0], Ending.CUT)]),
+        rewarded([(4, [3.0], Ending.CUT), (4, [4.0], Ending.TERMINATED), (4, [8.0], Ending.TERMINATED)]),
+    ]
+    found = [streams.episodes(block, streams.evaluate(block)) for block in blocks]
+    assert found == [
+        {"Policy/Extrinsic Reward": [10.0, 12.0], "Policy/Curiosity Reward": [0.5, 0.5]},
+        {},
+        {"Policy/Extrinsic Reward": [20.0, 16.0], "Policy/Curiosity Reward": [2.0, 0.5]},
+    ]
+
+
+def test_rewards_of_an_episode_that_an_agent_left_count_for_no_other(streams: RewardStreams) -> None:
+    for ends in ("departed", "loaded"):
+        block = rewarded([(4, [100.0], Ending.CUT)])
+        block = replace(block, departed=np.array([4])) if ends == "departed" else block
+        assert streams.episodes(block, streams.evaluate(block)) == {}
+        if ends == "loaded":
+            streams.load(State.merge(streams.state()))
+        block = rewarded([(4, [1.0], Ending.TERMINATED)])
+        assert streams.episodes(block, streams.evaluate(block))["Policy/Extrinsic Reward"] == [2.0]
