@@ -113,3 +113,14 @@ async def test_hostile_names_reach_no_terminal() -> None:
     text = await drawn(story.view(), (120, 40))
     assert "evilname line" in text
     assert not any(char in text for char in "\x1b\x07\u202e")
+
+
+async def test_a_dialog_looks_the_same_when_textual_has_painted_it_before() -> None:
+    """A busy machine gets there first; what is behind the dialog must not show in one of the two alone."""
+    view = scenes.healthy(3).view()
+    app = TrainerApp(FakeSession(answers=False), view, clock=lambda: view.now + 2)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("q")
+        for _ in range(3):
+            await pilot.pause()  # paints
+        check("leave-80x24", await settled_text(pilot))
