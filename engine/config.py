@@ -23,11 +23,11 @@ from engine.errors import ConfigError
 from engine.flag_values import why_unusable
 from engine.merging import merge_defaults, missing_trainers, override, settle_start
 from engine.mistakes import KeyPath, Mistake, Source, own_and_inherited, suggest, visible
-from engine.modernizing import modernize
+from engine.modernizing import modernize, read_document
 from engine.run_settings import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
 from engine.setting_types import Settings, as_mistake, refusal
 from engine.settings import BehaviorConfig
-from engine.yaml_document import Document, read_yaml, write_yaml
+from engine.yaml_document import Document, write_yaml
 
 
 def _check_behavior_name(name: object) -> object:
@@ -106,7 +106,7 @@ def read_file(path: Path) -> bytes:
 
 def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | None = None) -> RunConfig:
     """The settings in the content of a file; `file` is its name in messages. Raises ConfigError."""
-    document = read_yaml(content)
+    document = read_document(content, RunConfig.model_fields)
     if not document.complete:
         raise ConfigError("\n".join(Source(file).lines(document.mistakes)))
     raw = document.values
@@ -118,7 +118,8 @@ def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | No
     for path, (_, value) in typed.items():
         if path not in unusable:
             override(raw, path, value)
-    notes = (*source.lines(rewriting.notes(_UPGRADE_HINT)), *settle_start(raw, flags))
+    older = source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated])
+    notes = (*older, *settle_start(raw, flags))
     mistakes = [*document.mistakes, *starmap(Mistake, unusable.items()), *missing_trainers(raw), *merge_defaults(raw)]
     mistakes += [mistake for mistake in rewriting.mistakes if not _is_unusable(mistake.path, document, source)]
     classes: dict[int, type[Settings]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Container, Mapping
+from typing import Any
 
 from engine.mistakes import KeyPath, Mistake
 from engine.older_behaviors import MEMORY, PACE, SIGNAL_STEPS, SIGNAL_UPDATES
@@ -25,12 +26,10 @@ def sort_flat_behaviors(rewriting: Rewriting, sections: Container[str]) -> None:
     """
     values = rewriting.values
     is_top = "behaviors" not in values
-    root = {name: value for name, value in values.items() if name not in sections} if is_top else values["behaviors"]
-    place: KeyPath = () if is_top else ("behaviors",)
-    names = _flat_names(root, is_top) if isinstance(root, dict) else []
+    root, names = _root(values, sections)
     if not names:
         return
-    assert isinstance(root, dict)
+    place: KeyPath = () if is_top else ("behaviors",)
     default = root.pop("default") if "default" in names else {}
     behaviors = [name for name in names if name != "default"]
     rewriting.has_default = bool(default and behaviors)
@@ -51,6 +50,18 @@ def sort_flat_behaviors(rewriting: Rewriting, sections: Container[str]) -> None:
         kept = {name: value for name, value in values.items() if name in sections}
         values.clear()
         values.update({"behaviors": root} | kept)
+
+
+def is_flat(values: Mapping[str, object], sections: Container[str]) -> bool:
+    """Whether any behavior in a file is of this form. sections: as above."""
+    return bool(_root(values, sections)[1])
+
+
+def _root(values: Mapping[str, object], sections: Container[str]) -> tuple[dict[str, Any], list[str]]:
+    """The mapping in which behaviors stand, and the names of those in it that are flat."""
+    is_top = "behaviors" not in values
+    root = {name: value for name, value in values.items() if name not in sections} if is_top else values["behaviors"]
+    return (root, _flat_names(root, is_top)) if isinstance(root, dict) else ({}, [])
 
 
 def _flat_names(root: Mapping[str, object], is_top: bool) -> list[str]:

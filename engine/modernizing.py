@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from engine.flat_format import sort_flat_behaviors
+from engine.flat_format import is_flat, sort_flat_behaviors
 from engine.older_behaviors import rewrite_behavior
 from engine.older_parameters import rewrite_parameters
 from engine.rewriting import Rewriting, Section
+from engine.yaml_document import Document, read_yaml
+
+
+def read_document(content: bytes, sections: Container[str]) -> Document:
+    """The document in a UTF-8 file. In the flat form the last of two equal keys counts, as for its readers then.
+
+    sections: the names at the top of today's files.
+    """
+    document = read_yaml(content)
+    if document.repeated and is_flat(document.values, sections):
+        return read_yaml(content, last_counts=True)
+    return document
 
 
 def modernize(values: dict[str, object], sections: Container[str]) -> Rewriting:

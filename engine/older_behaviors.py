@@ -23,9 +23,13 @@ def rewrite_behavior(behavior: Section) -> None:
         self_play.rename("play_against_current_self_ratio", "play_against_latest_model_ratio")
     _rewrite_pace(behavior)
     _rewrite_memory(behavior)
+    if network := behavior.inner("network_settings"):
+        _rewrite_encoder(network)
     if signals := behavior.inner("reward_signals"):
         for signal in signals.inners():
             _rewrite_encoding(signal)
+            if "samples_per_update" in signal.keys:  # of GAIL, up to 0.13
+                signal.ignore("samples_per_update", "there is no such setting any more")
 
 
 def _rewrite_pace(behavior: Section) -> None:
@@ -86,6 +90,13 @@ def _rewrite_memory(behavior: Section) -> None:
     network.deprecate(old, "network_settings.memory", f": {{{shown}}}" if is_recurrent else ": null")
     network.replace(old, "memory", sizes if is_recurrent else None)
     network.rewriting.written.update({(*network.path, "memory", key): origin for key, origin in origins.items()})
+
+
+def _rewrite_encoder(network: Section) -> None:
+    """The encoder that is called simple was once called default."""
+    if network.keys.get("vis_encode_type") == "default":
+        network.keys["vis_encode_type"] = "simple"
+        network.deprecate_value("vis_encode_type", "default", "simple")
 
 
 def _rewrite_encoding(signal: Section) -> None:

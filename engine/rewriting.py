@@ -137,6 +137,11 @@ class Section:
         """Tell how keys that are written are spelled today."""
         self.rewriting.deprecations.append(Deprecation(self.origin(old[0]), tuple(old), new, text, self.is_flat))
 
+    def deprecate_value(self, key: str, old: str, new: str) -> None:
+        """Tell how the value of a key that is written is spelled today."""
+        words = Deprecation(self.origin(key), (f"{key}: {old}",), f"{key}: {new}", "", self.is_flat)
+        self.rewriting.deprecations.append(words)
+
     def ignore(self, key: str, reason: str) -> None:
         """Remove a key that has no meaning, and tell so."""
         self.deprecate([key], "", reason)

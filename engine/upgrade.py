@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from engine.config import RunConfig, parse_config
 from engine.mistakes import Source
-from engine.modernizing import modernize
-from engine.yaml_document import read_yaml, write_yaml
+from engine.modernizing import modernize, read_document
+from engine.yaml_document import write_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ def upgrade(content: bytes, file: str) -> Upgrade:
     with one line for every mistake in it.
     """
     config = parse_config(content, file)
-    document = read_yaml(content)
+    document = read_document(content, RunConfig.model_fields)
     rewriting = modernize(document.values, RunConfig.model_fields)
     if rewriting.is_of_today:
         return Upgrade(content, ())
     source = Source(file, document.keys, document.key_values, written=rewriting.written)
     text = write_yaml(_as_read(document.values, config.model_dump()))
-    return Upgrade(text.encode(), tuple(source.lines(rewriting.notes())))
+    return Upgrade(text.encode(), tuple(source.lines([*rewriting.notes(), *document.repeated])))
 
 
 def _as_read(written: Mapping[str, object], read: Mapping[str, object]) -> dict[str, object]:

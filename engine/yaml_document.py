@@ -2,7 +2,8 @@
 
 Read from libyaml's events rather than composed: an event still knows its anchor, its tag and its quotes, nothing is
 ever constructed, and the depth is counted here. Refused, because a settings file that needs them hides something:
-duplicate and merge keys, anchors, aliases, tags, several documents, numbers that are not finite.
+duplicate keys (unless the last one is asked for), merge keys, anchors, aliases, tags, several documents, numbers that
+are not finite.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Document:
     """What a YAML text holds.
 
     values: the mapping at the top, empty when there is none. keys, key_values: where each key and each value is
-    written. unusable: paths whose value is known only to be wrong. complete: the whole text could be read.
+    written. unusable: paths whose value is known only to be wrong. repeated: a note for each key that was written
+    before in its mapping. complete: the whole text could be read.
     """
 
     values: dict[str, object] = field(default_factory=dict)
@@ -58,11 +60,15 @@ class Document:
     key_values: dict[KeyPath, Mark] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
     unusable: set[KeyPath] = field(default_factory=set)
+    repeated: list[Mistake] = field(default_factory=list)
     complete: bool = True
 
 
-def read_yaml(content: bytes) -> Document:
-    """The document in a UTF-8 file; whatever is wrong with it stands in `mistakes`, nothing is raised."""
+def read_yaml(content: bytes, last_counts: bool = False) -> Document:
+    """The document in a UTF-8 file; whatever is wrong with it stands in `mistakes`, nothing is raised.
+
+    last_counts: of a key that is written more than once the last value is taken, and that is no mistake.
+    """
     document = Document()
     try:
         text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
@@ -74,7 +80,7 @@ def read_yaml(content: bytes) -> Document:
         found = f"found the control character U+{ord(unprintable[0]):04X}. Only printable text is right"
         return _give_up(document, found, _mark_at(text, unprintable.start()))
     try:
-        _Reader(text, document).read()
+        _Reader(text, document, last_counts).read()
     except _TooDeepError as error:
         return _give_up(document, f"nested deeper than {DEEPEST} levels", error.mark)
     except yaml.MarkedYAMLError as error:
@@ -126,8 +132,9 @@ _Decorated: TypeAlias = yaml.ScalarEvent | yaml.CollectionStartEvent
 class _Reader:
     """Walks the events of one text into its Document."""
 
-    def __init__(self, text: str, document: Document) -> None:
+    def __init__(self, text: str, document: Document, last_counts: bool) -> None:
         self._document = document
+        self._last_counts = last_counts
         self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=yaml.CSafeLoader)
 
     def read(self) -> None:
@@ -201,10 +208,20 @@ class _Reader:
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key = self._key(event, path, entries)
             value_path = (*path, key)
+            if key in entries and self._last_counts:
+                self._forget(value_path)
+                del entries[key]
             self._document.keys.setdefault(value_path, _mark(event.start_mark))
             value = self._node(self._next(), value_path)
             entries.setdefault(key, value)
         return entries
+
+    def _forget(self, path: KeyPath) -> None:
+        """Nothing is known of where this value stands, or what stands in it."""
+        for known in (self._document.keys, self._document.key_values):
+            for place in [place for place in known if place[: len(path)] == path]:
+                del known[place]
+        self._document.unusable = {place for place in self._document.unusable if place[: len(path)] != path}
 
     def _key(self, event: yaml.Event, path: KeyPath, entries: dict[str, object]) -> str:
         """The key's text; a key that is none is refused, and its value read as an unusable one."""
@@ -221,7 +238,10 @@ class _Reader:
             return self._no_key(path, key, f"found {found}. Write the keys out", mark)
         if key in entries:
             first = self._document.keys[*path, key]
-            self._refuse((*path, key), f"duplicate key, first at line {first.line}. Remove one of the two", mark)
+            text = f"written twice, first at line {first.line}. The last one counts"
+            self._document.repeated.append(Mistake((*path, key), text, mark))
+            if not self._last_counts:
+                self._refuse((*path, key), f"duplicate key, first at line {first.line}. Remove one of the two", mark)
         return key
 
     def _no_key(self, path: KeyPath, key: str, text: str, mark: Mark) -> str:

@@ -240,6 +240,47 @@ def test_rewards_from_before_there_were_reward_signals() -> None:
     assert list(parse("A: {trainer: ppo, use_curiosity: false}").behaviors["A"].reward_signals) == ["extrinsic"]
 
 
+def test_first_name_of_the_simple_encoder_is_understood() -> None:
+    config = parse("A: {trainer: sac, vis_encode_type: default}\nB: {trainer: ppo, vis_encode_type: resnet}\n")
+    encoders = {name: behavior.network_settings.vis_encode_type for name, behavior in config.behaviors.items()}
+    assert encoders == {"A": "simple", "B": "resnet"}
+    assert "vis_encode_type: simple for vis_encode_type: default" in list_warnings(config)[0]
+    today = parse("behaviors: {A: {network_settings: {vis_encode_type: default}}}")
+    assert today.behaviors["A"].network_settings.vis_encode_type == "simple"
+    place = "old.yaml:1:36: behaviors.A.network_settings.vis_encode_type"
+    assert list_warnings(today) == [f"{place}: deprecated. Today's spelling: vis_encode_type: simple"]
+
+
+def test_last_of_two_equal_keys_counts_in_a_flat_file_as_it_did_then() -> None:
+    text = """\
+A:
+    trainer: sac
+    batch_size: 64
+    batch_size: 128
+    reward_signals: {extrinsic: {gamma: 0.9}}
+B: {trainer: ppo, max_steps: 5}
+B:
+    trainer: sac
+    max_steps: 7
+"""
+    config = parse(text)
+    assert config.behaviors["A"].hyperparameters.batch_size == 128
+    assert (config.behaviors["B"].trainer_type, config.behaviors["B"].max_steps) == ("sac", 7)
+    assert list_warnings(config)[1:] == [
+        "old.yaml:4:5: A.batch_size: written twice, first at line 3. The last one counts",
+        "old.yaml:7:1: B: written twice, first at line 6. The last one counts",
+    ]
+    assert parse(upgrade(text.encode(), "old.yaml").content.decode()).behaviors == config.behaviors
+    assert mistakes(text.replace("max_steps: 7", "max_steps: many"))[0].startswith("old.yaml:9:16: B.max_steps: found")
+    assert "duplicate key, first at line 1" in mistakes("behaviors: {A: {}}\nbehaviors: {B: {}}\n")[0]
+
+
+def test_setting_that_only_gail_once_had_is_ignored() -> None:
+    config = parse("A: {trainer: ppo, reward_signals: {gail: {demo_path: d, samples_per_update: 5}}}")
+    assert list(config.behaviors["A"].reward_signals) == ["gail"]
+    assert "No effect: samples_per_update" in list_warnings(config)[0]
+
+
 def test_flat_behaviors_may_stand_under_behaviors_already() -> None:
     config = parse(RANDOMIZED)
     ball = config.behaviors["3DBall"]
