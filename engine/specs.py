@@ -142,6 +142,7 @@ class Trajectories:
     episode_lengths: Int64  # i64[E], number of actions taken
     policy_version: int  # oldest policy that chose any of these actions
     memories: Float32 | None = None  # f32[N, M], what the policy remembered before it acted; None without memory
+    next_action_mask: Bool | None = None  # bool[P, ...] after cut pieces, True after others; None when all is allowed
     departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], agents that left in mid-episode
 
     @property

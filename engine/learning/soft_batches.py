@@ -29,7 +29,8 @@ class SoftBatch:
 
     continuous: f32[B, A], squashed. chosen: f32[B, M], 1 for each branch's choice. allowed, next_allowed: the same
     shape, 0 for a forbidden choice, or None. rewards: f32[B, S]. discounts: f32[B, S], what the value of the next state
-    counts, zero where nothing follows. weights: f32[B]. noise, next_noise: f32[B, A], standard normal.
+    counts, zero where nothing follows. weights: f32[B], of the critics' errors. noise, next_noise: f32[B, A], standard
+    normal.
     """
 
     features: Features
@@ -60,7 +61,9 @@ def soft_batch(
     counts_ends: bool[S], streams in which nothing is earned after an end. noise: f32[2, B, A], for what was seen and
     for what was seen next. features_of: the placed features of observations.
     """
-    ends = minibatch.terminated[:, None] & counts_ends
+    ends, weights = minibatch.terminated[:, None] & counts_ends, minibatch.weights
+    if networks.value is None:  # the policy is asked what it would choose next
+        weights = weights * minibatch.next_mask_is_known
     features, continuous = features_of(minibatch.observations), place(minibatch.continuous)
     return SoftBatch(
         features=features,
@@ -71,7 +74,7 @@ def soft_batch(
         next_allowed=_placed_mask(minibatch.next_action_mask, place),
         rewards=place(minibatch.rewards),
         discounts=place(np.where(ends, np.float32(0), minibatch.discounts)),
-        weights=place(minibatch.weights),
+        weights=place(weights),
         noise=place(noise[0]),
         next_noise=place(noise[1]),
         recall=_recalled(minibatch, networks, features, continuous, place),

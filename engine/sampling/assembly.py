@@ -34,12 +34,14 @@ _NO_VERSION = 2**62  # newer than any
 
 @dataclass(slots=True)
 class _Pieces:
-    """Pieces that ended in the same step: slots, their number of rows, why, and what was seen next."""
+    """Pieces that ended in the same step: slots, their number of rows, why, what was seen next, what was allowed then
+    (None: everything, or nobody knows)."""
 
     slots: Int64
     lengths: Int64
     endings: NDArray[np.int8]
     next_observations: Observations
+    next_mask: Bool | None
 
 
 class Assembly:
@@ -111,7 +113,8 @@ class Assembly:
             self._reward(slots[acted], decisions.rewards[acted])
         full = (lengths >= self._cut_at).nonzero()[0]
         if len(full):
-            self._complete(slots[full], np.full(len(full), Ending.CUT, np.int8), decisions.observations, full)
+            cut = np.full(len(full), Ending.CUT, np.int8)
+            self._complete(slots[full], cut, decisions.observations, full, decisions.action_mask)
 
     @property
     def num_held(self) -> int:
@@ -202,12 +205,22 @@ class Assembly:
             episode_lengths=np.concatenate([np.empty(0, np.int64), *episode_lengths]),
             policy_version=self._oldest_version,
             memories=columns.get("memories"),  # type: ignore[arg-type]  # float32
+            next_action_mask=self._next_mask(order),
             departed=np.concatenate([np.empty(0, np.int64), *self._departed]),
         )
         self._emitted[:] = self._begun
         self._pieces, self._episodes, self._departed = [], [], []
         self.num_complete, self._oldest_version = 0, _NO_VERSION
         return block
+
+    def _next_mask(self, order: Int64) -> Bool | None:
+        """What was allowed after each whole piece, in that order."""
+        if all(pieces.next_mask is None for pieces in self._pieces):
+            return None
+        size = self._spec.actions.mask_size
+        masks = [np.ones((len(p.slots), size), np.bool_) if p.next_mask is None else p.next_mask for p in self._pieces]
+        ordered: Bool = np.concatenate(masks)[order]
+        return ordered
 
     def _whole_rows(self) -> Int64:
         """Where the rows of all whole pieces lie, slot after slot and in time order."""
@@ -225,14 +238,22 @@ class Assembly:
         self._returns[slots] += rewards
         self._episode_lengths[slots] += 1
 
-    def _complete(self, slots: Int64, endings: NDArray[np.int8], observations: Observations, rows: Int64) -> None:
-        """Pieces of these slots end; what was seen next stands in these rows of the observations."""
+    def _complete(
+        self,
+        slots: Int64,
+        endings: NDArray[np.int8],
+        observations: Observations,
+        rows: Int64,
+        mask: Bool | None = None,
+    ) -> None:
+        """Pieces of these slots end; what was seen next, and allowed, stands in these rows of observations and mask."""
         lengths = self._written[slots] - self._begun[slots]
         self._begun[slots] = self._written[slots]
         self._oldest_version = min(self._oldest_version, int(self._begin_versions[slots].min(initial=_NO_VERSION)))
         self._begin_versions[slots] = self._version
         copied = tuple([o.take(rows, axis=0) for o in observations])  # the environment may reuse its arrays
-        self._pieces.append(_Pieces(slots, lengths, endings, copied))
+        allowed = None if mask is None else mask.take(rows, axis=0)
+        self._pieces.append(_Pieces(slots, lengths, endings, copied, allowed))
         self.num_complete += int(lengths.sum())
 
     def _slots(self, agent_ids: Int64) -> Int64:

@@ -53,6 +53,7 @@ class Piece:
     rows: list[Row]
     ending: Ending
     following: list[np.ndarray]
+    next_mask: np.ndarray = field(default_factory=NO_MASK.copy)
 
 
 @dataclass
@@ -168,7 +169,9 @@ class World:
                 continue
             self._credit(life, rewards[row])
             if len(life.open) == self.horizon:
-                life.whole.append(Piece(life.open, Ending.CUT, [o[row].copy() for o in decisions.observations]))
+                allowed = NO_MASK if mask is None else mask[row].copy()
+                seen = [o[row].copy() for o in decisions.observations]
+                life.whole.append(Piece(life.open, Ending.CUT, seen, allowed))
                 life.open = []
         self.assembly.observe(decisions)
         return decisions
@@ -267,6 +270,8 @@ def check_piece(block: Trajectories, index: int, rows: slice, piece: Piece) -> N
     """These rows of the block are that piece."""
     assert rows.stop - rows.start == len(piece.rows)
     assert block.endings[index] == piece.ending
+    allowed = NO_MASK if block.next_action_mask is None else block.next_action_mask[index]
+    assert allowed.tolist() == piece.next_mask.tolist()
     for column in range(len(SPEC.observations)):
         np.testing.assert_array_equal(
             block.observations[column][rows], np.stack([r.observations[column] for r in piece.rows])

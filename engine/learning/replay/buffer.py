@@ -13,7 +13,7 @@ from engine.learning.replay.minibatch import Minibatch
 from engine.learning.replay.priorities import Priorities
 from engine.learning.replay.ring import Place, Ring
 from engine.learning.replay.saved import require_fit
-from engine.specs import Bool, Float32, Int64, Json, Observations, State, Trajectories
+from engine.specs import Bool, Ending, Float32, Int64, Json, Observations, State, Trajectories
 
 
 class ReplayBuffer:
@@ -62,16 +62,17 @@ class ReplayBuffer:
                 self._columns[name][place.steps] = of_steps[place.first_step :]
         for index, seen in enumerate(block.next_observations):
             self._columns[f"observation.{index}"][place.closings] = seen[place.first_piece :]
-        self._add_masks(block.action_mask, place)
+        self._add_masks(block, place)
         if self._priorities is not None:
             rows = np.concatenate([place.steps, place.closings])
             self._priorities[rows] = np.where(self._columns["remaining"].take(rows), self._priorities.largest, 0)
 
-    def _add_masks(self, allowed: Bool | None, place: Place) -> None:
-        self._has_masks = self._has_masks or allowed is not None
+    def _add_masks(self, block: Trajectories, place: Place) -> None:
+        allowed, after = block.action_mask, block.next_action_mask
+        self._has_masks = self._has_masks or allowed is not None or after is not None
         if self._has_masks:
             self._columns["forbidden"][place.steps] = False if allowed is None else ~allowed[place.first_step :]
-            self._columns["forbidden"][place.closings] = False
+            self._columns["forbidden"][place.closings] = False if after is None else ~after[place.first_piece :]
 
     def drop_newer(self, num_added: int) -> None:
         """Forget every block that was added after `num_added` stood here, and count on from there. What they overwrote
@@ -152,7 +153,7 @@ class ReplayBuffer:
 
     def _minibatch(self, rows: Int64, n_step: int, gammas: Float32, weights: Float32) -> Minibatch:
         powers = (gammas ** np.arange(n_step + 1)[:, None]).astype(np.float32)
-        steps, next_rows, terminated = self._ring.advance(rows, n_step)
+        steps, next_rows, endings = self._ring.advance(rows, n_step)
         return Minibatch(
             rows=rows,
             observations=self._observations(rows),
@@ -161,9 +162,10 @@ class ReplayBuffer:
             discrete=self._columns["discrete"].take(rows, 0),
             action_mask=self._allowed(rows),
             next_action_mask=self._allowed(next_rows),
+            next_mask_is_known=(endings != Ending.TRUNCATED) | (not self._has_masks),
             rewards=self._summed(rows, steps, powers),
             discounts=powers.take(steps, 0),
-            terminated=terminated,
+            terminated=endings == Ending.TERMINATED,
             weights=weights,
         )
 

@@ -21,7 +21,8 @@ class Minibatch:
     continuous: Float32  # f32[B, A]
     discrete: Int64  # i64[B, K]
     action_mask: Bool | None  # bool[B, sum of branches], None while no mask was ever added
-    next_action_mask: Bool | None  # likewise of what was seen next; all allowed after a piece's last step: not known
+    next_action_mask: Bool | None  # likewise of what was seen next
+    next_mask_is_known: Bool  # bool[B]: False after a truncation, of which only the observation is known
     rewards: Float32  # f32[B, S]: the discounted sum over the n steps, or over fewer up to the piece's end
     discounts: Float32  # f32[B, S]: gamma to the number of steps summed
     terminated: Bool  # bool[B]: the episode was over after the steps summed, nothing is earned any more

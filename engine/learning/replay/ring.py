@@ -114,13 +114,13 @@ class Ring:
         )
         return self._with_lengths(starts)
 
-    def advance(self, rows: Int64, n_step: int) -> tuple[Int64, Int64, Bool]:
-        """For each row: how many steps follow in its piece, n_step at most; the row after them; whether the episode
-        was over there."""
+    def advance(self, rows: Int64, n_step: int) -> tuple[Int64, Int64, NDArray[np.int8]]:
+        """For each row: how many steps follow in its piece, n_step at most; the row after them; how the episode ended
+        there, CUT where it goes on."""
         remaining = self._remaining.take(rows)
         steps = np.minimum(remaining, n_step)
-        is_over = (steps == remaining) & (self._ending.take(rows) == Ending.TERMINATED)
-        return steps, (rows + steps) % self.num_rows, is_over
+        endings = np.where(steps == remaining, self._ending.take(rows), np.int8(Ending.CUT))
+        return steps, (rows + steps) % self.num_rows, endings
 
     def _with_lengths(self, starts: Int64) -> tuple[Int64, Int64]:
         return starts, np.minimum(self._remaining[starts], self._sequence_length).astype(np.int64)

@@ -46,6 +46,7 @@ def block(
         episode_returns=np.empty(0, np.float32),
         episode_lengths=np.empty(0, np.int64),
         policy_version=0,
+        next_action_mask=mask(closings) if masked else None,
         memories=np.repeat(steps[:, None], MEMORY, 1).astype(np.float32) if memory else None,
     )
 

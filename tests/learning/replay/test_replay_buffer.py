@@ -217,10 +217,21 @@ def test_masks_are_told_for_the_step_and_for_what_was_seen_next() -> None:
     assert batch.next_action_mask is not None
 
     def known(number: int) -> list[bool]:
-        return mask(np.array([number]))[0].tolist() if number in {5, 6, 7, 9, 10} else [True] * 5
+        return mask(np.array([number]))[0].tolist() if 5 <= number <= 11 else [True] * 5
 
     assert batch.action_mask.tolist() == [known(number) for number in numbers(batch).tolist()]
     assert batch.next_action_mask.tolist() == [known(number + 1) for number in numbers(batch).tolist()]
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_what_is_allowed_next_is_unknown_after_a_truncation_only(n_step: int) -> None:
+    """And of no interest where nothing is ever forbidden."""
+    for masked in (False, True):
+        buffer, experience = ReplayBuffer(layout(12, 4)), block(0, [4, 4, 4], list(Ending), masked)
+        buffer.add(experience, rewards(experience))
+        batch = buffer.everything(n_step, GAMMAS)
+        unknown = numbers(batch)[~batch.next_mask_is_known].tolist()
+        assert unknown == (list(range(14 - n_step, 14)) if masked else [])
 
 
 @pytest.mark.parametrize("lengths", [[5], [2, 2]])

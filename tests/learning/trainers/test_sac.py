@@ -13,7 +13,7 @@ import torch
 from engine.errors import ConfigError, NonFiniteError
 from engine.learning.trainers.sac import SACTrainer
 from engine.settings import BehaviorConfig
-from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
+from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import acted
 
 CPU = torch.device("cpu")
@@ -249,6 +249,28 @@ def test_no_draw_is_made_from_the_generators_of_the_process() -> None:
     sac.update(40)
     assert np.random.get_state()[1].tolist() == state
     assert torch.equal(torch.get_rng_state(), torch_state)
+
+
+@pytest.mark.parametrize("target_q", [False, True])
+def test_targets_at_a_cut_expect_only_what_was_allowed_next(target_q: bool) -> None:
+    """A value network needs no mask to say what the next state is worth."""
+    sac = trainer(config(target_q=target_q), "discrete")
+    cut = acted(sac.make_policy(3), np.random.default_rng(5), [1] * 8, SPECS["discrete"], True, Ending.CUT)
+    found = []
+    for forbidden in (0, 1):
+        allowed = np.ones((8, 5), np.bool_)
+        allowed[:, forbidden] = False
+        found.append(sac.loss(replace(cut, next_action_mask=allowed))["Losses/Q1 Loss"])
+    assert (found[0] != found[1]) == target_q
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("ending", [Ending.TERMINATED, Ending.TRUNCATED])
+def test_q_learns_nothing_from_a_state_whose_choices_are_not_known(ending: Ending, masked: bool) -> None:
+    sac = trainer(config(target_q=True), "discrete")
+    ended = acted(sac.make_policy(3), np.random.default_rng(5), [1] * 8, SPECS["discrete"], masked, ending)
+    losses = sac.loss(ended)
+    assert (losses["Losses/Q1 Loss"] == 0) == (masked and ending is Ending.TRUNCATED)
 
 
 GOLDEN = {
