@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from engine.errors import CheckpointError, ConfigError, RlTuiError
-from engine.learning.trainers.base import Trainer, nothing
+from engine.learning.trainers.base import Trainer, always
 from engine.running.evaluator import Evaluator
 from engine.running.hyperparameters import LiveHyperparameters
 from engine.running.saver import Saver
@@ -50,7 +50,6 @@ class LearnerSettings:
     config: BehaviorConfig
     is_training: bool
     started_at: float  # monotonic seconds at the start of the run
-    between: Callable[[], None] = nothing  # see Trainer.update
 
 
 @dataclass(slots=True)
@@ -127,11 +126,18 @@ class Learner:
         """Updates since the beginning of training."""
         return self._trainer.num_updates
 
-    def take(self, block: Trajectories, policy_state: State, may_go_on: Callable[[], bool] = lambda: True) -> None:
+    def take(
+        self,
+        block: Trajectories,
+        policy_state: State,
+        may_go_on: Callable[[], bool] = always,
+        may_continue: Callable[[], bool] = always,
+    ) -> None:
         """Learn from a block, unless a given-up policy has acted in it; weights that come of it are left in `weights`.
 
         policy_state: the acting policy's generator, saved with the next checkpoint. may_go_on: a safe point, come to at
-        every step of an evaluation, which ends when it says no. Raises NonFiniteError.
+        every step of an evaluation, which ends when it says no. may_continue: the same between mini-batches, see
+        Trainer.update. Raises NonFiniteError.
         """
         self._policy_state = policy_state
         if block.policy_version < self.first_version:
@@ -148,7 +154,7 @@ class Learner:
         statistics.add_episodes(block.episode_returns, block.episode_lengths)
         self._since.returns.extend(block.episode_returns.tolist())
         if self._settings.is_training and self._trainer.is_ready():
-            statistics.add(self._trainer.update(self.step, self._settings.between))
+            statistics.add(self._trainer.update(self.step, may_continue))
             self._put_weights()
             has_updated = True
         self.update_seconds += time.perf_counter() - start

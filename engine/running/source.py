@@ -261,7 +261,7 @@ class Source:
         if learner.is_over:
             return
         try:
-            learner.take(block, state, may_go_on)
+            learner.take(block, state, may_go_on, self.control.may_continue)
         except NonFiniteError as error:
             learner.fail(error)
             self.finish(behavior)

@@ -99,6 +99,11 @@ class Control:
             serve()
         return self._stop is None
 
+    def may_continue(self) -> bool:
+        """Give way and tell whether to go on, where a worker is amid something and can neither serve nor park."""
+        self._courtesy.give_way()
+        return self._stop is None
+
     def _stays_parked(self) -> bool:
         """Wait a moment for a resume or a stop; as soon as one comes, the worker no longer counts as parked."""
         with self._changed:

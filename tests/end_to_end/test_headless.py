@@ -115,6 +115,18 @@ def test_signal_saves_what_was_learned_and_ends(folder: Path, number: signal.Sig
     assert ending.exit_code == exit_code
 
 
+def test_signal_within_an_update_saves_after_the_mini_batch(folder: Path) -> None:
+    settings = ("--set", "behaviors.CartPole.hyperparameters.num_epoch=1000000000")
+    settings += ("--set", "behaviors.CartPole.summary_freq=100")
+    process = start("cartpole.yaml", "--no-ui", *ENDLESS, *settings, folder=folder)
+    read_until(process, "Step: ")  # the first 512 are taken before a line is printed
+    process.send_signal(signal.SIGINT)
+    code, stdout, stderr = finish(process)
+    assert code == 130, stdout + stderr
+    (checkpoint,) = saved(events_of(folder / "results/ppo"))
+    assert checkpoint.reason == "interrupted"
+
+
 def test_hangup_does_not_end_a_run_under_nohup(folder: Path) -> None:
     process = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder, under="nohup")
     read_until(process, "Step: ")

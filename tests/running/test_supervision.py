@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
 from engine import registry
+from engine.learning.trainers.base import Metrics
+from engine.learning.trainers.ppo import PPOTrainer
+from engine.learning.trainers.sac import SACTrainer
+from engine.running.checkpoint_format import read
 from engine.session.messages import (
     BehaviorStateChanged,
     CheckpointSaved,
@@ -23,10 +29,22 @@ from engine.session.messages import (
     Resume,
     RunStateChanged,
     SaveCheckpoint,
+    Stop,
+    StopMode,
     WorkerFailed,
 )
 from tests.running import worlds
-from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end, tensors_of
+from tests.running.runs import (
+    DEADLINE_SECONDS,
+    ENDLESS,
+    LiveRun,
+    behavior,
+    configuration,
+    ending,
+    live,
+    run_to_end,
+    tensors_of,
+)
 
 MISBEHAVING = "tests.sampling.worlds:Misbehaving"
 
@@ -127,6 +145,39 @@ def test_environment_that_is_made_forever_ends_the_run_and_says_where(
         ending(run).reason,
     ), ending(run).reason
     assert not run.folder.exists()
+
+
+ENDLESS_UPDATES: list[dict[str, Any]] = [
+    {"hyperparameters__num_epoch": 10**9},
+    {"hyperparameters__num_epoch": 10**9, "threaded": True},
+    {"trainer_type": "sac", "hyperparameters": {"batch_size": 32, "steps_per_update": 1e-9}},
+]
+
+
+@pytest.mark.parametrize("mode", ["checkpoint", "now"])
+@pytest.mark.parametrize("changes", ENDLESS_UPDATES, ids=str)
+def test_a_stop_ends_an_update_after_its_mini_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], mode: StopMode
+) -> None:
+    is_updating = threading.Event()
+    trainer = SACTrainer if "trainer_type" in changes else PPOTrainer
+    update = trainer.update
+
+    def announced(self: Any, *arguments: Any) -> Metrics:
+        is_updating.set()
+        return update(self, *arguments)
+
+    monkeypatch.setattr(trainer, "update", announced)
+    with live(configuration(tmp_path, {"Walker": behavior(**changes)})) as run:
+        assert is_updating.wait(DEADLINE_SECONDS)
+        run.launch.send(Stop(mode, exit_code=130))
+        assert run.wait() == 130
+    checkpoints = saved(run)
+    assert [checkpoint.reason for checkpoint in checkpoints] == (["interrupted"] if mode == "checkpoint" else [])
+    for checkpoint in checkpoints:
+        state, _ = read(Path(checkpoint.path))
+        assert state.part("trainer").part("trainer").values["num_updates"] == 1
+        assert checkpoint.step == run.of(ProgressReported)[-1].step > 0
 
 
 @pytest.mark.parametrize("threaded", [False, True])

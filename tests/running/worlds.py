@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.learning.trainers.base import Metrics, nothing
+from engine.learning.trainers.base import Metrics, always
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.sampling.environments.toys.line import Line
 from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
@@ -88,8 +88,8 @@ class Pair:
 class BuggyTrainer(PPOTrainer):
     """PPO with a mistake in its third update."""
 
-    def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
-        metrics = super().update(step, between)
+    def update(self, step: int, may_continue: Callable[[], bool] = always) -> Metrics:
+        metrics = super().update(step, may_continue)
         if self.num_updates == 3:
             raise ZeroDivisionError("a mistake of ours")
         return metrics

@@ -11,8 +11,9 @@ Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
 Samples: TypeAlias = Mapping[str, Sequence[float]]  # the same, each number counting as much as any other
 
 
-def nothing() -> None:
-    """What happens between mini-batches unless somebody wants a turn."""
+def always() -> bool:
+    """What an update asks between mini-batches where no one may end it."""
+    return True
 
 
 class Trainer(Protocol):
@@ -49,10 +50,11 @@ class Trainer(Protocol):
     def is_ready(self) -> bool:
         """Whether `update` has enough to learn from."""
 
-    def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
+    def update(self, step: int, may_continue: Callable[[], bool] = always) -> Metrics:
         """Learn from what was added; schedules are read at `step`. Numbers about it.
 
-        between: called between mini-batches, where others that share the interpreter may have their turn.
+        may_continue: called after each mini-batch, where others that share the interpreter may have their turn. When it
+        says no, the update ends with what it has learned so far.
 
         Raises NonFiniteError after going back to the state before the update.
         """

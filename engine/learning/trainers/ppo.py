@@ -31,7 +31,7 @@ from engine.learning.policies import make_policy
 from engine.learning.rewards.streams import RewardStreams
 from engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
 from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
-from engine.learning.trainers.base import Metrics, Samples, nothing
+from engine.learning.trainers.base import Metrics, Samples, always
 from engine.learning.unfinished import Unfinished
 from engine.settings import BehaviorConfig
 from engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
@@ -136,13 +136,13 @@ class PPOTrainer:
         """Whether `buffer_size` rows are there."""
         return self._rollout.num_rows >= self._hyper.buffer_size
 
-    def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
-        """`num_epoch` shuffled passes over everything added since the last update."""
+    def update(self, step: int, may_continue: Callable[[], bool] = always) -> Metrics:
+        """`num_epoch` shuffled passes over everything added since the last update, as far as it may continue."""
         before = self._step.snapshot()
         learning_rate, weigh = self._learning_rate(step), self._coefficients(step)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told below
             lesson = self._prepare(self._rollout.take())
-            by_minibatch = self._learn(lesson, learning_rate, weigh, between)
+            by_minibatch = self._learn(lesson, learning_rate, weigh, may_continue)
             terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents counts mini-batches, not rows
         if not (math.isfinite(terms["total"]) and self._step.is_finite):
             self._step.restore(before)
@@ -196,7 +196,7 @@ class PPOTrainer:
         return tuple(map(self._network.place, self._layout.split(observations, self._normalizer)))
 
     def _learn(
-        self, lesson: _Lesson, learning_rate: float, weigh: Coefficients, between: Callable[[], None]
+        self, lesson: _Lesson, learning_rate: float, weigh: Coefficients, may_continue: Callable[[], bool]
     ) -> list[Terms]:
         """The terms of every mini-batch of every pass; a pass is the last when it moved further than `target_kl`."""
         terms: list[Terms] = []
@@ -204,11 +204,12 @@ class PPOTrainer:
             first = len(terms)
             passed = minibatches(lesson.columns, self._hyper.batch_size, self._random, lesson.sequences)
             for columns, sequences in passed:
-                between()
                 loss = self._loss(columns, sequences, weigh)
                 gradient = self._network.backward(loss.head_gradient, loss.values_gradient, loss.log_sigma_gradient)
                 self._step(gradient, learning_rate)
                 terms.append(_terms(loss))
+                if not may_continue():
+                    return terms
             target, divergences = self._hyper.target_kl, [term["divergence"] for term in terms[first:]]
             if target is not None and sum(divergences) > target * len(divergences):
                 break

@@ -30,7 +30,7 @@ from engine.learning.schedules import scheduled, scheduled_learning_rate
 from engine.learning.soft_batches import soft_batch
 from engine.learning.soft_gradients import Array, soft_gradients
 from engine.learning.soft_losses import SoftLosses
-from engine.learning.trainers.base import Metrics, Samples, nothing
+from engine.learning.trainers.base import Metrics, Samples, always
 from engine.settings import BehaviorConfig, MemorySettings
 from engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 from engine.trainer_settings import SACSettings
@@ -158,24 +158,29 @@ class SACTrainer:
         return tuple(map(self._gradients.place, self._layout.split(observations, self._normalizer)))
 
     def is_ready(self) -> bool:
-        """Whether an update is due and the buffer holds a mini-batch."""
-        return self._owed >= self._hyper.steps_per_update and self._has(self._hyper.batch_size)
+        """Whether an update is due, and the buffer holds a mini-batch and what it has to begin with."""
+        return self._owed >= self._hyper.steps_per_update and self._has(
+            max(self._hyper.batch_size, self._hyper.buffer_init_steps)
+        )
 
     def _has(self, num_steps: int) -> bool:
         """Whether the buffer holds so many steps, or as many as it can: short episodes take more rows than steps."""
         return self._replay.num_steps >= num_steps or (self._replay.is_full and self._replay.num_steps > 0)
 
-    def update(self, step: int, between: Callable[[], None] = nothing) -> Metrics:
-        """A mini-batch for every `steps_per_update` steps that came since the last update.
+    def update(self, step: int, may_continue: Callable[[], bool] = always) -> Metrics:
+        """A mini-batch for every `steps_per_update` steps that came since the last update, as far as it may continue.
+
+        What is left then is made up for by the next update.
 
         Raises NonFiniteError, with the mini-batches before it learned and everything finite.
         """
         learning_rate, terms = self._learning_rate(step), []
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found in the gradients
             while self._owed >= self._hyper.steps_per_update:
-                between()
                 terms.append(self._learn(learning_rate, step))
                 self._owed -= self._hyper.steps_per_update
+                if not may_continue():
+                    break
             told = self._gradients.mean(terms)
         self._num_updates += 1
         return {**self._metrics(told), "Policy/Learning Rate": learning_rate}

@@ -65,6 +65,18 @@ def is_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool
     return all(np.array_equal(array, second[name]) for name, array in first.items())
 
 
+def test_an_update_that_is_asked_to_end_has_learned_from_the_mini_batches_so_far() -> None:
+    whole, ended = trainer(config(num_epoch=1, batch_size=32)), trainer(config(num_epoch=1000, batch_size=32))
+    (block,) = blocks(whole, 1)
+    answers = iter([True, False])
+    taught(whole, block)
+    ended.add(block)
+    assert "Losses/Value Loss" in ended.update(64, lambda: next(answers))
+    assert is_same(parameters(whole), parameters(ended))
+    assert ended.num_updates == 1
+    assert not ended.is_ready()
+
+
 def test_an_update_is_due_at_exactly_buffer_size_rows() -> None:
     """ML-Agents waits for one row more."""
     ppo = trainer(config())

@@ -237,8 +237,34 @@ def test_the_learning_rate_falls_to_the_end_when_its_schedule_is_linear() -> Non
 def test_others_have_their_turn_between_mini_batches() -> None:
     sac, turns = trainer(config()), []
     sac.add(block(sac, 25))
-    sac.update(25, lambda: turns.append(1))
+
+    def may_continue() -> bool:
+        turns.append(1)
+        return True
+
+    sac.update(25, may_continue)
     assert len(turns) == 25
+
+
+def test_an_update_that_is_asked_to_end_leaves_the_rest_to_the_next_one() -> None:
+    sac = trainer(config(steps_per_update=1))
+    sac.add(block(sac, 25))
+    answers = iter([True, True, False])
+    assert "Losses/Q1 Loss" in sac.update(25, lambda: next(answers))
+    assert (minibatches_of(sac), sac.num_updates, sac.is_ready()) == (3, 1, True)
+    sac.update(25)
+    assert (minibatches_of(sac), sac.num_updates, sac.is_ready()) == (25, 2, False)
+
+
+def test_a_resumed_trainer_with_an_empty_buffer_fills_it_before_it_goes_on_with_what_was_left() -> None:
+    sac, resumed = (trainer(config(steps_per_update=1, buffer_init_steps=60)) for _ in range(2))
+    sac.add(block(sac, 80))
+    sac.update(80, lambda: False)
+    resumed.load(sac.state())
+    resumed.add(block(resumed, 40))
+    assert not resumed.is_ready()
+    resumed.add(block(resumed, 20))
+    assert resumed.is_ready()
 
 
 def test_no_draw_is_made_from_the_generators_of_the_process() -> None:
