@@ -62,13 +62,13 @@ class PolicyExporter:
         for name, array in weights.arrays.items():
             if not np.isfinite(array).all():
                 raise ExportError(f"{self._spec.name}: {name} holds a number that is not finite")
-        graph, difference = self._checked(weights, "unity")
+        graph, difference = self._checked(weights, step, "unity")
         files = {folder.export(step): graph, folder.final_export: graph}
         for kind in self._policies:
             if kind == "raw":
                 content = self._raw(weights, step)
             else:
-                content, other = self._checked(weights, kind)
+                content, other = self._checked(weights, step, kind)
                 difference = max(difference, other)
             files[folder.policy(step, kind)] = content
         for path, content in files.items():
@@ -79,17 +79,28 @@ class PolicyExporter:
                 raise ExportError(f"{path}: cannot be written: {error.strerror or error}") from error
         return difference
 
-    def _checked(self, weights: Weights, kind: GraphKind) -> tuple[bytes, float]:
-        """A graph, and its largest difference."""
+    def _checked(self, weights: Weights, step: int, kind: GraphKind) -> tuple[bytes, float]:
+        """A graph that says what it is of, and its largest difference."""
         try:
             policy = ExportedPolicy(self._spec, self._network, self._is_squashed, weights, kind)
-            content = _graph(policy)
+            content = _graph(policy) + self._metadata(step)
         except RuntimeError as error:
             raise ExportError(f"{self._spec.name}: torch cannot export this policy: {_first_line(error)}") from error
         try:
             return content, check(OnnxGraph(content), weights, policy)
         except ExportError as error:
             raise ExportError(f"{self._spec.name}: {error}") from error
+
+    def _metadata(self, step: int) -> bytes:
+        """What follows a graph's bytes so that its metadata names every observation: such messages merge when read."""
+        import onnx  # not needed before the first export
+
+        about = {"program": f"rl-tui {VERSION}", "behavior": self._spec.name, "step": str(step)}
+        about |= {f"obs_{index}": own.name for index, own in enumerate(self._spec.observations)}
+        model = onnx.ModelProto()
+        for key, value in about.items():
+            model.metadata_props.add(key=key, value=value)
+        return bytes(model.SerializeToString())
 
     def _raw(self, weights: Weights, step: int) -> bytes:
         """The weights by name, and in the file's metadata all that tells what to do with them."""

@@ -23,8 +23,10 @@ from engine.running.export import OPSET, PolicyExporter
 from engine.running.export_check import Run, check
 from engine.running.onnx_graph import OnnxGraph, Outputs
 from engine.running.run_folder import BehaviorFolder
+from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from engine.settings import ExportedKind, NetworkSettings
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
+from engine.version import VERSION
 from tests.weights import CARTPOLE, HOPPER, KINDS, Kind
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -184,18 +186,58 @@ def test_the_example_in_the_documentation_plays_cartpole(tmp_path: Path) -> None
     kind = Kind(CARTPOLE)
     weights = kind.weights(seed=3)
     exported(tmp_path, kind, weights)
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "onnx.md").read_text(), re.DOTALL)
-    (tmp_path / "play.py").write_text(example)
-    played = subprocess.run(
-        [sys.executable, "play.py", "CartPole.onnx"],
-        check=False,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    example = example_of_the_page("gymnasium.make")
     _, total = episode(cartpole_policy(weights))
-    assert (played.stdout, played.stderr) == (f"return {total:g}\n", "")
+    assert run_example(example, "CartPole.onnx", tmp_path) == (f"return {total:g}\n", "")
+
+
+def example_of_the_page(part: str) -> str:
+    """The one program on the page about exported policies that has this part."""
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "onnx.md").read_text(), re.DOTALL)
+    (example,) = [example for example in examples if part in example]
+    return str(example)
+
+
+def run_example(example: str, file: str, folder: Path) -> tuple[str, str]:
+    """What it writes to stdout and stderr."""
+    command = [sys.executable, "-c", example, file]
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=60)
+    return done.stdout, done.stderr
+
+
+class Reaching(gymnasium.Env):
+    """Its keys are not written in the order in which Gymnasium has them."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {
+            "position": gymnasium.spaces.Box(-1, 1, (3,)),
+            "camera": gymnasium.spaces.Box(0, 255, (20, 20, 3), np.uint8),
+            "desired_goal": gymnasium.spaces.Box(-1, 1, (2,)),
+        }
+    )
+    action_space = gymnasium.spaces.Discrete(2)
+
+
+def test_file_says_which_observation_each_input_is(tmp_path: Path) -> None:
+    kind = Kind(GymnasiumLoop("Reaching", [Reaching()]).specs["Reaching"])
+    content = exported(tmp_path, kind)
+    named = {entry.key: entry.value for entry in onnx.load_from_string(content).metadata_props}
+    assert named == {
+        "program": f"rl-tui {VERSION}",
+        "behavior": "Reaching",
+        "step": str(STEP),
+        "obs_0": "camera",
+        "obs_1": "desired_goal",
+        "obs_2": "position",
+    }
+    shown = run_example(example_of_the_page("custom_metadata_map"), str(place(tmp_path, kind).export(STEP)), tmp_path)
+    assert shown[0].splitlines() == [
+        "obs_0 camera ['batch', 3, 20, 20]",
+        "obs_1 desired_goal ['batch', 2]",
+        "obs_2 position ['batch', 3]",
+        "action_masks  ['batch', 2]",
+    ]
+    assert shown[1] == ""
 
 
 @pytest.mark.parametrize("name", ["ppo hybrid", "sac hybrid memory", "sac continuous normalized", "ppo discrete"])
