@@ -71,12 +71,13 @@ def test_a_block_is_measured_also_when_it_raises():
             time.sleep(0.01)
             raise KeyError
 
+    began = time.monotonic()
     with pytest.raises(KeyError):
         fail()
     with timer:
         pass
     assert timer.count == 2
-    assert 0.01 <= timer.total < 1.0
+    assert 0.01 <= timer.total <= time.monotonic() - began
 
 
 def test_trees_of_other_threads_are_parallel_and_equal_names_are_summed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator
 
@@ -19,6 +20,13 @@ def fixed_surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def nothing_that_goes_away_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a busy machine takes from words to the user, or a toast, to the look at them."""
+    monkeypatch.setattr("tui.panes.outcome.SAID_SECONDS", math.inf)
+    monkeypatch.setattr("tui.notices.TOAST_SECONDS", 1e6)
 
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,7 @@ class LiveSession:
         self.commands: list[Command] = []
         self._names = [f"Walker{index}" for index in range(number)]
         self._stop_seconds = stop_seconds
-        self._stop = threading.Event()
+        self._stop, self._now = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
@@ -77,6 +77,8 @@ class LiveSession:
         self.bus.publish(CommandAsked(command.id, type(command).__name__, None))
         if isinstance(command, Stop):
             self._stop.set()
+            if command.mode == "now":
+                self._now.set()
         else:
             self.bus.publish(CommandFinished(command.id, True, "results/live/Walker0-000001234.onnx"))
 
@@ -118,7 +120,7 @@ class LiveSession:
 
     def _save_and_end(self) -> None:
         tell = self.bus.publish
-        time.sleep(self._stop_seconds)
+        self._now.wait(self._stop_seconds)
         for name in self._names:
             tell(CheckpointSaved(name, 1, f"results/live/{name}", "interrupted", 1.0, False, 9, 0.1))
         tell(RunStateChanged("finished", exit_code=0))
@@ -181,29 +183,16 @@ def main() -> None:
             bell=not arguments.no_bell,
             memory=Memory(arguments.memory) if arguments.memory else None,
         )
-        costs: list[float] = []
-        tick = app.tick
-
-        def timed_tick() -> None:
-            before = time.perf_counter()
-            tick()
-            costs.append(time.perf_counter() - before)
-
-        app.tick = timed_tick  # type: ignore[method-assign]  # measured where it is called
         session.start()
         if arguments.noise:
             threading.Timer(0.5, lambda: [os.write(fd, b"GARBAGE FROM A LIBRARY\n" * 5) for fd in (1, 2)]).start()
         departure = app.run()
     session.join()
-    costs.sort()
     report = {
         "departure": departure,
         "commands": [
             f"{type(c).__name__}:{getattr(c, 'mode', '')}:{getattr(c, 'exit_code', '')}" for c in session.commands
         ],
-        "ticks": len(costs),
-        "tick_p50_ms": round(1000 * costs[len(costs) // 2], 2) if costs else None,
-        "tick_p95_ms": round(1000 * costs[int(0.95 * len(costs))], 2) if costs else None,
         "thread_count": threading.active_count(),
     }
     if arguments.report:
