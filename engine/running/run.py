@@ -287,16 +287,19 @@ class Run:
         """Why the run ended before its time; empty when it did not."""
         if self._bug is not None:
             return f"{type(self._bug).__name__}: {self._bug}"
-        if crew.failures:
-            return "; ".join(map(str, crew.failures))
+        failures = [*crew.failures, *crew.losses]
+        if failures:
+            return "; ".join(map(str, failures))
         if self._stop is not None:
             return "stopped" if self._stop.mode == "checkpoint" else "stopped without saving"
         return ""
 
     def _exit_code(self, crew: Crew) -> int:
-        """A bug of ours first, then what the user or a signal asked for, then what ended a behavior."""
+        """A bug of ours first, then what was not saved, what the user or a signal asked for, what ended a behavior."""
         if self._bug is not None:
             return 1
+        if crew.losses:
+            return CheckpointError.exit_code
         if self._stop is not None and self._stop.exit_code:
             return self._stop.exit_code
         return crew.exit_code

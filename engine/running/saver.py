@@ -94,6 +94,7 @@ class Saver:
         self._on_saved = on_saved
         self._jobs: queue.Queue[SaveJob | RollBackJob | None] = queue.Queue(maxsize=1)
         self._written_replays: dict[str, threading.Event] = {}  # by behavior, unset while a copy waits or is written
+        self._refused: dict[str, CheckpointError] = {}  # by behavior, while its newest checkpoint could not be written
         self._is_ending = False
         self.has_ended = False
 
@@ -101,6 +102,11 @@ class Saver:
     def has_room(self) -> bool:
         """Whether `put` would not wait."""
         return not self._jobs.full()
+
+    @property
+    def losses(self) -> list[CheckpointError]:
+        """Why the last checkpoint of a behavior could not be written, for each of which that is so. Any thread."""
+        return list(self._refused.copy().values())
 
     def offer(self, job: SaveJob) -> bool:
         """Take the job if no other waits."""
@@ -205,8 +211,10 @@ class Saver:
             best = store.best()
             size = sum(file.stat().st_size for file in path.iterdir())
         except (CheckpointError, NonFiniteError, OSError) as error:
+            self._refused[job.behavior] = CheckpointError(f"{job.behavior}: step {job.step} was not saved: {error}")
             self._bus.publish(CheckpointFailed(job.behavior, job.step, job.reason, str(error)))
             return False, str(error)
+        self._refused.pop(job.behavior, None)
         self._bus.publish(
             CheckpointSaved(
                 behavior=job.behavior,

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.errors import RlTuiError
+from engine.errors import CheckpointError, RlTuiError
 from engine.running.behavior import Behavior
 from engine.running.learner import LearnerCommand
 from engine.running.saver import Saver
@@ -98,14 +98,21 @@ class Crew:
 
     @property
     def exit_code(self) -> int:
-        """Of the worst that happened to a behavior: diverged (5), then a lost environment (3), else 0."""
-        return max((failure.exit_code for failure in self.failures), default=0)
+        """Of the worst that happened to a behavior: not saved (7), diverged (5), a lost environment (3), else 0."""
+        return max((failure.exit_code for failure in (*self.failures, *self.losses)), default=0)
 
     @property
     def failures(self) -> list[RlTuiError]:
         """What ended behaviors before their time; once where it ended several."""
         failures = [b.learner.failure for source in self._sources for b in source.behaviors.values()]
         return list(dict.fromkeys(failure for failure in failures if failure is not None))
+
+    @property
+    def losses(self) -> list[CheckpointError]:
+        """Why the newest state of a behavior is not on disk; asked once `end` has returned."""
+        if self._saver_thread is not None and self._saver_thread.is_alive():
+            return [CheckpointError("the last checkpoints were not written: the disk did not answer in time")]
+        return self._saver.losses
 
     def names(self, behavior: str | None) -> list[str]:
         """That behavior if there is one of that name, or all."""

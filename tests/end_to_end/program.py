@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.session.messages import Event, decode
@@ -36,13 +37,13 @@ def surroundings(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LANG": "C.UTF-8"} | more
 
 
-def start(*words: str, folder: Path, under: str | None = None) -> subprocess.Popen[str]:
+def start(*words: str, folder: Path, under: Sequence[str] = ()) -> subprocess.Popen[str]:
     """`rl-tui` with these words, in that folder, with stdin closed and stdout and stderr piped.
 
-    under: a program that turns into the command it is given, like nohup.
+    under: a program, with its words, that turns into the command it is given, like nohup.
     """
     return subprocess.Popen(
-        [*([under] if under else []), *COMMAND, *words],
+        [*under, *COMMAND, *words],
         cwd=folder,
         env=surroundings(),
         stdin=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -130,7 +131,7 @@ def test_signal_within_an_update_saves_after_the_mini_batch(folder: Path) -> Non
 
 
 def test_hangup_does_not_end_a_run_under_nohup(folder: Path) -> None:
-    process = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder, under="nohup")
+    process = start("cartpole.yaml", "--no-ui", *ENDLESS, folder=folder, under=("nohup",))
     read_until(process, "Step: ")
     process.send_signal(signal.SIGHUP)
     read_until(process, "Step: ")
@@ -246,3 +247,23 @@ def test_reader_of_stdout_and_stderr_that_goes_away_does_not_end_the_run(folder:
     process.stderr.close()
     assert process.wait(60) == 0
     assert saved(events_of(folder / "results/ppo"))[-1].reason == "final"
+
+
+SMALL_FILES = ("sh", "-c", 'ulimit -f 32; exec "$@"', "sh")  # of 32 x 512 bytes at most: less than a checkpoint
+LARGE = ("--set", "behaviors.CartPole.network_settings.hidden_units=512")
+
+
+def test_run_whose_last_checkpoint_could_not_be_written_ends_with_7(folder: Path) -> None:
+    process = start("cartpole.yaml", "--no-ui", "--run-id", "a", *LARGE, folder=folder, under=SMALL_FILES)
+    exit_code, stdout, stderr = finish(process)
+    assert exit_code == 7, stdout + stderr
+    assert re.search(r"Run failed: CartPole: step \d+ was not saved: .*File too large.*\(exit code 7\)", stdout), stdout
+
+
+def test_stopped_run_whose_checkpoint_could_not_be_written_ends_with_7(folder: Path) -> None:
+    process = start("cartpole.yaml", "--no-ui", "--run-id", "a", *LARGE, *ENDLESS, folder=folder, under=SMALL_FILES)
+    read_until(process, "Mean Reward")
+    process.send_signal(signal.SIGTERM)
+    exit_code, stdout, stderr = finish(process)
+    assert exit_code == 7, stdout + stderr
+    assert "was not saved" in stdout

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
+from engine.errors import CheckpointError
 from engine.running import run as run_module
+from engine.running.checkpoints import CheckpointStore
 from engine.running.writers.jsonl import read_events
 from engine.session.messages import (
     BehaviorStarted,
@@ -175,3 +178,22 @@ def test_threaded_learner_keeps_the_collector_near_its_newest_weights(tmp_path: 
     assert all(0 <= lag < 5 for lag in lags), "one block acted for, one in the inbox, one learned from"
     assert run.of(ProgressReported)[-1].num_updates >= 35
     assert run.of(CheckpointSaved)[-1].step >= 64 * 40
+
+
+def test_run_whose_disk_does_not_answer_ends_with_7(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = threading.Event()
+
+    def save(*_: object) -> Path:
+        answers.wait()
+        raise CheckpointError("too late")
+
+    monkeypatch.setattr(CheckpointStore, "save", save)
+    monkeypatch.setattr(run_module, "ENDING_SECONDS", 0.5)
+    try:
+        with live(configuration(tmp_path, {"Walker": behavior()})) as run:
+            assert run.wait() == 7
+            assert ending(run).state == "failed"
+            assert ending(run).reason == "the last checkpoints were not written: the disk did not answer in time"
+            answers.set()
+    finally:
+        answers.set()
