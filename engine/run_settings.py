@@ -59,6 +59,14 @@ def _read_arguments(value: object) -> object:
     return [str(entry) if isinstance(entry, int | float) else entry for entry in value]
 
 
+_OUR_TAGS = ("Environment/Cumulative Reward", "Environment/Episode Length", "Losses/", "Policy/", "Evaluation/")
+
+
+def metric_tag(key: str) -> str:
+    """The name of a statistic: a key with a slash is the name itself, as with StatsRecorder of ML-Agents."""
+    return key if "/" in key else f"Environment/{key}"
+
+
 class EnvSettings(Settings):
     """Which environment, how many copies of it, and how failures are borne."""
 
@@ -79,6 +87,22 @@ class EnvSettings(Settings):
         default_factory=dict, description="Arguments of the environment; by behavior where env is a mapping."
     )
     num_workers: WholeFromZero = Field(0, description="Worker processes for the copies; 0: all in this process.")
+
+    metrics: list[str] = Field(
+        default_factory=list, description="Keys of an environment's info whose means become statistics."
+    )
+
+    @field_validator("metrics")
+    @classmethod
+    def _check_metrics(cls, keys: list[str]) -> list[str]:
+        for index, key in enumerate(keys):
+            if not key.strip():
+                raise refusal(f"found {describe(key)}. A key of info must not be empty", index)
+            if key in keys[:index]:
+                raise refusal(f"found {describe(key)} twice. Each key must be named once", index)
+            if metric_tag(key).startswith(_OUR_TAGS):
+                raise refusal(f"found {describe(key)}, which is a statistic of rl-tui's own. Rename it in info", index)
+        return keys
 
     @field_validator("env_kwargs")
     @classmethod

@@ -5,6 +5,7 @@ Shapes: N agents or rows, P pieces, A continuous action dimensions, K discrete b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal, Protocol, TypeAlias
@@ -17,6 +18,7 @@ Int64: TypeAlias = NDArray[np.int64]
 Bool: TypeAlias = NDArray[np.bool_]
 Observation: TypeAlias = NDArray[Any]  # float32 or uint8, as its spec says
 Observations: TypeAlias = tuple[Observation, ...]
+Measured: TypeAlias = Mapping[str, tuple[float, int]]  # of each statistic: sum and number of finite values
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -114,10 +116,11 @@ class TerminalSteps:
 @dataclass(slots=True)
 class Steps:
     """What one environment step gave for one behavior. Terminal steps come before decisions in time:
-    an agent may be in both, then its next episode has already begun."""
+    an agent may be in both, then its next episode has already begun. measured: what it reports beside rewards."""
 
     decisions: DecisionSteps
     terminals: TerminalSteps | None = None
+    measured: Measured | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,7 @@ class Trajectories:
     policy_version: int  # oldest policy that chose any of these actions
     memories: Float32 | None = None  # f32[N, M], what the policy remembered before it acted; None without memory
     next_action_mask: Bool | None = None  # bool[P, ...] after cut pieces, True after others; None when all is allowed
+    measured: Measured = field(default_factory=dict)  # since the last block
     departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], agents that left in mid-episode
 
     @property

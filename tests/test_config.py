@@ -805,3 +805,20 @@ def test_long_file_is_read_in_well_under_50_ms() -> None:
         parse(text)
         seconds.append(time.thread_time() - started)
     assert min(seconds) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("[speed, speed]", "env_settings.metrics\\[1\\]: found .*speed.* twice. Each key must be named once"),
+        ("['']", "env_settings.metrics\\[0\\]: found .* A key of info must not be empty"),
+        ("[Cumulative Reward]", "is a statistic of rl-tui's own"),
+        ("[Losses/Value Loss]", "is a statistic of rl-tui's own"),
+        ("speed", "A list is right"),
+        ("[3]", "text"),
+    ],
+)
+def test_keys_that_cannot_become_statistics_are_refused(written: str, words: str) -> None:
+    text = f"behaviors: {{A: {{}}}}\nenv_settings: {{env: 'toy:line', metrics: {written}}}\n"
+    with pytest.raises(ConfigError, match=words):
+        parse_config(text.encode(), "test.yaml")

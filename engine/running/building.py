@@ -132,7 +132,7 @@ class Builder:
         policy.load(trainer.weights())
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
-        settings = LearnerSettings(spec.name, config, self._is_training, self._started_at)
+        settings = LearnerSettings(spec.name, config, self._is_training, self._started_at, source.metrics)
         learner = Learner(settings, trainer, saver, self._bus, step, policy.state(), evaluator)
         learner.restore_hyperparameters(restored)
         self.learners[spec.name] = learner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.config import RunConfig
@@ -29,10 +29,11 @@ def named_environments(config: RunConfig) -> tuple[NamedEnvironment, ...]:
                 " e.g. gymnasium:CartPole-v1."
             )
         case str(env):
-            return (_named(env, settings.env_kwargs, tuple(config.behaviors)),)
+            return (_named(env, settings.env_kwargs, settings.metrics, tuple(config.behaviors)),)
         case environments:
             return tuple(
-                _named(env, _kwargs_of(settings.env_kwargs, name), (name,)) for name, env in environments.items()
+                _named(env, _kwargs_of(settings.env_kwargs, name), settings.metrics, (name,))
+                for name, env in environments.items()
             )
 
 
@@ -48,9 +49,12 @@ def settings_of(config: RunConfig, behavior: str) -> BehaviorConfig:
     return settings
 
 
-def _named(env: str, kwargs: Mapping[str, object], behaviors: tuple[str, ...]) -> NamedEnvironment:
+def _named(
+    env: str, kwargs: Mapping[str, object], metrics: Sequence[str], behaviors: tuple[str, ...]
+) -> NamedEnvironment:
     """A Gymnasium environment has one behavior, which takes the first name."""
-    return NamedEnvironment(EnvironmentSource(env, behaviors[0] if behaviors else "", kwargs), behaviors)
+    source = EnvironmentSource(env, behaviors[0] if behaviors else "", kwargs, tuple(metrics))
+    return NamedEnvironment(source, behaviors)
 
 
 def _kwargs_of(kwargs: Mapping[str, object], behavior: str) -> Mapping[str, object]:

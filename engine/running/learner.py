@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.errors import CheckpointError, ConfigError, RlTuiError
 from engine.learning.trainers.base import Trainer, always
+from engine.run_settings import metric_tag
 from engine.running.evaluator import Evaluator
 from engine.running.hyperparameters import LiveHyperparameters
 from engine.running.saver import Saver
@@ -35,7 +36,7 @@ from engine.session.messages import (
     SetHyperparameter,
 )
 from engine.settings import BehaviorConfig
-from engine.specs import State, Trajectories, Weights
+from engine.specs import Measured, State, Trajectories, Weights
 
 RECENT_EPISODES = 100  # over which the field reports a policy's return; ranks checkpoints
 ENDLESS = 1 << 62  # steps of a policy that only plays
@@ -50,6 +51,7 @@ class LearnerSettings:
     config: BehaviorConfig
     is_training: bool
     started_at: float  # monotonic seconds at the start of the run
+    metrics: tuple[str, ...] = ()  # keys of info that become statistics
 
 
 @dataclass(slots=True)
@@ -101,6 +103,7 @@ class Learner:
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
         self._has_told_end = False
+        self._unmeasured = set(settings.metrics)  # keys that no info had so far
 
     @property
     def is_finished(self) -> bool:
@@ -152,6 +155,7 @@ class Learner:
                 statistics.add({"Policy/Version Lag": float(self._version - block.policy_version)})
         self.step += block.num_rows
         statistics.add_episodes(block.episode_returns, block.episode_lengths)
+        self._measure(block.measured)
         self._since.returns.extend(block.episode_returns.tolist())
         if self._settings.is_training and self._trainer.is_ready():
             statistics.add(self._trainer.update(self.step, may_continue))
@@ -167,6 +171,19 @@ class Learner:
             self._summarize(mark)
         if has_updated and not self.is_finished:
             self._saving.offer_due(self._standing)
+
+    def _measure(self, measured: Measured) -> None:
+        """Count the statistics that are wanted of what the environment reports."""
+        wanted = {key: measured[key] for key in self._settings.metrics if key in measured}
+        self._since.statistics.add_measured({metric_tag(key): number for key, number in wanted.items()})
+        self._unmeasured -= wanted.keys()
+
+    def _tell_unmeasured(self) -> None:
+        """Once: a key that no info had so far is probably misspelled."""
+        for key in sorted(self._unmeasured):
+            message = f"env_settings.metrics: no info had a number under {key!r} so far"
+            self._bus.publish(LogEmitted("warning", self.behavior, message))
+        self._unmeasured.clear()
 
     def _tell_departed(self, num_agents: int) -> None:
         """Once: in a world in which agents leave like that, they do so all the time."""
@@ -207,6 +224,7 @@ class Learner:
         self._since.statistics.add(metrics)
 
     def _summarize(self, mark: int) -> None:
+        self._tell_unmeasured()
         metrics, returns = self._since.statistics.take()
         self._bus.publish(
             MetricsReported(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.learning.trainers.base import Metrics, Samples
 from engine.session.messages import Histogram
+from engine.specs import Measured
 
 HISTOGRAM_BINS = 30  # what a TensorBoard panel can show apart
 
@@ -21,6 +22,7 @@ class SummaryStatistics:
         self._values: dict[str, list[float]] = defaultdict(list)
         self._returns: list[NDArray[np.float32]] = []
         self._lengths: list[NDArray[np.int64]] = []
+        self._measured: dict[str, tuple[float, int]] = {}
 
     def add(self, metrics: Metrics) -> None:
         """Count these once more; NaN is left out."""
@@ -39,14 +41,21 @@ class SummaryStatistics:
             self._returns.append(returns)
             self._lengths.append(lengths)
 
+    def add_measured(self, measured: Measured) -> None:
+        """Count what the environment reported beside rewards."""
+        for tag, (total, count) in measured.items():
+            sum_before, count_before = self._measured.get(tag, (0.0, 0))
+            self._measured[tag] = sum_before + total, count_before + count
+
     def take(self) -> tuple[dict[str, float], NDArray[np.float32]]:
         """Metrics by tag and the returns of all episodes; the next summary starts empty."""
         metrics = {tag: sum(values) / len(values) for tag, values in self._values.items()}
+        metrics |= {tag: total / count for tag, (total, count) in self._measured.items() if count}
         returns = np.concatenate([np.empty(0, np.float32), *self._returns])
         if len(returns):
             metrics["Environment/Cumulative Reward"] = float(returns.mean())
             metrics["Environment/Episode Length"] = float(np.concatenate(self._lengths).mean())
-        self._values, self._returns, self._lengths = defaultdict(list), [], []
+        self._values, self._returns, self._lengths, self._measured = defaultdict(list), [], [], {}
         return metrics, returns
 
 

@@ -22,6 +22,7 @@ from engine.specs import (
     Ending,
     Float32,
     Int64,
+    Measured,
     Observations,
     TerminalSteps,
     Trajectories,
@@ -75,6 +76,7 @@ class Assembly:
         self._pieces: list[_Pieces] = []
         self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
         self._fresh: list[tuple[NDArray[np.float64], Int64]] = []
+        self._measured: dict[str, tuple[float, int]] = {}
         self._version = 0
         self._oldest_version = _NO_VERSION
         self.num_complete = 0  # rows of whole pieces that `take` would give
@@ -84,6 +86,12 @@ class Assembly:
     def is_full(self) -> bool:
         """Some slot has no room for another piece: `take` before the next step."""
         return bool((self._begun - self._emitted >= self._capacity - self._horizon).any())
+
+    def measure(self, measured: Measured) -> None:
+        """Keep what the environment reports beside rewards for the next block."""
+        for name, (total, count) in measured.items():
+            sum_before, count_before = self._measured.get(name, (0.0, 0))
+            self._measured[name] = sum_before + total, count_before + count
 
     def end(self, terminals: TerminalSteps) -> None:
         """Close the episodes of these agents. An agent that never acted in its episode leaves nothing."""
@@ -206,10 +214,11 @@ class Assembly:
             policy_version=self._oldest_version,
             memories=columns.get("memories"),  # type: ignore[arg-type]  # float32
             next_action_mask=self._next_mask(order),
+            measured=self._measured,
             departed=np.concatenate([np.empty(0, np.int64), *self._departed]),
         )
         self._emitted[:] = self._begun
-        self._pieces, self._episodes, self._departed = [], [], []
+        self._pieces, self._episodes, self._departed, self._measured = [], [], [], {}
         self.num_complete, self._oldest_version = 0, _NO_VERSION
         return block
 

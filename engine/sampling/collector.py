@@ -55,6 +55,8 @@ class Collector:
             self._steps[instance] += 1
             for name, steps in behaviors.items():
                 assembly = self._assemblies[name]
+                if steps.measured is not None:
+                    assembly.measure(steps.measured)
                 if steps.terminals is not None and len(steps.terminals.agent_ids):
                     assembly.end(steps.terminals)
                 if len(steps.decisions.agent_ids):

@@ -6,12 +6,13 @@ import difflib
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from engine import registry
 from engine.errors import ConfigError, NotSupportedError
 from engine.sampling.environments.base import Environment
+from engine.sampling.environments.measuring import Measuring
 from engine.sampling.environments.modules import import_named
 from engine.specs import Json
 
@@ -29,15 +30,23 @@ class EnvironmentKind(Protocol):
 
 @dataclass(frozen=True)
 class EnvironmentSource:
-    """Where a run's instances come from: the text that names the environment, and what it is given."""
+    """Where a run's instances come from: the text that names the environment, and what it is given.
+
+    metrics: keys of `info` that become statistics.
+    """
 
     env: str
     behavior: str
     kwargs: Mapping[str, object]
+    metrics: tuple[str, ...] = ()
 
     def make(self, first: int, count: int) -> list[Environment]:
         """Instances that hold `count` copies, the first of which is copy number `first` of the run."""
-        return make_environments(self.env, self.behavior, count, self.kwargs)
+        made = make_environments(self.env, self.behavior, count, self.kwargs)
+        for environment in made:
+            if self.metrics and isinstance(environment, Measuring):
+                environment.measure(self.metrics)
+        return made
 
     def showing_frames(self) -> EnvironmentSource:
         """A source of the same environment whose instances can be watched, where it knows a render mode."""
@@ -47,7 +56,7 @@ class EnvironmentSource:
         else:
             knows_modes = kind in ("gymnasium", "toy")
         kwargs = {"render_mode": "rgb_array", **self.kwargs} if knows_modes else self.kwargs
-        return EnvironmentSource(self.env, self.behavior, kwargs)
+        return replace(self, kwargs=kwargs)
 
     def to_json(self) -> Json:
         """What `from_json` turns into an equal source. Raises ConfigError when kwargs are not plain values."""
@@ -55,15 +64,16 @@ class EnvironmentSource:
             kwargs: Json = json.loads(json.dumps(dict(self.kwargs)))
         except TypeError as error:
             raise ConfigError(f"{self.env}: env_kwargs must be plain values for worker processes: {error}") from error
-        return {"env": self.env, "behavior": self.behavior, "kwargs": kwargs}
+        return {"env": self.env, "behavior": self.behavior, "kwargs": kwargs, "metrics": list(self.metrics)}
 
     @staticmethod
     def from_json(fields: Json) -> EnvironmentSource:
         """The source that was written."""
         assert isinstance(fields, dict)
-        kwargs = fields["kwargs"]
+        kwargs, metrics = fields["kwargs"], fields["metrics"]
         assert isinstance(kwargs, dict)
-        return EnvironmentSource(str(fields["env"]), str(fields["behavior"]), kwargs)
+        assert isinstance(metrics, list)
+        return EnvironmentSource(str(fields["env"]), str(fields["behavior"]), kwargs, tuple(map(str, metrics)))
 
 
 def make_environments(env: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:

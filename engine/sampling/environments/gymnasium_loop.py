@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.errors import EnvironmentFailure
 from engine.sampling.environments.action_space import ActionCodec
+from engine.sampling.environments.measuring import Tally
 from engine.sampling.environments.observation_space import observation_leaves, stack
 from engine.sampling.environments.rendering import Frame, rendered
 from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
@@ -57,6 +58,7 @@ class GymnasiumLoop:
         self._bare_shape = only.raw_shape if only.path == () and only.spec.dtype == "float32" else None
         self._steps = [copy.step for copy in copies]
         self._masks: dict[int, Any] = {}  # Any: action masks as the copies give them
+        self._tally: Tally | None = None
         spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec)
         self._specs = {behavior: spec}
 
@@ -69,6 +71,10 @@ class GymnasiumLoop:
     def num_agents(self) -> Mapping[str, int]:
         """One agent for each copy."""
         return {self._behavior: len(self._copies)}
+
+    def measure(self, keys: Sequence[str]) -> None:
+        """Steps carry the numbers that `info` has under these keys; those of a reset are not among them."""
+        self._tally = Tally(keys)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         """Start all copies anew, each from a seed of its own that is derived from `seed`."""
@@ -93,6 +99,8 @@ class GymnasiumLoop:
             for index, action in enumerate(self._codec.rows(actions[self._behavior])):
                 at_work.index = index
                 observation, reward, terminated, truncated, infos = self._steps[index](action)
+                if self._tally is not None:
+                    self._tally.add(infos)
                 if terminated or truncated:
                     ended.append((index, observation, reward, bool(terminated)))
                     reward = 0.0
@@ -100,7 +108,8 @@ class GymnasiumLoop:
                 self._take(index, observation, infos)
                 rewards.append(reward)
         self._rewards[:] = as_rewards(rewards)
-        return {self._behavior: Steps(self._decisions(), self._terminals(ended) if ended else None)}
+        measured = None if self._tally is None else self._tally.take()
+        return {self._behavior: Steps(self._decisions(), self._terminals(ended) if ended else None, measured)}
 
     def render(self) -> Frame | None:
         """A frame of copy 0; None where its render mode gives none."""

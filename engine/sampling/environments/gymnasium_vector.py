@@ -5,7 +5,7 @@ Shapes: N copies, one agent each. Gymnasium calls `autoreset mode` what happens 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,11 +13,11 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from engine.errors import EnvironmentFailure, NotSupportedError
 from engine.sampling.environments.action_space import ActionCodec
+from engine.sampling.environments.measuring import Infos, Tally
 from engine.sampling.environments.observation_space import observation_leaves, stack
 from engine.sampling.environments.rendering import Frame, rendered
 from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Steps, TerminalSteps
 
-Infos: TypeAlias = Mapping[str, Any]  # Any: environments put into it what they like
 AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]  # Any: what it sees and does is known from its spaces only
 
 
@@ -43,6 +43,7 @@ class GymnasiumVector:
         self._ids: Int64 = np.arange(self._count, dtype=np.int64)
         self._waiting = self._ids  # copies whose agents wait for an action
         self._resetting: Bool | None = None  # copies that the next step resets
+        self._tally: Tally | None = None
         shape = self._codec.spec.continuous, len(self._codec.spec.branches)
         self._given = Actions(
             np.zeros((self._count, shape[0]), np.float32), np.zeros((self._count, shape[1]), np.int64)
@@ -60,6 +61,10 @@ class GymnasiumVector:
         """One agent for each copy."""
         return {self._behavior: self._count}
 
+    def measure(self, keys: Sequence[str]) -> None:
+        """Steps carry the numbers that `info` has under these keys; those of a reset are not among them."""
+        self._tally = Tally(keys)
+
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         """Start all copies anew, from a seed that is derived from `seed`."""
         if seed is not None:  # copies take seed, seed + 1, ...: those of instances with neighboring seeds would meet
@@ -74,7 +79,10 @@ class GymnasiumVector:
         given = actions[self._behavior]
         if self._waiting is not self._ids:
             given = self._spread(given)
-        return {self._behavior: self._advance(given)}
+        steps = self._advance(given)
+        if self._tally is not None:
+            steps.measured = self._tally.take()
+        return {self._behavior: steps}
 
     def render(self) -> Frame | None:
         """A frame of copy 0; None where the render mode gives none."""
@@ -93,6 +101,8 @@ class GymnasiumVector:
             raise EnvironmentFailure(
                 f"rewards have shape {rewards.shape} and endings {done.shape} for {self._count} copies"
             )
+        if self._tally is not None:
+            self._measure(self._tally, infos, done)
         if self._resetting is not None:  # these took their reset step, which is nobody's experience
             rewards = np.where(self._resetting, np.float32(0), rewards)
             done &= ~self._resetting
@@ -101,6 +111,15 @@ class GymnasiumVector:
             self._waiting = self._ids
             return Steps(self._decisions(observations, rewards, infos))
         return self._ended(observations, rewards, done, np.logical_not(terminated), infos)
+
+    def _measure(self, tally: Tally, infos: Infos, done: Bool) -> None:
+        """Count what the copies report that have stepped; where one is reset in the same step, what it last did."""
+        if self._mode is AutoresetMode.SAME_STEP:
+            tally.add_batch(infos, ~done)
+            tally.add_batch(infos.get("final_info", {}), done)
+        else:
+            stepped = np.ones(self._count, np.bool_) if self._resetting is None else ~self._resetting
+            tally.add_batch(infos, stepped)
 
     def _ended(self, observations: Observations, rewards: Float32, done: Bool, truncated: Bool, infos: Infos) -> Steps:
         """Terminal steps of the copies that are done, and decisions as the autoreset mode has them."""

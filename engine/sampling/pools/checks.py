@@ -5,13 +5,14 @@ Shapes: N agents.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import EnvironmentFailure, NonFiniteError
-from engine.specs import BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
+from engine.specs import BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Measured, Steps, TerminalSteps
 
 
 class AnswerCheck:
@@ -31,6 +32,8 @@ class AnswerCheck:
                 raise EnvironmentFailure(f"behavior {behavior!r} is not among its specs: {', '.join(self._specs)}")
             spec = self._specs[behavior]
             _check_columns(spec, steps.decisions, "")
+            if steps.measured is not None:
+                _check_measured(behavior, steps.measured)
             if steps.decisions.agent_ids is not self._unique.get(behavior):
                 self._unique[behavior] = _unique(steps.decisions.agent_ids, behavior)
             if steps.decisions.action_mask is not None:
@@ -69,6 +72,14 @@ def _check_rewards(behavior: str, rewards: Float32, ids: Int64) -> None:
     if np.count_nonzero(np.isfinite(rewards)) != rewards.size:
         row = _first_row(~np.isfinite(rewards))
         raise NonFiniteError(f"{behavior}: the reward of agent {ids[row]} is not finite: {rewards[row]}")
+
+
+def _check_measured(behavior: str, measured: Measured) -> None:
+    for name, (total, count) in measured.items():
+        if not math.isfinite(total) or count < 0:
+            raise EnvironmentFailure(
+                f"{behavior}: measured[{name!r}] must be a finite sum and a count, got {total}, {count}"
+            )
 
 
 def _check_mask(spec: BehaviorSpec, mask: Bool, ids: Int64) -> None:

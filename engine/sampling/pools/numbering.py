@@ -61,6 +61,7 @@ class PoolIds:
             self._last[instance, behavior] = (seen.agent_ids, ids)
         decisions = DecisionSteps(ids, seen.observations, seen.rewards, seen.action_mask)
         if (final := steps.terminals) is None:
-            return Steps(decisions)
+            return Steps(decisions, measured=steps.measured)
         final_ids = self.number(instance, final.agent_ids)
-        return Steps(decisions, TerminalSteps(final_ids, final.observations, final.rewards, final.truncated))
+        terminals = TerminalSteps(final_ids, final.observations, final.rewards, final.truncated)
+        return Steps(decisions, terminals, steps.measured)

@@ -9,13 +9,24 @@ import mmap
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Steps, TerminalSteps
+from engine.specs import (
+    Actions,
+    BehaviorSpec,
+    Bool,
+    DecisionSteps,
+    Float32,
+    Int64,
+    Measured,
+    Observations,
+    Steps,
+    TerminalSteps,
+)
 
 Capacities: TypeAlias = Mapping[str, tuple[int, int]]  # behavior -> D, E
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -51,9 +62,11 @@ class _Carver:
 
 
 class BehaviorColumns:
-    """One behavior's part of a block: the same arrays on both sides."""
+    """One behavior's part of a block: the same arrays on both sides. K metrics."""
 
-    def __init__(self, spec: BehaviorSpec, capacity: tuple[int, int], carver: _Carver) -> None:
+    def __init__(
+        self, spec: BehaviorSpec, capacity: tuple[int, int], carver: _Carver, metrics: Sequence[str] = ()
+    ) -> None:
         decisions, terminals = capacity
         branches = len(spec.actions.branches)
         self.spec = spec
@@ -66,6 +79,9 @@ class BehaviorColumns:
         self.final_observations = _cut_observations(carver, spec, terminals)
         self.final_rewards: Float32 = carver.cut(np.float32, terminals)
         self.truncated: Bool = carver.cut(np.bool_, terminals)
+        self.metrics = metrics
+        self.sums: NDArray[np.float64] = carver.cut(np.float64, len(metrics))
+        self.num_measured: Int64 = carver.cut(np.int64, len(metrics))
         self.continuous: Float32 = carver.cut(np.float32, decisions, spec.actions.continuous)
         self.discrete: Int64 = carver.cut(np.int64, decisions, branches)
         self._written_ids: Int64 | None = None  # the array the worker last wrote, recognized by identity
@@ -78,6 +94,8 @@ class BehaviorColumns:
         if steps is None:
             self.counts[0] = _ABSENT
             return
+        for index, name in enumerate(self.metrics):
+            self.sums[index], self.num_measured[index] = (steps.measured or {}).get(name, (0.0, 0))
         seen, final = steps.decisions, steps.terminals
         count = len(seen.agent_ids)
         if seen.agent_ids is not self._written_ids:
@@ -104,11 +122,17 @@ class BehaviorColumns:
             self._read_version, self._read_ids = version, self.ids[:count] * scale + offset
         mask = self.mask[:count] if has_mask else None
         decisions = DecisionSteps(self._read_ids, _read(self.observations, count), self.rewards[:count], mask)
+        measured = self._read_measured() if self.metrics else None
         if final_count == _ABSENT:
-            return Steps(decisions)
+            return Steps(decisions, measured=measured)
         final_ids = self.final_ids[:final_count] * scale + offset
         observations, rewards = _read(self.final_observations, final_count), self.final_rewards[:final_count]
-        return Steps(decisions, TerminalSteps(final_ids, observations, rewards, self.truncated[:final_count]))
+        terminals = TerminalSteps(final_ids, observations, rewards, self.truncated[:final_count])
+        return Steps(decisions, terminals, measured)
+
+    def _read_measured(self) -> Measured | None:
+        numbers = zip(self.metrics, self.sums.tolist(), self.num_measured.tolist(), strict=True)
+        return {name: (total, count) for name, total, count in numbers if count} or None
 
     def write_actions(self, actions: Actions) -> None:
         """Pool: put actions where the worker reads them."""
@@ -126,11 +150,18 @@ class BehaviorColumns:
 class Block:
     """One instance's columns, mapped from a shared file. The two sides take turns, as the records between them say."""
 
-    def __init__(self, file: int, offset: int, specs: Mapping[str, BehaviorSpec], capacities: Capacities) -> None:
-        buffer = mmap.mmap(file, block_size(specs, capacities), offset=offset)
+    def __init__(
+        self,
+        file: int,
+        offset: int,
+        specs: Mapping[str, BehaviorSpec],
+        capacities: Capacities,
+        metrics: Sequence[str] = (),
+    ) -> None:
+        buffer = mmap.mmap(file, block_size(specs, capacities, metrics), offset=offset)
         self.capacities = dict(capacities)
         self.offset = offset
-        self.behaviors = dict(_carve(specs, capacities, _Carver(buffer)))
+        self.behaviors = dict(_carve(specs, capacities, metrics, _Carver(buffer)))
 
     def has_room(self, answer: Mapping[str, Steps]) -> bool:
         """Whether every behavior's steps fit."""
@@ -157,11 +188,13 @@ class SharedFile:
     def __init__(self, file: int) -> None:
         self._file = file
 
-    def new_block(self, specs: Mapping[str, BehaviorSpec], capacities: Capacities) -> Block:
+    def new_block(
+        self, specs: Mapping[str, BehaviorSpec], capacities: Capacities, metrics: Sequence[str] = ()
+    ) -> Block:
         """A block behind all others."""
         offset = os.fstat(self._file).st_size
-        os.truncate(self._file, offset + _whole_pages(block_size(specs, capacities)))
-        return Block(self._file, offset, specs, capacities)
+        os.truncate(self._file, offset + _whole_pages(block_size(specs, capacities, metrics)))
+        return Block(self._file, offset, specs, capacities, metrics)
 
 
 class Status:
@@ -194,19 +227,19 @@ def larger(capacities: Capacities, answer: Mapping[str, Steps]) -> Capacities:
     return needed
 
 
-def block_size(specs: Mapping[str, BehaviorSpec], capacities: Capacities) -> int:
+def block_size(specs: Mapping[str, BehaviorSpec], capacities: Capacities, metrics: Sequence[str] = ()) -> int:
     """Bytes of a block."""
     carver = _Carver(None)
-    for _ in _carve(specs, capacities, carver):
+    for _ in _carve(specs, capacities, metrics, carver):
         continue
     return carver.size
 
 
 def _carve(
-    specs: Mapping[str, BehaviorSpec], capacities: Capacities, carver: _Carver
+    specs: Mapping[str, BehaviorSpec], capacities: Capacities, metrics: Sequence[str], carver: _Carver
 ) -> Iterator[tuple[str, BehaviorColumns]]:
     for name in sorted(specs):
-        yield name, BehaviorColumns(specs[name], capacities[name], carver)
+        yield name, BehaviorColumns(specs[name], capacities[name], carver, metrics)
 
 
 def _cut_observations(carver: _Carver, spec: BehaviorSpec, rows: int) -> Observations:

@@ -51,6 +51,7 @@ class Worker:
         self._specs: Mapping[str, BehaviorSpec] = {}
         self._checks: list[AnswerCheck] = []
         self._blocks: list[Block] = []
+        self._metrics: tuple[str, ...] = ()
 
     def run(self) -> None:
         """Answer every record until there are no more."""
@@ -94,13 +95,13 @@ class Worker:
         first, count, worker = (int(str(order[key])) for key in ("first", "count", "worker"))
         if order["log"] is not None:
             _redirect_output(str(order["log"]))
-        self._guard = Guard(source.env, worker)
+        self._guard, self._metrics = Guard(source.env, worker), source.metrics
         with self._calling("start", None):
             self._environments = source.make(first, count)
             self._specs = common_specs([environment.specs for environment in self._environments])
             for environment in self._environments:
                 room = {name: (max(1, n), max(1, n)) for name, n in environment.num_agents.items()}
-                self._blocks.append(self._file.new_block(self._specs, room))
+                self._blocks.append(self._file.new_block(self._specs, room, self._metrics))
                 self._checks.append(AnswerCheck(self._specs))
         instances: list[Json] = [
             {"num_agents": dict(environment.num_agents), **_place(block)}
@@ -126,7 +127,7 @@ class Worker:
         replies = []
         if not self._blocks[instance].has_room(answer):
             room = larger(self._blocks[instance].capacities, answer)
-            self._blocks[instance] = self._file.new_block(self._specs, room)
+            self._blocks[instance] = self._file.new_block(self._specs, room, self._metrics)
             replies.append(Record(Kind.GROWN, instance, payload=_place(self._blocks[instance])))
         self._blocks[instance].write_steps(answer)
         return [*replies, Record(Kind.ANSWER, instance)]

@@ -208,7 +208,7 @@ class WorkerProcess:
 
     def _block(self, place: _InstanceJson) -> Block:
         capacities = {name: (decisions, terminals) for name, (decisions, terminals) in place["capacities"].items()}
-        return Block(self._descriptors["memory"], place["offset"], self.specs, capacities)
+        return Block(self._descriptors["memory"], place["offset"], self.specs, capacities, self._source.metrics)
 
     def _read_records(self) -> list[Record]:
         """Records from the worker; raises what a fault among them tells."""

@@ -1,0 +1,69 @@
+"""Numbers that an environment reports beside its rewards: keys of Gymnasium's `info` that become statistics.
+
+Shapes: N copies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from engine.errors import EnvironmentFailure
+from engine.specs import Bool, Measured
+
+Infos: TypeAlias = Mapping[str, Any]  # Any: environments put into it what they like
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """An environment that can be asked for such numbers."""
+
+    def measure(self, keys: Sequence[str]) -> None:
+        """From now on steps carry the numbers of these keys."""
+
+
+class Tally:
+    """Sums and counts of the numbers under some keys since the last `take`; what is not finite is left out."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = keys
+        self._sums: dict[str, tuple[float, int]] = {}
+
+    def add(self, infos: Infos) -> None:
+        """Count what one copy's step reports. Raises EnvironmentFailure for what is no number; None is nothing."""
+        for key in self._keys:
+            value = infos.get(key)
+            if value is not None:
+                self._count(key, value)
+
+    def add_batch(self, infos: Infos, rows: Bool) -> None:
+        """The same of these copies, bool[N], as Gymnasium's vectorized environments report them."""
+        for key in self._keys:
+            if key in infos:
+                has = np.logical_and(rows, infos.get(f"_{key}", True))
+                for row in np.flatnonzero(has):
+                    self._count(key, infos[key][row])
+
+    def take(self) -> Measured | None:
+        """What was counted; the next begins at nothing."""
+        taken, self._sums = self._sums, {}
+        return taken or None
+
+    def _count(self, key: str, value: Any) -> None:  # Any: whatever the environment reports
+        number = value if type(value) is float else as_number(key, value)
+        if math.isfinite(number):
+            total, count = self._sums.get(key, (0.0, 0))
+            self._sums[key] = total + number, count + 1
+
+
+def as_number(key: str, value: Any) -> float:  # Any: whatever the environment reports
+    """The one number that a scalar or an array of one entry holds. Raises EnvironmentFailure."""
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        text = repr(value)
+        shown = text if len(text) <= 60 else f"{text[:60]}..."
+        raise EnvironmentFailure(f"info[{key!r}] must be a number, since env_settings.metrics names it, got {shown}")
+    return float(array.reshape(())[()])
