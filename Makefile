@@ -1,5 +1,5 @@
 # The two commands a newcomer needs: `make run` and `make test`. Everything else is for developers.
-#   make run ARGS="--no-ui --run-id first"     further flags for rl-tui; every run has a folder of its own otherwise
+#   make run ARGS="--no-ui --run-id first"     further flags for rl-tui
 #   make run CONFIG=config/ppo/Acrobot.yaml    another configuration
 #   make run TORCH=cpu                         torch without CUDA; by itself on Linux where no NVIDIA driver is found
 #   make shell                                 a shell that knows the command rl-tui
@@ -10,7 +10,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CONFIG ?= config/ppo/CartPole.yaml
-RUN_ID ?= $(notdir $(basename $(CONFIG)))-$(shell date +%Y%m%d-%H%M%S)
 ARGS ?=
 TORCH ?= auto
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
@@ -18,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 .PHONY: run shell test check unit bench faults screenshots clean
 
 run: $(VENV)/.ready
-	@$(BIN)/rl-tui $(CONFIG) --run-id $(RUN_ID) $(ARGS)
+	@$(BIN)/rl-tui $(CONFIG) $(ARGS)
 
 shell: $(VENV)/.ready
 	@echo "rl-tui is on the PATH of this shell; exit leaves it."

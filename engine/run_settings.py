@@ -147,7 +147,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 class CheckpointSettings(Settings):
     """The run's name, its folder, and what it starts from."""
 
-    run_id: str = "ppo"
+    run_id: str | None = Field(None, description="The run's folder in results_dir; null: named by the file, counted.")
     initialize_from: str | None = None
     load_model: bool = False
     resume: bool = False

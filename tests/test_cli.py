@@ -274,7 +274,8 @@ def test_dry_run_without_an_environment_shows_the_configuration(tmp_path: Path, 
         (["--env", "my_world:Maze"], "my_world:Maze: my_world has no 'Maze'. Did you mean Mazes?"),
         (["--run-id", "old"], "old holds an earlier run"),
         (["--run-id", "file"], "file: expected a folder, found a file"),
-        (["--resume", "--run-id", "other"], "--resume: there is no run in results/other"),
+        (["--resume", "--run-id", "other"], "--resume: there is no run in "),
+        (["--resume"], "--resume: there is no run of run in "),
         (["--initialize-from", "other"], "--initialize-from other: there is no run in results/other"),
         (["--results-dir", "run.yaml"], "run.yaml is not a folder"),
     ],
@@ -288,6 +289,7 @@ def test_dry_run_of_what_would_be_refused_exits_2_and_says_why(
     (tmp_path / "my_world.py").write_text("def Mazes():\n    raise AssertionError\n")
     (tmp_path / "results").mkdir()
     record(tmp_path / "results", "old")
+    (tmp_path / "results/old/Walker.onnx").touch()
     (tmp_path / "results/file").touch()
     before = sorted(tmp_path.rglob("[!_]*"))
     assert main(["run.yaml", "--dry-run", *words]) == 2

@@ -161,7 +161,13 @@ def _add_output_flags(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_run_flags(group: argparse._ArgumentGroup) -> None:
-    _setting(group, "--run-id", "checkpoint_settings.run_id", str, "name of the run and its folder (default ppo)")
+    _setting(
+        group,
+        "--run-id",
+        "checkpoint_settings.run_id",
+        str,
+        "name of the run and its folder (default: of CONFIG, counted)",
+    )
     _setting(group, "--results-dir", "checkpoint_settings.results_dir", str, "where runs are kept (default results)")
     _setting(group, "--resume", "checkpoint_settings.resume", None, "go on where the run of this id stopped")
     _setting(group, "--force", "checkpoint_settings.force", None, "start anew in an existing run folder")

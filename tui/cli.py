@@ -20,6 +20,7 @@ from tui.terminal import complain, complain_of, give_up, why_no_screen
 
 if TYPE_CHECKING:
     from engine.config import RunConfig
+    from engine.running.archive import Archive
     from engine.running.launch import Launch
     from engine.session.messages import Envelope
     from engine.session.view import RunView
@@ -174,15 +175,14 @@ def run_on_screen(arguments: Arguments) -> int:
     from engine.session.view import RunView
     from tui.showing import Subject, show
 
-    launch, view, runs = Launch(EventBus()), RunView(), Archive(Path(RESULTS_DIR))
+    launch, view, runs = Launch(EventBus()), RunView(), Archive(Path(RESULTS_DIR).absolute())
 
     def start() -> Iterator[Envelope] | None:
         config = runnable(arguments)
-        settings = config.checkpoint_settings
-        runs.results_dir = Path(settings.results_dir)
+        past = past_events(config, runs)
         expect(view, config)
         launch.start(config)
-        return runs.events(settings.run_id) if settings.resume else None
+        return past
 
     mail = launch.subscribe()
     subject = Subject(launch, start, arguments.config, view, mail, runs=runs, give_way=launch.give_way)
@@ -191,6 +191,20 @@ def run_on_screen(arguments: Arguments) -> int:
     if shown.departure != "hangup":
         say_goodbye(launch, view)
     return launch.exit_code
+
+
+def past_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | None:
+    """What the run that is resumed has told before, which is among `runs` now; None for a run that begins."""
+    from engine.running.naming import newest_run_id, run_name
+
+    settings = config.checkpoint_settings
+    runs.results_dir = Path(settings.results_dir).absolute()
+    if not settings.resume:
+        return None
+    try:
+        return runs.events(settings.run_id or newest_run_id(runs.results_dir, run_name(config.source.file)))
+    except OSError:
+        return None  # the run will say so
 
 
 def expect(view: RunView, config: RunConfig) -> None:

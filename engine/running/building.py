@@ -87,7 +87,7 @@ class Builder:
         self._bus = bus
         self._courtesy = courtesy
         self._is_training = not config.checkpoint_settings.inference
-        self._restorer = Restorer(config.checkpoint_settings, bus)
+        self._restorer = Restorer(config.checkpoint_settings, folder.results_dir, bus)
         self._started_at = time.monotonic()
 
     def sources(self, saver: Saver) -> list[Source]:

@@ -33,7 +33,7 @@ def refusals(config: RunConfig) -> list[str]:
 
 def _checks(config: RunConfig) -> Iterator[Callable[[], object]]:
     settings = config.checkpoint_settings
-    yield lambda: _require_folder(settings)
+    yield lambda: _require_folder(config)
     if settings.initialize_from is not None and not settings.resume:
         yield lambda: _require_origin(settings)
     env = config.env_settings.env
@@ -42,9 +42,9 @@ def _checks(config: RunConfig) -> Iterator[Callable[[], object]]:
             yield partial(_require_environment, name)
 
 
-def _require_folder(settings: CheckpointSettings) -> None:
+def _require_folder(config: RunConfig) -> None:
     """The folder of the run may be used, and can be made or written to as far as permissions tell."""
-    folder = RunFolder(Path(settings.results_dir), settings.run_id)
+    settings, folder = config.checkpoint_settings, RunFolder.of(config)
     folder.require_startable(settings.resume, settings.force)
     path = folder.path
     nearest = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))

@@ -22,8 +22,11 @@ from engine.version import VERSION
 class Restorer:
     """Used by the builder. Hands trainers what was learned before, and tells what it took and what it left out."""
 
-    def __init__(self, settings: CheckpointSettings, bus: EventBus):
+    def __init__(self, settings: CheckpointSettings, results_dir: Path, bus: EventBus):
+        """Made before any environment, which may change the working directory."""
         self._settings = settings
+        self._results_dir = results_dir
+        self._working_directory = Path.cwd()
         self._bus = bus
 
     def restore(self, name: str, store: CheckpointStore, config: BehaviorConfig, trainer: Trainer) -> tuple[int, State]:
@@ -63,10 +66,10 @@ class Restorer:
     def _initial_checkpoint(self, name: str, config: BehaviorConfig) -> Path | None:
         """What `init_path` or --initialize-from names: a path, or the newest checkpoint of that run."""
         if config.init_path is not None:
-            return Path(config.init_path)
+            return self._working_directory / config.init_path
         if self._settings.initialize_from is None:
             return None
-        other = RunFolder(Path(self._settings.results_dir), self._settings.initialize_from)
+        other = RunFolder(self._results_dir, self._settings.initialize_from)
         other.require_exists("--initialize-from")
         newest = CheckpointStore(other.behavior(name).checkpoints, name, 0).newest_valid()
         if newest.path is None:

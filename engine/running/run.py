@@ -8,7 +8,6 @@ import queue
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import threadpoolctl
@@ -63,12 +62,11 @@ class Run:
     """Lives in the coordinator's thread. Owns the run's folder and state, routes commands, starts and ends the rest."""
 
     def __init__(self, config: RunConfig, bus: EventBus, commands: queue.Queue[Command | None], courtesy: Courtesy):
-        settings = config.checkpoint_settings
         self._config = config
         self._bus = bus
         self._commands = commands
         self._courtesy = courtesy
-        self._folder = RunFolder(Path(settings.results_dir), settings.run_id)
+        self._folder = RunFolder.of(config)
         self._ledger = CommandLedger(bus)
         self._state: RunState = "starting"
         self._stop: Stop | None = None
@@ -156,15 +154,16 @@ class Run:
         return self._end(crew, builder)
 
     def _announce(self, seed: int, device: torch.device) -> None:
+        settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
+        named = self._config.model_copy(update={"checkpoint_settings": settings})
         try:
-            write_atomically(self._folder.configuration, effective_yaml(self._config).encode())
+            write_atomically(self._folder.configuration, effective_yaml(named).encode())
         except OSError as error:
             raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
-        settings = self._config.checkpoint_settings
         versions = {"rl-tui": VERSION, "python": platform.python_version(), "torch": torch.__version__}
         self._bus.publish(
             RunStarted(
-                run_id=settings.run_id,
+                run_id=self._folder.run_id,
                 path=str(self._folder.path),
                 seed=seed,
                 device=str(device),

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,10 +26,12 @@ from engine.running.layout import (
     TIMERS,
     TRAINING_STATUS,
 )
+from engine.running.naming import newest_run_id, next_run_id, run_name
 from engine.running.ownership import foreign_text, has_learned, owner_of
 
-if TYPE_CHECKING:
-    from engine.settings import ExportedKind  # its imports take longer than to list fifty runs
+if TYPE_CHECKING:  # their imports take longer than to list fifty runs
+    from engine.config import RunConfig
+    from engine.settings import ExportedKind
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # leaves room for "-<step>.onnx" in 255 bytes
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: also with any extension
@@ -123,7 +126,8 @@ class RunFolder:
     Raises ConfigError when run_id is no plain file name.
     """
 
-    def __init__(self, results_dir: Path, run_id: str, disk: Disk = DISK):
+    def __init__(self, results_dir: Path, run_id: str, disk: Disk = DISK, is_counted: bool = False):
+        """is_counted: nobody named the run, and `open` may put a number behind run_id."""
         if not PLAIN_NAME.fullmatch(run_id):
             raise ConfigError(
                 f"--run-id: {run_id!r} cannot name a folder. Use 1 to 64 letters, digits, dots, hyphens and"
@@ -132,8 +136,23 @@ class RunFolder:
         self.run_id = run_id
         self.path = results_dir / run_id
         self._disk = disk
+        self._is_counted = is_counted
         self._lock: int | None = None
         self._is_new = False
+
+    @classmethod
+    def of(cls, config: RunConfig) -> RunFolder:
+        """The folder of a run with this configuration. What changes the working directory later does not move it."""
+        settings = config.checkpoint_settings
+        results_dir = Path(settings.results_dir).absolute()
+        if settings.run_id is not None:
+            return cls(results_dir, settings.run_id)
+        return cls(results_dir, run_name(config.source.file), is_counted=True)
+
+    @property
+    def results_dir(self) -> Path:
+        """Where other runs stand too."""
+        return self.path.parent
 
     @property
     def configuration(self) -> Path:
@@ -172,12 +191,13 @@ class RunFolder:
         A folder with anything else in it is never touched. Raises ConfigError, or RunBusyError naming the process that
         writes here.
         """
-        existed = self.path.is_dir()
         try:
-            done = self._require_allowed(existed, resume, force)
+            done = self._choose(resume, force) if self._is_counted else ()
+            existed = self.path.is_dir()
+            done += self._require_allowed(existed, resume, force)
             make_folders(self.path, self._disk)
             self._acquire()
-            self._is_new = not existed
+            self._is_new |= not existed
             if not resume:
                 done += self._set_aside()
             make_folders(self.run_logs, self._disk)
@@ -188,6 +208,10 @@ class RunFolder:
 
     def require_startable(self, resume: bool, force: bool) -> None:
         """`open` would not refuse what is here now; nothing is touched. Raises as it does."""
+        if self._is_counted:
+            if not resume:
+                return  # it will get a folder that is not there yet
+            self._be(newest_run_id(self.results_dir, self.run_id))
         self._require_allowed(self.path.is_dir(), resume, force)
         self._require_idle()
 
@@ -240,6 +264,24 @@ class RunFolder:
         except OSError as error:
             raise ConfigError(f"{folder.path}: cannot be made ({error.strerror})") from error
         return folder
+
+    def _choose(self, resume: bool, force: bool) -> tuple[str, ...]:
+        """run_id is that of the newest run of this name, or of a new folder that no other process has taken."""
+        name, self._is_counted = self.run_id, False
+        if resume:
+            self._be(newest_run_id(self.results_dir, name))
+            return (f"--resume goes on with {self.run_id}, the newest run of {name}; --run-id names another",)
+        make_folders(self.results_dir, self._disk)
+        while not self._is_new:
+            self._be(next_run_id(self.results_dir, name))
+            with suppress(FileExistsError):  # another process was quicker
+                self._disk.make_folder(self.path)
+                self._is_new = True
+        return ("--force has no effect without --run-id: this run has a folder of its own",) if force else ()
+
+    def _be(self, run_id: str) -> None:
+        self.path = self.results_dir / run_id
+        self.run_id = run_id
 
     def _require_allowed(self, existed: bool, resume: bool, force: bool) -> tuple[str, ...]:
         """This run may begin or go on here; returns what is to be said of it."""

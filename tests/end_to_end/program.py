@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -83,6 +84,15 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> str:
 def events_of(run_folder: Path) -> list[Event]:
     """All that the run told, from its events.jsonl."""
     return [decode(line).event for line in (run_folder / "events.jsonl").read_text().splitlines()]
+
+
+def wait_for_summary(run_folder: Path) -> None:
+    """The run has learned for as long as a summary takes."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    events = run_folder / "events.jsonl"
+    while not (events.exists() and '"event": "MetricsReported"' in events.read_text()):
+        assert time.monotonic() < deadline, f"no summary in {events}"
+        time.sleep(0.05)
 
 
 def terminal(*words: str, folder: Path, size: tuple[int, int] = (120, 40), stdin: int | None = None) -> PseudoTerminal:

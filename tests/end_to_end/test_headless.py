@@ -95,7 +95,7 @@ def test_json_lines_are_the_events_of_the_run(folder: Path) -> None:
     assert (lines[-1]["state"], lines[-1]["exit_code"]) == ("finished", 0)
     deltas = {kind.__name__ for kind in DELTAS}  # the file keeps one every few seconds
     assert deltas & {line["event"] for line in lines}
-    told = [type(event).__name__ for event in events_of(folder / "results/ppo")]
+    told = [type(event).__name__ for event in events_of(folder / "results/cartpole")]
     assert [line["event"] for line in lines if line["event"] not in deltas] == [e for e in told if e not in deltas]
 
 
@@ -109,7 +109,7 @@ def test_signal_saves_what_was_learned_and_ends(folder: Path, number: signal.Sig
     code, stdout, stderr = finish(process)
     assert code == exit_code, said + stdout + stderr
     assert stderr == ""
-    events = events_of(folder / "results/ppo")
+    events = events_of(folder / "results/cartpole")
     (checkpoint,) = saved(events)
     assert checkpoint.reason == "interrupted"
     assert checkpoint.step > 0
@@ -126,7 +126,7 @@ def test_signal_within_an_update_saves_after_the_mini_batch(folder: Path) -> Non
     process.send_signal(signal.SIGINT)
     code, stdout, stderr = finish(process)
     assert code == 130, stdout + stderr
-    (checkpoint,) = saved(events_of(folder / "results/ppo"))
+    (checkpoint,) = saved(events_of(folder / "results/cartpole"))
     assert checkpoint.reason == "interrupted"
 
 
@@ -164,15 +164,15 @@ def test_second_writer_of_a_run_is_refused(folder: Path) -> None:
 
 
 def test_existing_run_is_not_overwritten_and_missing_run_not_resumed(folder: Path) -> None:
-    (folder / "results/ppo").mkdir(parents=True)
-    (folder / "results/ppo/run.lock").touch()
-    (folder / "results/ppo/configuration.yaml").write_text("default_settings: null\n")
-    (folder / "results/ppo/CartPole.onnx").write_text("kept\n")
-    exit_code, _, stderr = run("cartpole.yaml", "--no-ui", folder=folder)
+    (folder / "results/cartpole").mkdir(parents=True)
+    (folder / "results/cartpole/run.lock").touch()
+    (folder / "results/cartpole/configuration.yaml").write_text("default_settings: null\n")
+    (folder / "results/cartpole/CartPole.onnx").write_text("kept\n")
+    exit_code, _, stderr = run("cartpole.yaml", "--no-ui", "--run-id", "cartpole", folder=folder)
     assert exit_code == 2
     assert "--resume" in stderr
     assert "--force" in stderr
-    assert (folder / "results/ppo/configuration.yaml").read_text() == "default_settings: null\n"
+    assert (folder / "results/cartpole/configuration.yaml").read_text() == "default_settings: null\n"
     exit_code, _, stderr = run("cartpole.yaml", "--no-ui", "--resume", "--run-id", "missing", folder=folder)
     assert exit_code == 2
     assert "missing" in stderr
@@ -183,7 +183,7 @@ def test_environment_that_raises_ends_the_run_with_its_work_saved(folder: Path) 
     exit_code, stdout, stderr = run("cartpole.yaml", "--no-ui", "--env", "legs:make", *ENDLESS, folder=folder)
     assert exit_code == 3, stdout + stderr
     assert "the leg broke off" in stdout
-    (checkpoint,) = saved(events_of(folder / "results/ppo"))
+    (checkpoint,) = saved(events_of(folder / "results/cartpole"))
     assert checkpoint.reason == "error"
 
 
@@ -231,7 +231,7 @@ def test_pipe_that_closes_does_not_end_the_run(folder: Path) -> None:
     process.stdout.close()
     process.stdout = None
     assert process.wait(60) == 0
-    assert saved(events_of(folder / "results/ppo"))[-1].reason == "final"
+    assert saved(events_of(folder / "results/cartpole"))[-1].reason == "final"
     assert process.stderr is not None
     with process.stderr:
         (told,) = process.stderr.read().splitlines()  # one line, and no traceback at the exit
@@ -246,7 +246,7 @@ def test_reader_of_stdout_and_stderr_that_goes_away_does_not_end_the_run(folder:
     process.stdout.close()
     process.stderr.close()
     assert process.wait(60) == 0
-    assert saved(events_of(folder / "results/ppo"))[-1].reason == "final"
+    assert saved(events_of(folder / "results/cartpole"))[-1].reason == "final"
 
 
 SMALL_FILES = ("sh", "-c", 'ulimit -f 32; exec "$@"', "sh")  # of 32 x 512 bytes at most: less than a checkpoint

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.session.messages import CheckpointSaved, PolicyExported, RunStateChanged
-from tests.end_to_end.program import CARTPOLE, events_of, run, terminal
+from tests.end_to_end.program import CARTPOLE, events_of, run, terminal, wait_for_summary
 from tests.pseudo_terminal import PseudoTerminal
 
 ENDLESS = ("--set", "behaviors.CartPole.max_steps=1e8", "--set", "behaviors.CartPole.checkpoint_interval=1e8")
@@ -51,7 +51,7 @@ def test_every_key_of_a_session_does_what_it_says(folder: Path) -> None:
         screen.press("s")
         assert screen.wait() == 0
         assert_terminal_was_given_back(screen)
-    events = events_of(folder / "results/ppo")
+    events = events_of(folder / "results/cartpole")
     reasons = [event.reason for event in events if isinstance(event, CheckpointSaved)]
     assert reasons == ["asked", "interrupted"]
     assert any(isinstance(event, PolicyExported) for event in events)
@@ -69,27 +69,30 @@ def test_screen_stays_after_training_and_q_leaves_with_its_exit_code(folder: Pat
 def test_signal_saves_and_gives_the_terminal_back(folder: Path, number: signal.Signals, exit_code: int) -> None:
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
         screen.wait_for("TRAINING")
+        wait_for_summary(folder / "results/cartpole")
         screen.process.send_signal(number)
         assert screen.wait() == exit_code
         assert_terminal_was_given_back(screen)
-    assert [e.reason for e in events_of(folder / "results/ppo") if isinstance(e, CheckpointSaved)] == ["interrupted"]
+    assert [e.reason for e in events_of(folder / "results/cartpole") if isinstance(e, CheckpointSaved)] == [
+        "interrupted"
+    ]
 
 
 def test_lost_terminal_saves_and_ends(folder: Path) -> None:
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
         screen.wait_for("TRAINING")
+        wait_for_summary(folder / "results/cartpole")
         screen.hang_up()
         assert screen.wait() == 129
-    events = events_of(folder / "results/ppo")
+    events = events_of(folder / "results/cartpole")
     assert [e.reason for e in events if isinstance(e, CheckpointSaved)] == ["interrupted"]
     assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 129
 
 
 def test_mistake_found_at_start_is_readable_after_the_screen_is_left(folder: Path) -> None:
     """The run's folder exists, so the run is refused before it begins."""
-    (folder / "results/ppo").mkdir(parents=True)
-    (folder / "results/ppo/configuration.yaml").write_text("kept\n")
-    with terminal("cartpole.yaml", folder=folder) as screen:
+    run("cartpole.yaml", "--no-ui", folder=folder)
+    with terminal("cartpole.yaml", "--run-id", "cartpole", folder=folder) as screen:
         screen.wait_for("--resume")
         screen.press("q")
         assert screen.wait() == 2
@@ -100,7 +103,7 @@ def test_mistake_found_at_start_is_readable_after_the_screen_is_left(folder: Pat
 def test_resumed_run_shows_what_was_before(folder: Path) -> None:
     """Its checkpoints can be rolled back to, and its curve begins where the run did."""
     run("cartpole.yaml", "--no-ui", folder=folder)
-    last = [event for event in events_of(folder / "results/ppo") if isinstance(event, CheckpointSaved)][-1]
+    last = [event for event in events_of(folder / "results/cartpole") if isinstance(event, CheckpointSaved)][-1]
     with terminal("cartpole.yaml", "--resume", *ENDLESS, folder=folder) as screen:
         screen.wait_for("TRAINING")
         screen.press("k")
@@ -139,7 +142,9 @@ def test_bug_in_the_screen_saves_the_run_and_shows_where_it_is(folder: Path) -> 
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
         assert screen.wait() == 1
         assert b"the picture fell off" in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
-    assert [e.reason for e in events_of(folder / "results/ppo") if isinstance(e, CheckpointSaved)] == ["interrupted"]
+    assert [e.reason for e in events_of(folder / "results/cartpole") if isinstance(e, CheckpointSaved)] == [
+        "interrupted"
+    ]
 
 
 BROKEN_SCREEN = """\
@@ -149,7 +154,7 @@ drawn = tui.app.TrainerApp.redraw
 
 
 def redraw(app):
-    if app.view.state == "training":
+    if any(behavior.step >= 1000 for behavior in app.view.behaviors.values()):
         raise RuntimeError("the picture fell off")
     drawn(app)
 

@@ -89,7 +89,7 @@ def test_run_in_tmux_from_start_to_export(tmux: Tmux, tmp_path: Path) -> None:
     tmux.wait_for("TRAINING 1/1")
     tmux.press("e")
     tmux.wait_for(r"export CartPole: done in .*\.onnx")
-    assert (tmp_path / "results/ppo/CartPole.onnx").exists()
+    assert (tmp_path / "results/cartpole/CartPole.onnx").exists()
     tmux.press("q")
     tmux.wait_for("Leave")
     tmux.press("s")

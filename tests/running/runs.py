@@ -15,6 +15,7 @@ import yaml
 from engine.config import RunConfig, parse_config
 from engine.running.checkpoint_format import read
 from engine.running.launch import Launch
+from engine.running.run_folder import RunFolder
 from engine.session.bus import EventBus
 from engine.session.messages import (
     DELTAS,
@@ -71,7 +72,7 @@ class LiveRun:
 
     def __init__(self, config: RunConfig, *commands: Command):
         """commands: sent before anything else can happen."""
-        self.folder = Path(config.checkpoint_settings.results_dir, config.checkpoint_settings.run_id)
+        self.folder = RunFolder.of(config).path
         self.mail: list[Envelope] = []
         self.launch = Launch(EventBus())
         self._subscription = self.launch.subscribe()

@@ -1,0 +1,45 @@
+"""What runs are called that nobody named: after their file or preset, the second one with -2 behind it, and so on."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from engine.errors import ConfigError
+
+LONGEST_NAME = 56  # of the 64 that a folder's name may have: the rest is for the count
+_COUNT = r"-([1-9][0-9]{0,5})"  # shorter than a date, which is the user's own
+
+
+def run_name(file: str) -> str:
+    """The name of runs of that configuration: config/ppo/CartPole.yaml makes CartPole."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(file).stem)
+    return plain.lstrip("-._")[:LONGEST_NAME] or "run"
+
+
+def next_run_id(results_dir: Path, name: str) -> str:
+    """The name with the next number, or without one where nothing there is called so. Raises OSError."""
+    counts = _counts(results_dir, name)
+    return f"{name}-{max(counts) + 1}" if counts else name
+
+
+def newest_run_id(results_dir: Path, name: str) -> str:
+    """The run of that name with the highest number. Raises ConfigError where there is none, and OSError."""
+    counts = _counts(results_dir, name)
+    if not counts:
+        raise ConfigError(
+            f"--resume: there is no run of {name} in {results_dir}. Name the run with --run-id, or remove --resume to"
+            " start one."
+        )
+    return counts[max(counts)]
+
+
+def _counts(results_dir: Path, name: str) -> dict[int, str]:
+    """What is there of that name, by number; on macOS names that differ only in case are one."""
+    try:
+        found = os.listdir(results_dir)
+    except FileNotFoundError:
+        return {}
+    matches = (re.fullmatch(f"{re.escape(name)}(?:{_COUNT})?", entry, re.IGNORECASE) for entry in sorted(found))
+    return {int(match[1] or 1): match[0] for match in matches if match}
