@@ -20,6 +20,7 @@ from engine.running.checkpoints import CheckpointStore
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
 from engine.running.evaluator import Evaluator
 from engine.running.export import PolicyExporter
+from engine.running.goals import goal_warning
 from engine.running.learner import Learner, LearnerSettings
 from engine.running.memory import MemoryBudget, available_bytes, size_text
 from engine.running.portions import BLOCK_ROWS
@@ -126,6 +127,7 @@ class Builder:
         files = self.files[spec.name] = self._files(spec, config)
         evaluator = self._evaluator(spec, source, pool, config, index)
         trainer = self._trainer(spec, config, index)
+        self._warn_of_goals(spec, config, trainer.num_parameters)
         policy = trainer.make_policy(derived_seed(self._seed, index, 1))
         step, restored = self._restorer.restore(spec.name, files.store, config, trainer)
         has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
@@ -186,6 +188,13 @@ class Builder:
             counted = f"{steps:,}".replace(",", " ")
             self._tell("info", spec.name, f"replay buffer: {counted} steps, {size_text(size)}")
         return trainer
+
+    def _warn_of_goals(self, spec: BehaviorSpec, config: BehaviorConfig, num_parameters: int) -> None:
+        key, has = ("network_settings", "goal_conditioning_type"), self._config.source.has
+        is_chosen = has(("behaviors", spec.name, *key)) or has(("default_settings", *key))
+        warning = goal_warning(spec, config.network_settings, num_parameters, is_chosen)
+        if warning is not None and self._is_training:
+            self._tell("warning", spec.name, warning)
 
     def _evaluator(
         self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, config: BehaviorConfig, index: int

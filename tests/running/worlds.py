@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from engine.learning.trainers.base import Metrics, always
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.sampling.environments.toys.line import Line
+from engine.sampling.environments.toys.one_step import OneStep
+from engine.sampling.environments.toys.scenes import Entities
 from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
 
 RELEASE = threading.Event()  # lets every environment that hangs go on
@@ -103,6 +106,16 @@ class Breaking(Line):
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
         raise RuntimeError("the leg broke off")
+
+
+class Wanted(OneStep):
+    """A task whose only goal is a set of entities."""
+
+    def __init__(self) -> None:
+        scene = Entities()
+        entities, position = scene.observations
+        scene.observations = (replace(entities, name="wanted", is_goal=True), position)
+        super().__init__("Walker", 4, scene=scene)
 
 
 def made_forever() -> Line:

@@ -27,8 +27,8 @@ from engine.specs import Bool
 class ObservationEncoder(nn.Module):
     """Vectors as they are (already normalized), then U columns of every image, then 128 of all sets together.
 
-    Raises ConfigError for an image too small for its encoder, NotSupportedError for a set of entities as a goal that
-    makes weights.
+    Raises ConfigError for an image too small for its encoder, NotSupportedError for a set of entities as a goal beside
+    one that makes weights.
     """
 
     def __init__(self, random: np.random.Generator, layout: FeatureLayout, network: NetworkSettings):
@@ -63,14 +63,15 @@ class ObservationEncoder(nn.Module):
 
 def _goal_columns(layout: FeatureLayout, network: NetworkSettings) -> Bool:
     """bool: which encoded columns, those of sets aside, tell a goal."""
-    for spec in layout.others:
-        if spec.is_goal and spec.kind == "entities":
-            raise NotSupportedError(
-                f"observation {spec.name}: a set of entities cannot be a goal that makes weights. "
-                "goal_conditioning_type: none takes it as an ordinary observation"
-            )
     images = [spec.is_goal for spec in layout.others if spec.kind == "image"]
-    return np.concatenate([layout.goal_columns, np.repeat(images, network.hidden_units).astype(np.bool_)])
+    columns = np.concatenate([layout.goal_columns, np.repeat(images, network.hidden_units).astype(np.bool_)])
+    sets = [spec.name for spec in layout.others if spec.kind == "entities" and spec.is_goal]
+    if sets and columns.any():  # without another goal it is an ordinary observation, as in ML-Agents
+        raise NotSupportedError(
+            f"observation {sets[0]}: a set of entities cannot be a goal beside one that makes weights. "
+            "goal_conditioning_type: none takes all goals as ordinary observations"
+        )
+    return columns
 
 
 def _ranges(columns: Bool) -> list[tuple[int, int]]:

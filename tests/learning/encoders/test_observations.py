@@ -20,6 +20,7 @@ WANTED = ObservationSpec("wanted", (1,), is_goal=True)
 EYE = ObservationSpec("eye", (20, 24, 3), "uint8")
 DEPTH = ObservationSpec("depth", (22, 20, 1))
 PICTURE = ObservationSpec("picture", (20, 20, 1), "uint8", is_goal=True)
+TARGETS = ObservationSpec("targets", (3, 2), is_goal=True)
 ENEMIES = ObservationSpec("enemies", (4, 3))
 WALLS = ObservationSpec("walls", (2, 5))
 U = 8
@@ -101,11 +102,18 @@ def test_without_goals_or_where_they_are_ordinary_there_are_no_goal_columns(
     assert module.goals(module(features(*specs))) is None
 
 
-def test_a_set_of_entities_as_a_goal_is_refused_by_name_unless_it_is_ordinary() -> None:
-    targets = ObservationSpec("targets", (3, 2), is_goal=True)
-    with pytest.raises(NotSupportedError, match=r"^observation targets: a set of entities cannot be a goal"):
-        encoder(SPEED, targets)
-    assert encoder(SPEED, targets, goal_conditioning_type="none").outputs == 3 + 128
+def test_a_set_of_entities_as_the_only_goal_is_an_ordinary_observation() -> None:
+    """As in ML-Agents, which refuses it beside another goal only."""
+    for conditioning in ("hyper", "none"):
+        module = encoder(SPEED, TARGETS, goal_conditioning_type=conditioning)
+        assert (module.outputs, module.goal_outputs) == (3 + 128, 0)
+        assert module.goals(module(features(SPEED, TARGETS))) is None
+
+
+def test_a_set_of_entities_beside_another_goal_is_refused_by_name_unless_all_are_ordinary() -> None:
+    with pytest.raises(NotSupportedError, match=r"^observation targets: a set of entities cannot be a goal beside"):
+        encoder(PLACE, TARGETS)
+    assert encoder(PLACE, TARGETS, goal_conditioning_type="none").outputs == 2 + 128
 
 
 def test_the_image_that_is_too_small_is_named() -> None:

@@ -1,0 +1,27 @@
+"""What a user should know of goals before a long training begins."""
+
+from __future__ import annotations
+
+from engine.settings import NetworkSettings
+from engine.specs import BehaviorSpec
+
+_ORDINARY = "network_settings.goal_conditioning_type: none"
+
+
+def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: int, is_chosen: bool) -> str | None:
+    """What to say of a behavior's goals, if anything; is_chosen: the file itself says what becomes of them."""
+    goals = [seen for seen in spec.observations if seen.is_goal]
+    if not goals or network.goal_conditioning_type == "none":
+        return None
+    names = ", ".join(goal.name for goal in goals)
+    if all(goal.kind == "entities" for goal in goals):
+        text = "a set of entities cannot make the weights of a layer and is used as an ordinary observation"
+        return f"goal {names}: {text}, as in ML-Agents. {_ORDINARY} says so without this warning"
+    if is_chosen:
+        return None
+    counted = f"{num_parameters:,}".replace(",", " ")
+    return (
+        f"goal {names}: the default goal_conditioning_type, hyper, makes the weights of a layer from it: {counted}"
+        f" parameters in all, and training is many times slower. {_ORDINARY} makes it an ordinary observation;"
+        " goal_conditioning_type: hyper keeps it without this warning"
+    )
