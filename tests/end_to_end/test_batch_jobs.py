@@ -1,0 +1,76 @@
+"""The scripts of docs/batch-jobs.md do what the page says, with a stand-in for SLURM's command."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.end_to_end.program import ROOT, surroundings
+from tests.pseudo_terminal import DEADLINE_SECONDS
+
+PAGE = (ROOT / "docs" / "batch-jobs.md").read_text()
+ENDLESS = """\
+behaviors: {W: {trainer_type: ppo, max_steps: 1e8, hyperparameters: {batch_size: 64, buffer_size: 512}}}
+env_settings: {env: "toy:line", num_envs: 4}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """With both scripts of the page, a configuration, and the two commands that they call in `bin`."""
+    train, job = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "bin").mkdir()
+    for path, text in {
+        "train.sh": train,
+        "job.sh": job,
+        "bin/rl-tui": f'#!/bin/sh\nexec {sys.executable} -m tui "$@"\n',
+        "bin/scontrol": '#!/bin/sh\necho "scontrol $@"\n',
+    }.items():
+        (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755)
+    (tmp_path / "walker.yaml").write_text(ENDLESS)
+    return tmp_path
+
+
+def test_job_saves_and_requeues_before_its_time_is_up_and_then_goes_on(folder: Path) -> None:
+    for attempt, beginning in enumerate(("started", "resumed")):
+        said = folder / f"said-{attempt}"
+        with said.open("w") as output:
+            job = start(folder, output)
+            wait_for("Step:", said, job)
+            job.send_signal(signal.SIGUSR1)
+            assert job.wait(DEADLINE_SECONDS) == 143
+        text = said.read_text()
+        assert f"Run walker {beginning}" in text
+        assert "(interrupted" in text
+        assert text.endswith("scontrol requeue 77\n")
+
+
+def test_job_that_fails_is_not_requeued(folder: Path) -> None:
+    (folder / "walker.yaml").write_text("behaviors: {W: {max_stepz: 1}}\n")
+    with (folder / "said").open("w") as output:
+        assert start(folder, output).wait(DEADLINE_SECONDS) == 2
+    assert "scontrol" not in (folder / "said").read_text()
+
+
+def start(folder: Path, output: IO[str]) -> subprocess.Popen[bytes]:
+    """The job's script as SLURM would start it."""
+    path = f"{folder / 'bin'}:/usr/bin:/bin"
+    environment = surroundings(PATH=path, SLURM_JOB_ID="77")
+    return subprocess.Popen(["./job.sh"], cwd=folder, env=environment, stdout=output, stderr=output)
+
+
+def wait_for(text: str, said: Path, job: subprocess.Popen[bytes]) -> None:
+    """The job has printed it."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while text not in said.read_text():
+        assert job.poll() is None, said.read_text()
+        assert time.monotonic() < deadline, said.read_text()
+        time.sleep(0.05)
