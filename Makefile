@@ -4,9 +4,11 @@
 #   make run TORCH=cpu                         torch without CUDA; by itself on Linux where no NVIDIA driver is found
 #   make shell                                 a shell that knows the command rl-tui
 #   make test PYTHON=python3.12                another interpreter (3.11 or newer)
+#   make test-all                              every interpreter of PYTHONS that works here, each in a .venv-3.X
 
 SHELL := /bin/bash
 PYTHON ?= python3
+PYTHONS ?= python3.11 python3.12 python3.13
 VENV := .venv
 BIN := $(VENV)/bin
 CONFIG ?= config/ppo/CartPole.yaml
@@ -14,7 +16,7 @@ ARGS ?=
 TORCH ?= auto
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run shell test check unit bench faults screenshots clean
+.PHONY: run shell test test-all check unit bench faults screenshots clean
 
 run: $(VENV)/.ready
 	@$(BIN)/rl-tui $(CONFIG) $(ARGS)
@@ -24,6 +26,19 @@ shell: $(VENV)/.ready
 	@VIRTUAL_ENV="$(abspath $(VENV))" PATH="$(abspath $(BIN)):$$PATH" $${SHELL:-/bin/sh}
 
 test: check unit
+
+# A shim of pyenv is found also for a version that it does not have: only what runs counts.
+test-all:
+	@passed=; failed=; missing=; \
+	for python in $(PYTHONS); do \
+	    version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || \
+	        { missing="$$missing $$python"; continue; }; \
+	    echo "Testing with $$python, in .venv-$$version"; \
+	    if $(MAKE) test PYTHON=$$python VENV=.venv-$$version; \
+	        then passed="$$passed $$python"; else failed="$$failed $$python"; fi; \
+	done; \
+	echo "passed:$${passed:- none}; failed:$${failed:- none}; not found:$${missing:- none}"; \
+	test -n "$$passed" -a -z "$$failed"
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
@@ -47,7 +62,7 @@ screenshots: $(VENV)/.ready-dev
 	$(BIN)/python -m screenshots.make_screenshots results/two-behaviors/events.jsonl --until 0.85 $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-3.* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # torch comes first and alone: it is by far the largest, and the build that was chosen is then kept.
 $(VENV)/.ready: pyproject.toml constraints.txt

@@ -1,0 +1,36 @@
+"""`make test-all`: what it runs, and what it says of interpreters that are not there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def all_tests(pythons: str, tests: str) -> tuple[int, str]:
+    """Exit code and output; `tests` is run in place of make."""
+    words = ["make", "--no-print-directory", "test-all", f"PYTHONS={pythons}", f"MAKE={tests}"]
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return ended.returncode, ended.stdout
+
+
+def test_every_python_that_works_has_an_environment_of_its_own_and_the_others_are_named(tmp_path: Path) -> None:
+    shim = tmp_path / "python3.99"
+    shim.write_text("#!/bin/sh\necho 'pyenv: python3.99: command not found' >&2\nexit 127\n")
+    shim.chmod(0o755)
+    code, said = all_tests(f"{sys.executable} {shim} no-such-python", "echo")
+    assert code == 0
+    assert f"test PYTHON={sys.executable} VENV=.venv-{VERSION}\n" in said
+    assert f"passed: {sys.executable}; failed: none; not found: {shim} no-such-python\n" in said
+
+
+@pytest.mark.parametrize("pythons", [sys.executable, "no-such-python"])
+def test_a_failure_and_having_tested_nothing_are_failures(pythons: str) -> None:
+    code, said = all_tests(pythons, "false")
+    assert code != 0
+    assert "passed: none" in said
