@@ -91,6 +91,11 @@ class PseudoTerminal:
         self._set_size((columns, rows))
         os.killpg(self.process.pid, signal.SIGWINCH)
 
+    def local_modes(self) -> int:
+        """The flags of c_lflag, as the program and whoever comes after it find them."""
+        modes: int = termios.tcgetattr(self._master)[3]
+        return modes
+
     def watch(self, seconds: float) -> int:
         """Read what comes for that long; returns how many bytes that were."""
         before, end = len(self.raw), time.monotonic() + seconds

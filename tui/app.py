@@ -13,6 +13,7 @@ from textual import events
 from textual.app import App
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.worker import WorkerFailed
 
 from engine.session.bus import Subscription
 from engine.session.messages import Command, Envelope
@@ -20,6 +21,8 @@ from engine.session.session import Session
 from engine.session.view import RunView
 from tui.context import Context, Player, Runs
 from tui.controls import Controls
+from tui.driver import TerminalDriver
+from tui.faults import Faults, traceback_of, write_beside
 from tui.glyphs import ASCII, glyphs_for
 from tui.keymap import Keymap, bindings
 from tui.lines import Tone
@@ -27,7 +30,7 @@ from tui.notices import Notices
 from tui.outcomes import Outcomes
 from tui.pacing import LOCAL_SECONDS, REMOTE_SECONDS, Pace
 from tui.painting import PiecesUpdate, exact_console, is_behind
-from tui.panes.base import Frame
+from tui.panes.base import Frame, in_words
 from tui.past import Past
 from tui.remembered import Memory, RunMemory
 from tui.screens.base import HELP, PaneDialog, RunScreen, prepare_help
@@ -45,9 +48,9 @@ SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms mak
 
 
 class TrainerApp(App[Departure]):
-    """Lives in the main thread. Owns the view, the subscription and the way out; `run()` returns how the user left.
+    """Lives in the main thread. Owns the view, the subscription and the way out; `show()` returns how the user left.
 
-    None: the screen failed. Waiting for the run to end is the caller's.
+    None: the screen failed. The run is the caller's, whether it goes on or its end is waited for.
     """
 
     CSS_PATH = "app.tcss"
@@ -86,7 +89,7 @@ class TrainerApp(App[Departure]):
         user when something fails or the run ends. memory: None to remember nothing. give_way: lets what trains in this
         process stand aside for so many seconds.
         """
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         self.view = view
         self.outcomes, state = Outcomes(), ScreenState()
         self.themes = Themes(self, memory)
@@ -118,6 +121,7 @@ class TrainerApp(App[Departure]):
         self._owes_a_picture = False
         self._drawn_states: object = None
         self._glyphs = glyphs_for(os.environ, ascii)
+        self._faults = Faults(view, clock)
         self._notices = Notices(self, view, keymap.of_id("warnings").shown, may_call=bell and player is None)
         self._memory, self._run_memory = memory, RunMemory(memory, view, state)
         self._theme_asked = theme
@@ -128,7 +132,29 @@ class TrainerApp(App[Departure]):
     @property
     def failure(self) -> str:
         """Of what the screen itself failed; "" when it did not. The traceback is on stderr."""
-        return "" if self._exception is None else f"{type(self._exception).__name__}: {self._exception}"
+        return "" if self._exception is None else in_words(self._exception)
+
+    def show(self, *, mouse: bool) -> Departure | None:
+        """The screen was on, and the terminal is as it was before, whatever happened."""
+        try:
+            return self.run(mouse=mouse)
+        except Exception as error:  # noqa: BLE001  # no fault of the screen may reach the run
+            self._handle_exception(error)
+            return None
+        finally:
+            if isinstance(self._driver, TerminalDriver):
+                self._driver.give_back()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """The screen is left. Textual would print the values of all variables, which may fail in its turn."""
+        self._return_code = 1
+        if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
+            error = error.error
+        write_beside(f"the screen failed\n{traceback_of(error)}")
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        self._close_messages_no_wait()
 
     async def on_event(self, event: events.Event) -> None:
         """A key should be answered as if nothing trained."""
@@ -199,6 +225,9 @@ class TrainerApp(App[Departure]):
     def _follow(self, must_draw: bool) -> None:
         if not self.screen_stack:  # Textual closes the screens before it stops the timers
             return
+        if isinstance(self._driver, TerminalDriver) and self._driver.is_gone:
+            self.way_out.lose_terminal()
+            return
         now = time.monotonic()
         has_news = self.fold() or self._run_memory.recall() or self._owes_a_picture
         self._run_memory.keep_seldom(now)
@@ -247,6 +276,7 @@ class TrainerApp(App[Departure]):
         top = self.screen
         if isinstance(top, RunScreen | PaneDialog):
             pieces = top.draw(self._frame())
+            self._faults.collect(top.panes)
             if self._batch_count:  # Textual holds the picture back, and paints all of it later
                 top.refresh()
             elif pieces:

@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     from engine.config import RunConfig
     from engine.running.archive import Archive
     from engine.running.launch import Launch
+    from engine.running.writers.console import ConsoleWriter
+    from engine.session.bus import Subscription
     from engine.session.messages import Envelope
     from engine.session.view import RunView
+    from tui.output import OwnOutput
     from tui.showing import Shown
+    from tui.signals import StopSignals
 
 POLL_SECONDS = 0.25  # how soon a signal is acted upon, and lines are printed: sooner would hold up learning
 SIGPIPE_EXIT_CODE = 141  # what a shell shows for a program whose reader went away
@@ -136,7 +140,6 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
     from engine.running.launch import Launch
     from engine.running.writers.console import ConsoleWriter
     from engine.session.bus import EventBus
-    from engine.session.messages import RunStarted
     from tui.output import OwnOutput
     from tui.signals import StopSignals
 
@@ -145,20 +148,32 @@ def run_headless(config: RunConfig, arguments: Arguments) -> int:
     with OwnOutput() as output, StopSignals() as signals:
         writer = ConsoleWriter(output.stdout, arguments.log_format, debug=config.debug)
         launch.start(config)
-        is_over = has_lost_stdout = False
-        while not is_over:
-            is_over = launch.wait(POLL_SECONDS)
-            for stop in signals.take():
-                launch.send(stop)
-            for envelope in mail.take():
-                writer.write(envelope)
-                if isinstance(envelope.event, RunStarted):
-                    output.keep_in(output_log(envelope.event.path))
-            if writer.failed is not None and not has_lost_stdout:
-                has_lost_stdout = True
-                text = f"stdout takes no more ({writer.failed}): training goes on, events.jsonl has every line"
-                complain(text, output.stderr)
-                give_up(output.stdout)
+        follow(launch, mail, writer, signals, output)
+    return ending(launch)
+
+
+def follow(launch: Launch, mail: Subscription, writer: ConsoleWriter, signals: StopSignals, output: OwnOutput) -> None:
+    """The run is over, and every event from now on had its line."""
+    from engine.session.messages import RunStarted
+
+    is_over = has_lost_stdout = False
+    while not is_over:
+        is_over = launch.wait(POLL_SECONDS)
+        for stop in signals.take():
+            launch.send(stop)
+        for envelope in mail.take():
+            writer.write(envelope)
+            if isinstance(envelope.event, RunStarted):
+                output.keep_in(output_log(envelope.event.path))
+        if writer.failed is not None and not has_lost_stdout:
+            has_lost_stdout = True
+            text = f"stdout takes no more ({writer.failed}): training goes on, events.jsonl has every line"
+            complain(text, output.stderr)
+            give_up(output.stdout)
+
+
+def ending(launch: Launch) -> int:
+    """Why the run failed is on stderr, if it did; returns its exit code."""
     if launch.error is not None:
         complain_of(launch.error)
     return launch.exit_code
@@ -171,23 +186,42 @@ def run_on_screen(arguments: Arguments) -> int:
     """
     from engine.running.archive import Archive
     from engine.running.launch import Launch
+    from engine.running.writers.console import ConsoleWriter
     from engine.session.bus import EventBus
     from engine.session.view import RunView
+    from tui.output import OwnOutput
     from tui.showing import Subject, show
+    from tui.signals import StopSignals
 
     launch, view, runs = Launch(EventBus()), RunView(), Archive(Path(RESULTS_DIR).absolute())
+    is_debug = False
 
     def start() -> Iterator[Envelope] | None:
+        nonlocal is_debug
         config = runnable(arguments)
+        is_debug = config.debug
         past = past_events(config, runs)
         expect(view, config)
         launch.start(config)
         return past
 
     mail = launch.subscribe()
-    subject = Subject(launch, start, arguments.config, view, mail, runs=runs, give_way=launch.give_way)
-    shown = show(subject, arguments.look)
-    keep_output(shown, view)
+    subject = Subject(
+        launch, start, arguments.config, view, mail, runs=runs, give_way=launch.give_way, outlives_screen=True
+    )
+    with StopSignals() as signals:
+        shown = show(subject, arguments.look, signals)
+        goes_on = not shown.was_left and not launch.wait(0)
+        keep_output(shown, view, goes_on=goes_on)
+        if goes_on:
+            with OwnOutput() as output:
+                if view.run is not None:
+                    output.keep_in(output_log(view.run.path))
+                has_trained = view.state != "starting"
+                writer = ConsoleWriter(output.stdout, arguments.log_format, debug=is_debug, has_trained=has_trained)
+                follow(launch, mail, writer, signals, output)
+    if goes_on:
+        return ending(launch)
     if shown.departure != "hangup":
         say_goodbye(launch, view)
     return launch.exit_code
@@ -216,20 +250,32 @@ def expect(view: RunView, config: RunConfig) -> None:
         pane.environment = (env.get(name, "") if isinstance(env, dict) else env) or ""
 
 
-def keep_output(shown: Shown, view: RunView) -> None:
-    """What was printed while the screen was on is in the run's logs, or shown where there are none."""
+def keep_output(shown: Shown, view: RunView, *, goes_on: bool) -> None:
+    """What was printed while the screen was on is in the run's logs, or shown where there are none.
+
+    Where the screen failed, one line says so, and what became of the run.
+    """
+    where = written_to_logs(shown.printed, view)
+    if shown.printed and where is None:
+        complain(shown.printed)
+    if shown.departure is None:
+        then = "training goes on without it, a line per event as with --no-ui; " if goes_on else ""
+        place = "above" if where is None else f"in {where}"
+        complain(f"the screen failed ({shown.failure}): {then}the traceback is {place}")
+
+
+def written_to_logs(printed: str, view: RunView) -> Path | None:
+    """The file of the run's logs that the text was added to; None where there is none that takes it."""
     path = None if view.run is None else output_log(view.run.path)
     if path is None or not path.parent.is_dir():
-        if shown.printed:
-            complain(shown.printed)
-        return
-    if shown.printed:
-        with path.open("a", encoding="utf-8") as log:
-            log.write(shown.printed)
-    if shown.departure is None:
-        complain(
-            f"the screen failed: {shown.failure}; the run was stopped with checkpoints, the traceback is in {path}"
-        )
+        return None
+    if printed:
+        try:
+            with path.open("a", encoding="utf-8") as log:
+                log.write(printed)
+        except OSError:  # a full disk: it must not cost the run
+            return None
+    return path
 
 
 def output_log(run: str) -> Path:

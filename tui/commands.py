@@ -209,8 +209,10 @@ def require_screen(command: str) -> None:
 def show_alone(subject: Subject, look: Look) -> Departure | None:
     """What has no folder for its output was shown; returns how the screen was left, None when it failed."""
     from tui.showing import show
+    from tui.signals import StopSignals
 
-    shown = show(subject, look)
+    with StopSignals() as signals:
+        shown = show(subject, look, signals)
     if shown.departure != "hangup" and shown.printed:
         complain(shown.printed)
     return shown.departure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
@@ -122,3 +123,10 @@ def level_tone(level: LogLevel) -> Tone:
             return "faint"
         case _:
             return "dim"
+
+
+def centered(spans: Sequence[Span], height: int, width: int) -> list[Line]:
+    """The words in the middle of so much room; a text that is too long takes three rows at most."""
+    rows = [Span(row, span.tone) for span in spans for row in wrap(span.text, width - 2, 3)]
+    top = max(0, (height - len(rows)) // 2)
+    return [line()] * top + [line(" " * max(0, (width - len(row.text)) // 2), row) for row in rows]

@@ -44,7 +44,8 @@ class Subject:
     """What is shown. start: called after the first picture; returns the events of the run's past if it has one, and may
     raise RlTuiError. For the rest see TrainerApp.
 
-    is_remembered: whether what the user chooses on the screen is written down for the next time.
+    is_remembered: whether what the user chooses on the screen is written down for the next time. outlives_screen: a
+    screen that failed or whose terminal is gone is no reason to stop it.
     """
 
     session: Ending
@@ -59,6 +60,7 @@ class Subject:
     notes: Callable[[], tuple[str, ...]] = tuple
     is_remembered: bool = True
     give_way: Callable[[float], None] | None = None
+    outlives_screen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,48 +71,78 @@ class Shown:
     failure: str
     printed: str
 
+    @property
+    def was_left(self) -> bool:
+        """Whether somebody wanted that."""
+        return self.departure not in (None, "lost")
 
-def show(subject: Subject, look: Look) -> Shown:
-    """The screen was left, and the run is over or had LEAVE_SECONDS for it.
 
-    Raises ConfigError for a wrong look, and what `start` raised once the terminal is as it was.
+class Start:
+    """Starts a subject, once. mistake: why that was refused."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.has_begun = False
+        self.mistake: RlTuiError | None = None
+        self._subject = subject
+
+    def __call__(self) -> Iterator[Envelope] | None:
+        """The subject goes on by itself, or `mistake` says why not; returns its past, if it has one."""
+        try:
+            past = self._subject.start()
+        except RlTuiError as error:
+            self.mistake = error
+            return None
+        self.has_begun = True
+        return past
+
+
+def show(subject: Subject, look: Look, signals: StopSignals) -> Shown:
+    """The screen was left, and the run is over or had LEAVE_SECONDS for it; or it goes on without one.
+
+    signals: reach the run whenever the screen does not take them. Raises ConfigError for a wrong look, and what `start`
+    raised once the terminal is as it was.
     """
     if look.theme and look.theme not in THEMES:
         raise ConfigError(f"--theme: found {look.theme}, expected one of {', '.join(THEMES)}")
     with tempfile.NamedTemporaryFile(prefix="rl-tui-", suffix=".log") as output:
-        departure, failure = _show(subject, look, Path(output.name))
+        departure, failure = _show(subject, look, signals, Path(output.name))
         return Shown(departure, failure, output.read().decode(errors="replace"))
 
 
-def _show(subject: Subject, look: Look, output: Path) -> tuple[Departure | None, str]:
-    has_begun = False
-    mistake: RlTuiError | None = None
-    with StopSignals() as signals, redirect_output(output):
+def _show(subject: Subject, look: Look, signals: StopSignals, output: Path) -> tuple[Departure | None, str]:
+    start = Start(subject)
+    with redirect_output(output):
 
         def begin() -> None:
-            nonlocal has_begun, mistake
-            try:
-                past = subject.start()
-            except RlTuiError as error:
-                mistake = error
+            past = start()
+            if start.mistake is not None:
                 app.exit("finished")
                 return
-            has_begun = True
             if past is not None:
                 app.recall(past)
             for stop in signals.take():
                 app.way_out.heed(stop.exit_code)
 
         app = _app(subject, look, begin)
-        departure = app.run(mouse=look.has_mouse)
-        if departure is None:  # the screen itself failed
-            subject.session.send(Stop("checkpoint", exit_code=1))
-        if has_begun:
-            _await_end(subject.session, signals, LEAVE_SECONDS if departure == "now" else None)
-        app.fold()
-    if mistake is not None:
-        raise mistake
+        departure = app.show(mouse=look.has_mouse)
+        signals.take_back()
+        if departure in (None, "lost") and subject.outlives_screen:
+            if not start.has_begun and start.mistake is None:  # the first picture failed
+                start()
+        else:
+            _end(subject, start, app, signals, departure)
+    if start.mistake is not None:
+        raise start.mistake
     return departure, app.failure
+
+
+def _end(subject: Subject, start: Start, app: TrainerApp, signals: StopSignals, departure: Departure | None) -> None:
+    if departure in (None, "lost"):
+        subject.session.send(Stop("checkpoint", exit_code=1))
+    if start.has_begun:
+        _await_end(subject.session, signals, LEAVE_SECONDS if departure == "now" else None)
+    if departure is not None:
+        app.fold()
 
 
 def _app(subject: Subject, look: Look, begin: Callable[[], None]) -> TrainerApp:

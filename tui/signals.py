@@ -15,6 +15,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None"
 
 
+def heeded() -> list[signal.Signals]:
+    """Those of SIGNALS that end a run: not a hangup that is ignored."""
+    return [number for number in SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+
+
 class StopSignals:
     """Takes note of signals while entered: the first asks for a save and an end, the second for an end, the third ends.
 
@@ -27,13 +32,17 @@ class StopSignals:
         self._before_leaving = before_leaving
         self._count = 0
         self._pending: list[Stop] = []
-        self._previous: dict[int, Disposition] = {}
+        self._previous: dict[signal.Signals, Disposition] = {}
 
     def __enter__(self) -> StopSignals:
-        for number in SIGNALS:
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-                self._previous[number] = signal.signal(number, self._note)
+        for number in heeded():
+            self._previous[number] = signal.signal(number, self._note)
         return self
+
+    def take_back(self) -> None:
+        """Signals come here again, whatever took them meanwhile."""
+        for number in self._previous:
+            signal.signal(number, self._note)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -67,8 +76,8 @@ class LoopSignals:
         self._previous: dict[signal.Signals, Disposition] = {}
 
     def start(self) -> None:
-        """Signals come to the loop that runs."""
-        for number in SIGNALS:
+        """Signals come to the loop that runs; a hangup that is ignored (nohup) stays ignored."""
+        for number in heeded():
             self._previous[number] = signal.getsignal(number)
             asyncio.get_running_loop().add_signal_handler(number, self._act, 128 + number)
 

@@ -15,7 +15,7 @@ from tui.context import Context
 from tui.panes.base import is_over
 from tui.screens.leave import LeaveScreen
 
-Departure: TypeAlias = Literal["finished", "stop", "now", "hangup"]
+Departure: TypeAlias = Literal["finished", "stop", "now", "hangup", "lost"]
 
 INTERRUPT_SECONDS = 2.0  # presses of ctrl+c nearer together than this count as one request
 HANGUP = 128 + signal.SIGHUP
@@ -26,7 +26,7 @@ class WayOut:
     """Owned by the app. Knows whether the run was asked to stop, and how the screen will be left then.
 
     "finished": after the run's end; "stop": stopped with checkpoints, and the run has ended; "now": stop asked for, not
-    waited for; "hangup": the terminal is gone, stop with checkpoints asked for.
+    waited for; "hangup": the terminal is gone, stop with checkpoints asked for; "lost": it is gone, the run goes on.
     """
 
     def __init__(self, app: App[Departure], session: Session, context: Context, clock: Callable[[], float]) -> None:
@@ -84,9 +84,17 @@ class WayOut:
         else:
             self.stop("checkpoint" if self.stop_asked_at is None else "now", exit_code)
 
+    def lose_terminal(self) -> None:
+        """Nothing can be shown any more: what a hangup means; where that is ignored (nohup), the run goes on."""
+        if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+            self.departure = "lost"
+            self._app.exit("lost")
+        else:
+            self.heed(HANGUP)
+
     def follow(self) -> bool:
         """Once the run is over, how to stop it is no longer the question; returns whether the screen is being left."""
-        if self.departure == "hangup":
+        if self.departure in ("hangup", "lost"):
             return True
         if not is_over(self.context.view):
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,11 @@ def assert_terminal_was_given_back(screen: PseudoTerminal) -> None:
     for sequence in (LEFT_ALTERNATE_SCREEN, SHOWN_CURSOR, MOUSE_OFF):
         assert sequence in screen.raw
     assert b"Traceback" not in screen.raw
+
+
+def lacks_canonical_input(screen: PseudoTerminal) -> bool:
+    """Whether lines typed at the shell would not be echoed and edited."""
+    return not screen.local_modes() & termios.ICANON or not screen.local_modes() & termios.ECHO
 
 
 def test_every_key_of_a_session_does_what_it_says(folder: Path) -> None:
@@ -136,28 +142,86 @@ def test_redirected_input_means_no_screen(folder: Path) -> None:
         assert LEFT_ALTERNATE_SCREEN not in screen.raw
 
 
-def test_bug_in_the_screen_saves_the_run_and_shows_where_it_is(folder: Path) -> None:
-    """A pane that raises, some frames after training began."""
-    (folder / "sitecustomize.py").write_text(BROKEN_SCREEN)
+def test_pane_that_cannot_be_drawn_costs_the_run_nothing(folder: Path) -> None:
+    (folder / "sitecustomize.py").write_text(BROKEN_PANE)
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
-        assert screen.wait() == 1
-        assert b"the picture fell off" in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
+        screen.wait_for("TRAINING")
+        screen.wait_for("could not be drawn: IndexError: the curve fell off")
+        screen.press("c")
+        screen.wait_for("CKPT")
+        screen.press("l")
+        screen.wait_for("SCREEN")
+        screen.press("v")
+        screen.wait_for("warnings and errors")
+        screen.press("v")
+        screen.wait_for("Log . errors")
+        screen.press("enter")
+        screen.wait_for("Traceback")
+        screen.press("q")
+        screen.wait_for("(?i)stay")
+        screen.press("s")
+        assert screen.wait() == 0
+    assert (folder / "results/cartpole/run_logs/output.log").read_text().count("Traceback") == 1
+
+
+def test_run_goes_on_in_lines_when_the_screen_fails_and_a_signal_saves_and_ends_it(folder: Path) -> None:
+    """Drawing fails as a whole, some frames after training began."""
+    (folder / "sitecustomize.py").write_text(BROKEN_SCREEN.format(where="redraw", when='app.view.state == "training"'))
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
+        screen.wait_for_bytes(b"the screen failed (RuntimeError: the picture fell off): training goes on")
+        screen.wait_for_bytes(b"CartPole. Step: ")
+        assert_terminal_was_given_back(screen)
+        assert lacks_canonical_input(screen) is False
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.wait() == 130
     assert [e.reason for e in events_of(folder / "results/cartpole") if isinstance(e, CheckpointSaved)] == [
         "interrupted"
     ]
+    assert "the picture fell off" in (folder / "results/cartpole/run_logs/output.log").read_text()
 
+
+@pytest.mark.parametrize(
+    ("where", "when"),
+    [
+        ("on_mount", "True"),
+        ("on_unmount", "True"),
+        ("fold", "app.view.state == 'training'"),
+    ],
+)
+def test_run_has_its_own_exit_code_however_the_screen_fails(folder: Path, where: str, when: str) -> None:
+    (folder / "sitecustomize.py").write_text(BROKEN_SCREEN.format(where=where, when=when))
+    with terminal("cartpole.yaml", folder=folder) as screen:
+        if where == "on_unmount":
+            screen.wait_for("FINISHED")
+            screen.press("q")
+        assert screen.wait() == 0
+        assert b"the screen failed (RuntimeError: the picture fell off)" in screen.raw
+        assert LEFT_ALTERNATE_SCREEN in screen.raw
+        assert lacks_canonical_input(screen) is False
+
+
+BROKEN_PANE = """\
+import tui.panes.chart
+
+
+def lines(pane, frame, width, height):
+    raise IndexError("the curve fell off")
+
+
+tui.panes.chart.CurvesPane.lines = lines
+"""
 
 BROKEN_SCREEN = """\
 import tui.app
 
-drawn = tui.app.TrainerApp.redraw
+working = tui.app.TrainerApp.{where}
 
 
-def redraw(app):
-    if any(behavior.step >= 1000 for behavior in app.view.behaviors.values()):
+def broken(app, *arguments):
+    if {when}:
         raise RuntimeError("the picture fell off")
-    drawn(app)
+    return working(app, *arguments)
 
 
-tui.app.TrainerApp.redraw = redraw
+tui.app.TrainerApp.{where} = broken
 """

@@ -1,6 +1,6 @@
 """A screen on a real terminal over a made-up run that goes on: for tests of bytes, signals and keys.
 
-live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken-pane]
+live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken WHAT]
         [--memory FOLDER] [--no-bell] [--noise]
 """
 
@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 from pathlib import Path
+
+from textual import events
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -44,6 +46,7 @@ from tui.panes.base import Frame
 from tui.panes.state_line import StateLine
 from tui.remembered import Memory
 from tui.screens import base as screens
+from tui.screens.overview import OverviewScreen
 from tui.terminal import redirect_output
 
 GIB = 1024**3
@@ -158,6 +161,31 @@ class BrokenPane(StateLine):
         return super().lines(frame, width, height)
 
 
+def break_app(app: TrainerApp, what: str) -> None:
+    """Something of it fails in the middle of the run."""
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError(f"a {what} is broken")
+
+    async def fail_later() -> None:
+        fail()
+
+    def arm() -> None:
+        match what:
+            case "timer":
+                app.set_interval(1.0, fail)
+            case "message":
+                app.set_timer(1.0, lambda: app.overview.post_message(events.Click(None, 0, 0, 0, 0, 1, *[False] * 3)))
+            case "worker":
+                app.set_timer(1.0, lambda: app.run_worker(fail_later()) and None)
+            case "callback":
+                app.set_timer(1.0, lambda: app.call_later(fail) and None)
+
+    OverviewScreen.action_overlay = fail  # type: ignore[method-assign]  # only pressed where that is what fails
+    OverviewScreen.on_click = fail  # type: ignore[attr-defined]  # likewise
+    app._on_shown = arm
+
+
 def main() -> None:
     """Show it; afterwards print how the user left and what was asked of the run, as one JSON line."""
     parser = argparse.ArgumentParser()
@@ -166,13 +194,15 @@ def main() -> None:
     parser.add_argument("--report", type=Path)
     parser.add_argument("--stop-seconds", type=float, default=0.3)
     parser.add_argument("--happening", default="", choices=["", "end", "pause", "warning", "failure", "crash"])
-    parser.add_argument("--broken-pane", action="store_true", help="drawing fails")
+    parser.add_argument(
+        "--broken", default="", choices=["", "pane", "timer", "action", "message", "worker", "callback"]
+    )
     parser.add_argument("--memory", type=Path, help="folder of what is remembered")
     parser.add_argument("--no-bell", action="store_true")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
     arguments = parser.parse_args()
     session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
-    if arguments.broken_pane:
+    if arguments.broken == "pane":
         screens.StateLine = BrokenPane  # type: ignore[misc]  # where screens take it from
     with redirect_output(arguments.log):
         app = TrainerApp(
@@ -184,12 +214,15 @@ def main() -> None:
             memory=Memory(arguments.memory) if arguments.memory else None,
         )
         session.start()
+        if arguments.broken:
+            break_app(app, arguments.broken)
         if arguments.noise:
             threading.Timer(0.5, lambda: [os.write(fd, b"GARBAGE FROM A LIBRARY\n" * 5) for fd in (1, 2)]).start()
-        departure = app.run()
+        departure = app.show(mouse=True)
     session.join()
     report = {
         "departure": departure,
+        "failure": app.failure,
         "commands": [
             f"{type(c).__name__}:{getattr(c, 'mode', '')}:{getattr(c, 'exit_code', '')}" for c in session.commands
         ],

@@ -120,13 +120,28 @@ def test_leaving_by_key_restores_the_terminal(tmp_path: Path) -> None:
         assert left_behind(live.terminal.raw) == []
 
 
-def test_a_broken_pane_leaves_the_terminal_whole_and_a_traceback_in_the_log(tmp_path: Path) -> None:
-    with LiveScreen(tmp_path, "--broken-pane") as live:
-        assert live.report()["departure"] is None
+def test_a_pane_that_cannot_be_drawn_says_so_and_the_log_has_the_traceback_once(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--broken", "pane") as live:
+        live.terminal.wait_for("could not be drawn: ZeroDivisionError: a pane is broken")
+        live.terminal.wait_for("Walker0 .* 2[0-9].[0-9]k")  # steps are still drawn
+        assert live.leave()["departure"] == "now"
         assert left_behind(live.terminal.raw) == []
         log = live.log_path.read_text()
-        assert "Traceback" in log
+        assert log.count("Traceback") == 1
         assert "ZeroDivisionError: a pane is broken" in log
+
+
+@pytest.mark.parametrize("broken", ["timer", "action", "message", "worker", "callback"])
+def test_a_screen_that_fails_leaves_the_terminal_whole_and_a_traceback_in_the_log(tmp_path: Path, broken: str) -> None:
+    with LiveScreen(tmp_path, "--broken", broken) as live:
+        if broken == "action":
+            live.terminal.press("b")
+        report = live.report()
+        assert report["departure"] is None
+        assert report["failure"].startswith("ZeroDivisionError: ")
+        assert report["commands"] == []
+        assert left_behind(live.terminal.raw) == []
+        assert "Traceback" in live.log_path.read_text()
         assert "Traceback" not in live.terminal.text()
 
 

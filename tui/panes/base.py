@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, repeat, zip_longest
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -14,19 +16,24 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
 from tui.glyphs import Glyphs
 from tui.keymap import Keymap, Place
-from tui.lines import SERIES, Line, Tone, cells, clip
+from tui.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
 from tui.outcomes import Outcomes
 from tui.painting import Piece, Spot, styled
 from tui.state import ScreenState
 
 Turn: TypeAlias = Literal["own", "now", "later"]  # when lines are made anew: as the pane itself says, or else
 
+T = TypeVar("T")
+
 BEAT = 0.9  # seconds from one picture of the figures to the next: those that change faster cannot be read
 
 PAUSED_SECONDS = 10.0
+
+WRAPPED_HEIGHT = 4  # lines from which words on a fault may take several
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +96,8 @@ def series_tone(index: int) -> Tone:
 
 
 class Pane(Widget):
-    """Lives in the app's thread. Owns the lines on screen; a subclass says what they are.
+    """Lives in the app's thread. Owns the lines on screen; a subclass says what they are. Whatever of that fails, the
+    pane says so in its place and tries again with the next picture; `take_fault` has the reason.
 
     seconds: the lines are made anew at most that often, unless the state or the `inputs` change. topic: what the pane
     is about, in a word; names its filter, its cursor and its keys' help. places: of the keys that only it has.
@@ -112,6 +120,7 @@ class Pane(Widget):
         self._made_at = 0.0
         self._spot: Spot | None = None
         self._content = Region()
+        self._fault: Exception | None = None
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """What the pane shows, newest state of `frame`; at most `height` lines are painted. A bare pane is empty."""
@@ -138,7 +147,7 @@ class Pane(Widget):
         self._frame = frame
         if spot is None:
             return []
-        heading = self.titled(frame)
+        heading = self._tried(lambda: self.titled(frame), self._heading)
         if self.can_focus and frame.focus == self.topic:
             heading = f"{frame.glyphs.marker} {heading}"
         if heading != self._heading:
@@ -148,7 +157,7 @@ class Pane(Widget):
             return []
         self._made_of, self._made_at = self._ingredients(frame), frame.now
         height = self.styles.height
-        wanted = self.wanted_height(frame, self._content.width) if height is not None and height.is_auto else 0
+        wanted = self._height_for(frame, self._content.width) if height is not None and height.is_auto else 0
         if wanted and wanted != self._wanted_height:
             self._wanted_height = wanted
             self.refresh(layout=True)
@@ -173,8 +182,13 @@ class Pane(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """See wanted_height."""
         if self._frame is not None:
-            self._wanted_height = self.wanted_height(self._frame, width)
+            self._wanted_height = self._height_for(self._frame, width)
         return self._wanted_height
+
+    def take_fault(self) -> Exception | None:
+        """Of what drawing failed last, since the last call."""
+        fault, self._fault = self._fault, None
+        return fault
 
     def notify_style_update(self) -> None:
         """Colors are looked up anew."""
@@ -211,12 +225,23 @@ class Pane(Widget):
             frame.view.state,
             state,
             frame.focus,
-            self.inputs(frame),
+            self._tried(lambda: self.inputs(frame), None),
         )
+
+    def _height_for(self, frame: Frame, width: int) -> int:
+        return self._tried(lambda: self.wanted_height(frame, width), self._wanted_height)
 
     def _make_lines(self, frame: Frame, size: Size) -> None:
         width, height = self._lines_size = size
-        self._lines = [clip(spans, width) for spans in self.lines(frame, width, height)[:height]] if width else []
+        made = self._tried(lambda: clipped(self.lines(frame, width, height), size) if width else [], None)
+        self._lines = clipped(fault_lines(self._fault, frame, width, height), size) if made is None else made
+
+    def _tried(self, make: Callable[[], T], otherwise: T) -> T:
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001  # whatever it is, it must cost no more than this pane
+            self._fault = error
+            return otherwise
 
     def _piece(self, y: int, first: int, last: int) -> Piece:
         """Cells [first, last) of line y, which Textual will render anew when next it paints the line itself."""
@@ -248,6 +273,25 @@ class Pane(Widget):
             style = next(iter(strip)).style or style
             self._tones[tone] = style
         return style
+
+
+def clipped(lines: list[Line], size: Size) -> list[Line]:
+    """What of the lines has room."""
+    return [clip(spans, size.width) for spans in lines[: size.height]]
+
+
+def fault_lines(fault: Exception | None, frame: Frame, width: int, height: int) -> list[Line]:
+    """What stands in the place of a pane whose drawing failed."""
+    key = frame.keymap.of_id("log").shown
+    words = Span(f"{frame.glyphs.failed} could not be drawn: {in_words(fault)}", "bad")
+    advice = Span(f"training is not affected; {key}, then enter shows the traceback", "dim")
+    return centered([words, advice], height, width) if height >= WRAPPED_HEIGHT else [line(words), line(advice)]
+
+
+def in_words(fault: BaseException | None) -> str:
+    """Kind and message of an error in one line, also where its message cannot be had."""
+    name, _, message = traceback.format_exception_only(fault)[-1].strip().partition(": ")
+    return safe_text(": ".join(part for part in (name.rpartition(".")[2], message) if part))
 
 
 def changed_cells(old: Line, new: Line, width: int) -> tuple[int, int]:

@@ -11,9 +11,9 @@ from tui.charts.metrics import metric_title, nth_metric
 from tui.charts.run_figure import run_figure
 from tui.charts.state import ChartState
 from tui.charts.window import Sight, panned
-from tui.lines import Line
+from tui.lines import Line, centered
 from tui.panes.base import BEAT, Frame, Pane
-from tui.panes.chart_words import centered, chart_heading, chart_words, empty_words, no_value_words
+from tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
 
 WHEEL_ZOOM = 1.25  # by one notch
 WORDS_HEIGHT = 6  # lines from which one of them is for words
@@ -56,7 +56,8 @@ class ChartPane(Pane):
 
     def drawn(self) -> Figure | None:
         """The figure of the frame drawn last: keys act on what was seen."""
-        return self.figure(self._frame) if self._frame is not None else None
+        frame = self._frame
+        return self._tried(lambda: self.figure(frame), None) if frame is not None else None
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """More detail around the pointer."""

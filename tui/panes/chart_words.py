@@ -13,7 +13,7 @@ from tui.charts.metrics import metric_title
 from tui.charts.run_figure import MAX_CURVES
 from tui.charts.state import ChartState
 from tui.charts.x_axis import span_label, step_label, x_label
-from tui.lines import Line, Span, cells, clip, flush, line, pack, wrap
+from tui.lines import Line, Span, cells, clip, flush, line, pack
 from tui.panes.base import Frame, is_over
 from tui.panes.behaviors import is_filling
 from tui.text import count, duration, fit, number, round_count
@@ -206,10 +206,3 @@ def no_value_words(figure: Figure) -> list[Span]:
     if figure.sight.shown != figure.sight.full:
         return [Span("no finite value in this window", "dim"), Span("0 shows the whole run", "dim")]
     return [Span("every value so far is NaN or infinite", "bad")]
-
-
-def centered(spans: Sequence[Span], height: int, width: int) -> list[Line]:
-    """The words in the middle of a pane."""
-    rows = [Span(row, span.tone) for span in spans for row in wrap(span.text, width - 2, 3)]
-    top = max(0, (height - len(rows)) // 2)
-    return [line()] * top + [line(" " * max(0, (width - len(row.text)) // 2), row) for row in rows]

@@ -17,10 +17,10 @@ from tui.charts.state import ChartState
 from tui.charts.x_axis import x_label
 from tui.comparing import ComparedRun, Comparison
 from tui.configurations import differing
-from tui.lines import SERIES, Line, Span, line
+from tui.lines import SERIES, Line, Span, centered, line
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.chart import ChartPane, CurvesPane
-from tui.panes.chart_words import AXES, centered, no_value_words, window_words
+from tui.panes.chart_words import AXES, no_value_words, window_words
 from tui.text import count, left, number, right
 
 LONGEST_VALUE = 16  # of a setting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -75,6 +75,11 @@ class RunScreen(Screen[None]):
     def on_mount(self) -> None:
         """The panes stay the same from now on."""
         self._panes = list(self.query(Pane))
+
+    @property
+    def panes(self) -> Sequence[Pane]:
+        """What is drawn."""
+        return self._panes
 
     @property
     def pane(self) -> Pane | None:
@@ -300,6 +305,11 @@ class PaneDialog(ModalScreen[bool]):
         """One box."""
         with Vertical(classes="dialog"):
             yield self.pane
+
+    @property
+    def panes(self) -> Sequence[Pane]:
+        """What is drawn."""
+        return [self.pane]
 
     def draw(self, frame: Frame) -> list[Piece]:
         """Bring the box up to `frame` and return what is to be painted."""

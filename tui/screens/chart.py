@@ -12,10 +12,10 @@ from tui.charts.figure import Figure
 from tui.charts.metrics import metric_title
 from tui.charts.plotext_figure import SMALLEST, PlotextChart, load, plotext_chart
 from tui.keymap import bindings
-from tui.lines import Line, Span
+from tui.lines import Line, Span, centered
 from tui.panes.base import BEAT, Frame
 from tui.panes.chart import CurvesPane
-from tui.panes.chart_words import centered, chart_heading, chart_words, empty_words, no_value_words
+from tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
 from tui.screens.base import RunScreen
 from tui.screens.chart_actions import ChartActions
 

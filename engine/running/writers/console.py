@@ -49,16 +49,19 @@ class ConsoleWriter:
     split, devices, single episodes) has no line. "json": every event as `encode` writes it. Lines of level debug, the
     time of each line and all of a failed environment's traceback need `debug`. Why a run could not start is left to
     whoever started it.
+    has_trained: the run trains already, and its first lines were shown otherwise.
     failed: why writing ended when the reader went away; the run goes on without it. None while all is well.
     """
 
-    def __init__(self, stream: TextIO, log_format: LogFormat = "text", *, debug: bool = False):
+    def __init__(
+        self, stream: TextIO, log_format: LogFormat = "text", *, debug: bool = False, has_trained: bool = False
+    ):
         self.failed: str | None = None
         self._stream = stream
         self._format = log_format
         self._debug = debug
         self._details = Details()
-        self._has_trained = False
+        self._has_trained = has_trained
         self._asked: dict[str, str] = {}  # commands without an outcome, in words, by id
         self._warnings: dict[tuple[str, str], str] = {}  # that still hold: their messages by kind and behavior
 

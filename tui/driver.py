@@ -1,0 +1,82 @@
+"""The terminal while a screen is on: it never holds up the program, whatever becomes of it, and is given back."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import signal
+import termios
+import time
+from typing import Any
+
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+
+LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out
+FLUSH_SECONDS = 0.05
+SIGNALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)  # Textual's driver takes them and keeps them
+
+
+class TerminalDriver(LinuxDriver):
+    """Made and used in the main thread. Owns the signals of the terminal's job control and size until `give_back`.
+
+    is_on: whether the terminal shows the screen.
+    """
+
+    def __init__(self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: Any = None) -> None:
+        self.is_on = False
+        self._former = {number: signal.getsignal(number) for number in SIGNALS}
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing can come from the terminal any more, be there a signal for that or not."""
+        poll = select.poll()
+        poll.register(self.fileno, 0)
+        return any(what & (select.POLLHUP | select.POLLERR) for _, what in poll.poll(0))
+
+    def start_application_mode(self) -> None:
+        """The terminal shows the screen. What it does not take waits, but nobody waits for that."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no types there
+        if self._writer_thread is not None:
+            self.is_on = True
+            self._writer_thread._queue.maxsize = 0  # Textual's 30 would hold up the app, and with it keys and signals
+
+    def stop_application_mode(self) -> None:
+        """The terminal is as it was before, as soon as it takes that."""
+        self.is_on = False
+        super().stop_application_mode()
+
+    def run_input_thread(self) -> None:
+        """Keys come until the screen is left or the terminal is gone, which `is_gone` then says."""
+        try:
+            super().run_input_thread()
+        except Exception as error:  # noqa: BLE001  # Textual would leave without a word on why
+            if not self.is_gone:
+                self._app.call_later(self._app._handle_exception, error)
+
+    def close(self) -> None:
+        """What was written has been taken, or had LEAVE_SECONDS for that; then it is dropped but for the last words."""
+        writer = self._writer_thread
+        if writer is None:
+            return
+        writer._queue.put(None)
+        writer.join(LEAVE_SECONDS)
+        end = time.monotonic() + LEAVE_SECONDS
+        while writer.is_alive() and time.monotonic() < end:
+            self._forget_untaken()
+            writer.join(FLUSH_SECONDS)
+
+    def give_back(self) -> None:
+        """The terminal and its signals are as they were, also where the screen was left halfway."""
+        if self.is_on:
+            self.stop_application_mode()
+        self.close()
+        for number, former in self._former.items():
+            signal.signal(number, signal.SIG_DFL if former is None else former)
+
+    def _forget_untaken(self) -> None:
+        """The kernel drops what the terminal has not taken, so that there is room for the words that restore it."""
+        with contextlib.suppress(termios.error):
+            termios.tcflow(self.fileno, termios.TCOON)
+            termios.tcflush(self.fileno, termios.TCOFLUSH)
