@@ -7,7 +7,8 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
 ├── RunBusyError             another process writes to this run        exit 6
 ├── CheckpointError          a checkpoint cannot be written or read    exit 7
-└── ExportError              an exported policy differs from its own   exit 1
+├── ExportError              an exported policy differs from its own   exit 1
+└── OutputError              stdout takes no answer                    exit 1
 """
 
 from __future__ import annotations
@@ -64,3 +65,7 @@ class CheckpointError(RlTuiError):
 
 class ExportError(RlTuiError):
     """The exported file does not compute what the policy computes; the previous file was kept."""
+
+
+class OutputError(RlTuiError):
+    """What a command answers cannot be written to stdout, for another reason than a reader that went away."""

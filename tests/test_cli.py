@@ -415,6 +415,82 @@ def test_reader_that_goes_away_ends_the_answer_quietly() -> None:
     assert done.stderr == ""
 
 
+def in_shell(command: str, folder: Path) -> tuple[int, str]:
+    """The exit code of `rl-tui COMMAND` in a shell, and what it wrote to stderr."""
+    program = f"PYTHONPATH={ROOT} {sys.executable} -m tui {command}"
+    done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", ["ls", "schema", "presets", "presets ppo/CartPole", "ppo/CartPole --dry-run", "--help"]
+)
+@pytest.mark.parametrize(
+    ("stdout", "reason"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
+)
+def test_stdout_that_takes_nothing_is_one_line_and_exit_code_1(
+    words: str, stdout: str, reason: str, tmp_path: Path
+) -> None:
+    assert in_shell(f"{words} {stdout}", tmp_path) == (1, f"stdout cannot be written: {reason}\n")
+
+
+@pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-"])
+def test_complaint_that_stderr_does_not_take_is_lost_and_nothing_else(stderr: str, tmp_path: Path) -> None:
+    assert in_shell(f"nothing --no-ui {stderr}", tmp_path) == (2, "")
+    assert in_shell(f"ls >&- {stderr}", tmp_path) == (1, "")
+
+
+def test_closed_stdin_changes_nothing(tmp_path: Path) -> None:
+    assert in_shell("presets <&- >/dev/null", tmp_path) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "/".join(["y" * 200] * 30), "loop", "file/below"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["{}"],
+        ["{}", "--dry-run"],
+        ["ls", "{}"],
+        ["presets", "{}"],
+        ["evaluate", "{}"],
+        ["evaluate", "walk", "--results-dir", "{}"],
+        ["upgrade-config", "{}", "new.yaml"],
+        ["upgrade-config", "old.yaml", "{}"],
+        ["upgrade-config", "old.yaml", "{}", "--force"],
+        ["ppo/CartPole", "--dry-run", "--results-dir", "{}"],
+        ["ppo/CartPole", "--no-ui", "--results-dir", "{}"],
+    ],
+    ids=" ".join,
+)
+def test_path_that_cannot_be_is_one_line_and_exit_code_2(
+    words: list[str], name: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "old.yaml").write_text("Walker: {trainer: ppo}\n")
+    (tmp_path / "file").touch()
+    assert main([word.format(name) for word in words]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert len([line for line in shown if not line.startswith("no screen")]) == 1
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link"])
+def test_only_a_regular_file_is_replaced_by_an_upgraded_one(kind: str, tmp_path: Path, capsys) -> None:
+    (tmp_path / "old.yaml").write_text("Walker: {trainer: ppo}\n")
+    target = tmp_path / "new.yaml"
+    match kind:
+        case "folder":
+            target.mkdir()
+        case "pipe":
+            os.mkfifo(target)
+        case "link":
+            target.symlink_to(tmp_path / "elsewhere.yaml")
+    before = target.lstat()
+    assert main(["upgrade-config", str(tmp_path / "old.yaml"), str(target), "--force"]) == 2
+    assert "is not a regular file" in capsys.readouterr().err
+    assert (target.lstat().st_ino, target.lstat().st_mode) == (before.st_ino, before.st_mode)
+
+
 def test_first_signal_saves_and_second_leaves_at_once() -> None:
     with StopSignals() as signals:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -40,10 +40,10 @@ examples:
   rl-tui my.yaml --dry-run                           show what would run
 
 keys on the screen: p pause, c checkpoint, e export, ? help, q quit.
-exit codes: 0 done, or stopped with everything saved; 1 internal error, 2 bad
-command line or file, 3 environment failed, 5 diverged, 6 run busy, 7 checkpoint
-unusable; 129/143 stopped by SIGHUP/SIGTERM, 130 by SIGINT, or on the screen
-without saving.
+exit codes: 0 done, or stopped with everything saved; 1 internal error, or an
+answer that cannot be written; 2 bad command line or file, 3 environment failed,
+5 diverged, 6 run busy, 7 checkpoint unusable; 129/143 stopped by
+SIGHUP/SIGTERM, 130 by SIGINT, or on the screen without saving.
 """
 
 DEPRECATED = {

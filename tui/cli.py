@@ -6,17 +6,19 @@ Textual, torch and the configuration's libraries are imported inside the branch 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError, NotSupportedError, RlTuiError
+from engine.mistakes import visible
 from engine.session.text import safe_text
 from tui.arguments import Arguments, parse_arguments
 from tui.command_lines import RESULTS_DIR
 from tui.commands import COMMANDS
-from tui.terminal import complain, complain_of, give_up, why_no_screen
+from tui.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
 
 if TYPE_CHECKING:
     from engine.config import RunConfig
@@ -31,15 +33,19 @@ if TYPE_CHECKING:
     from tui.signals import StopSignals
 
 POLL_SECONDS = 0.25  # how soon a signal is acted upon, and lines are printed: sooner would hold up learning
+LONGEST_PATH = 400  # in a message
 SIGPIPE_EXIT_CODE = 141  # what a shell shows for a program whose reader went away
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. --help, --version and a wrong flag leave through SystemExit."""
+    open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        exit_code = run_command(words)
-        sys.stdout.flush()
+        try:
+            return run_command(words)
+        finally:
+            answer("")  # what argparse printed, too, which the interpreter would else write at its exit
     except RlTuiError as error:
         complain_of(error)
         return error.exit_code
@@ -48,7 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         give_up(sys.stdout)
         return SIGPIPE_EXIT_CODE
-    return exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise  # not about a path that anybody named
+        complain(f"{visible(os.fsdecode(error.filename), limit=LONGEST_PATH)}: {error.strerror or error}")
+        return ConfigError.exit_code
 
 
 def run_command(words: Sequence[str]) -> int:
@@ -122,7 +132,7 @@ def print_effective(config: RunConfig) -> int:
     from engine.config import effective_yaml, list_warnings, without_effect
     from engine.running.preflight import refusals
 
-    print(effective_yaml(config), end="")
+    answer(effective_yaml(config))
     refused = refusals(config)
     for note in (*refused, *without_effect(config), *list_warnings(config)):
         complain(note)
@@ -292,4 +302,4 @@ def say_goodbye(launch: Launch, view: RunView) -> None:
         complain(view.reason or "the run failed")
     reason = f" ({view.reason})" if view.reason and not has_failed else ""
     if view.run is not None:
-        print(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}"))
+        answer(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}") + "\n")

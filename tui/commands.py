@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ from tui.command_lines import (
     parse_replay,
     parse_upgrade,
 )
-from tui.terminal import complain, why_no_screen
+from tui.terminal import answer, complain, why_no_screen
 
 if TYPE_CHECKING:
     from tui.showing import Subject
@@ -42,7 +43,7 @@ def print_schema(words: Sequence[str]) -> int:
 
     from engine.config import json_schema
 
-    print(json.dumps(json_schema(), indent=2))
+    answer(json.dumps(json_schema(), indent=2) + "\n")
     return 0
 
 
@@ -54,9 +55,9 @@ def print_presets(words: Sequence[str]) -> int:
     from engine.presets import preset_names, read_preset
 
     if name is None:
-        print("\n".join(preset_names()))
+        answer("".join(f"{preset}\n" for preset in preset_names()))
     else:
-        print(read_preset(name), end="")
+        answer(read_preset(name))
     return 0
 
 
@@ -69,6 +70,8 @@ def upgrade_config(arguments: UpgradeArguments) -> int:
     target = Path(arguments.target)
     if os.path.lexists(target) and not arguments.is_forced:
         raise ConfigError(f"{target}: exists already. Another name, or --force to replace it, is right")
+    if os.path.lexists(target) and not stat.S_ISREG(os.lstat(target).st_mode):
+        raise ConfigError(f"{target}: is not a regular file, which alone --force replaces")
     upgraded = upgrade(read_file(Path(arguments.source)), arguments.source)
     try:
         write_atomically(target, upgraded.content)
@@ -76,7 +79,7 @@ def upgrade_config(arguments: UpgradeArguments) -> int:
         raise ConfigError(f"{target}: cannot be written: {error.strerror or error}") from error
     kind = "in today's format" if upgraded.notes else f"a copy: {arguments.source} is in today's format already"
     for line in (*upgraded.notes, f"{target}: written, {kind}"):
-        print(safe_text(line))
+        answer(safe_text(line) + "\n")
     return 0
 
 
@@ -108,11 +111,11 @@ def evaluate(arguments: EvaluateArguments) -> int:
     for reason in played.skipped:
         complain(f"a checkpoint was skipped: {reason}")
     kind = "stochastic" if arguments.is_stochastic else "deterministic"
-    print(safe_text(f"{played.behavior} at step {played.step}, {kind}, seed {arguments.seed}: {played.source}"))
+    answer(safe_text(f"{played.behavior} at step {played.step}, {kind}, seed {arguments.seed}: {played.source}") + "\n")
     for name, value in played.scores.summary.items():
-        print(f"{name:12}{value:12.6g}")
+        answer(f"{name:12}{value:12.6g}\n")
     if record is not None:
-        print(safe_text(f"recorded    {record}"))
+        answer(safe_text(f"recorded    {record}") + "\n")
     return 0
 
 
@@ -126,7 +129,7 @@ def list_runs(arguments: ListArguments) -> int:
         raise ConfigError(f"{folder}: no such folder, expected one that holds runs")
     runs = Archive(Path(folder)).runs()
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    print(json_lines(runs) if arguments.is_json else table(runs, folder, time.time(), width), end="")
+    answer(json_lines(runs) if arguments.is_json else table(runs, folder, time.time(), width))
     return 0
 
 

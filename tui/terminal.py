@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from engine.errors import RlTuiError
+from engine.errors import OutputError, RlTuiError
 from engine.session.text import safe_text
 
 
@@ -43,6 +43,21 @@ def redirect_output(log_path: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
+def open_streams() -> None:
+    """stdin, stdout and stderr are there, also where a shell closed one, whose number the next file would be given.
+
+    A closed stdout refuses what is written to it; what is written to a closed stderr is lost.
+    """
+    for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, flags)  # takes the lowest number that is free
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
 def why_no_screen() -> str:
     """Why there can be no screen here; "" when there can."""
     for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout), ("stderr", sys.stderr)):
@@ -51,6 +66,18 @@ def why_no_screen() -> str:
     if os.environ.get("TERM", "dumb") == "dumb":
         return "the terminal is dumb (TERM)"
     return ""
+
+
+def answer(text: str) -> None:
+    """The text, and what was printed before, is on stdout. Raises OutputError, or BrokenPipeError for a lost reader."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        give_up(sys.stdout)
+        raise OutputError(f"stdout cannot be written: {error.strerror or error}") from error
 
 
 def complain(text: str, stderr: TextIO | None = None) -> None:

@@ -47,11 +47,19 @@ def _require_folder(config: RunConfig) -> None:
     settings, folder = config.checkpoint_settings, RunFolder.of(config)
     folder.require_startable(settings.resume, settings.force)
     path = folder.path
-    nearest = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
+    nearest = next(parent for parent in (path, *path.absolute().parents) if _is_there(parent))
     if not nearest.is_dir():
         raise ConfigError(f"{path}: cannot be made: {nearest} is not a folder")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise ConfigError(f"{path}: cannot be made: {nearest} cannot be written to")
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True  # what else the system says of such a path is raised
 
 
 def _require_environment(env: str) -> None:
