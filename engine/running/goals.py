@@ -15,13 +15,13 @@ def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: i
         return None
     names = ", ".join(goal.name for goal in goals)
     if all(goal.kind == "entities" for goal in goals):
-        text = "a set of entities cannot make the weights of a layer and is used as an ordinary observation"
-        return f"goal {names}: {text}, as in ML-Agents. {_ORDINARY} says so without this warning"
+        text = "a set of entities cannot compute the weights of a layer and is used as an ordinary observation"
+        return f"goal {names}: {text}, as in ML-Agents. Write {_ORDINARY} to avoid this warning"
     if is_chosen:
         return None
     counted = f"{num_parameters:,}".replace(",", " ")
     return (
-        f"goal {names}: the default goal_conditioning_type, hyper, makes the weights of a layer from it: {counted}"
-        f" parameters in all, and training is many times slower. {_ORDINARY} makes it an ordinary observation;"
-        " goal_conditioning_type: hyper keeps it without this warning"
+        f"goal {names}: the default goal_conditioning_type, hyper, computes the weights of a layer from it: {counted}"
+        f" parameters in all, and training is many times slower. Write {_ORDINARY} to make it an ordinary observation,"
+        " or goal_conditioning_type: hyper to keep it without this warning"
     )

@@ -239,13 +239,13 @@ def test_a_goal_that_makes_weights_by_default_warns_with_what_it_costs(
         assert "goal" not in warnings(run)
         return
     parameters = f"{run.of(BehaviorStarted)[0].num_parameters:,}".replace(",", " ")
-    assert "goal goal: the default goal_conditioning_type, hyper, makes" in warnings(run)
+    assert "goal goal: the default goal_conditioning_type, hyper, computes" in warnings(run)
     assert f"from it: {parameters} parameters in all" in warnings(run)
-    assert "network_settings.goal_conditioning_type: none makes it an ordinary observation" in warnings(run)
+    assert "Write network_settings.goal_conditioning_type: none to make it an ordinary observation" in warnings(run)
 
 
 def test_a_set_of_entities_as_the_only_goal_trains_and_warns(tmp_path: Path) -> None:
     settings = behavior(max_steps=128)
     run = run_to_end(configuration(tmp_path, {"Walker": settings}, env="tests.running.worlds:Wanted"))
     assert run.launch.exit_code == 0
-    assert "goal wanted: a set of entities cannot make the weights of a layer" in warnings(run)
+    assert "goal wanted: a set of entities cannot compute the weights of a layer" in warnings(run)

@@ -168,6 +168,14 @@ def test_linear_schedules_end_where_ml_agents_end_them() -> None:
     assert found[2] == pytest.approx([1e-10, 0.1, 1e-5])
 
 
+def test_values_that_start_below_the_end_of_their_schedule_do_not_rise() -> None:
+    """In ML-Agents they do."""
+    ppo = trainer(config(beta=1e-6, epsilon=0.05))
+    for block, step in zip(blocks(ppo, 2), (0, 1000), strict=True):
+        metrics = taught(ppo, block, step)
+        assert (metrics["Policy/Epsilon"], metrics["Policy/Beta"]) == (0.05, 1e-6)
+
+
 def test_constant_schedules_stay() -> None:
     ppo = trainer(config(learning_rate_schedule="constant"))  # which the other two follow
     metrics = taught(ppo, blocks(ppo, 1)[0], 900)
