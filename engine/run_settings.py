@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_validator
 
 from engine.mistakes import describe, suggest
-from engine.setting_types import Positive, PositiveWhole, Settings, WholeFromMinusOne, WholeFromZero, refusal
+from engine.setting_types import PathText, Positive, PositiveWhole, Settings, WholeFromMinusOne, WholeFromZero, refusal
 
 NO_UNITY = (
     "Unity players and the Unity Editor cannot be trained in yet: "
@@ -70,7 +70,7 @@ def metric_tag(key: str) -> str:
 class EnvSettings(Settings):
     """Which environment, how many copies of it, and how failures are borne."""
 
-    env_path: str | None = None
+    env_path: PathText | None = None
     env_args: Annotated[list[str] | None, BeforeValidator(_read_arguments)] = None
     base_port: PositiveWhole = 5005
     num_envs: PositiveWhole = 1
@@ -154,7 +154,7 @@ class CheckpointSettings(Settings):
     force: bool = False
     train_model: bool = False
     inference: bool = False
-    results_dir: str = Field("results", min_length=1)
+    results_dir: PathText = Field("results", min_length=1)
 
     @field_validator("run_id", "initialize_from")
     @classmethod

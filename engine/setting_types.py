@@ -61,6 +61,13 @@ def _interval(value: object) -> object:
     return steps
 
 
+def _path(value: object) -> object:
+    if isinstance(value, str) and "\0" in value:
+        raise refusal(f"found {describe(value)}. No path holds the character U+0000")
+    return value
+
+
+PathText: TypeAlias = Annotated[str, BeforeValidator(_path)]
 Whole: TypeAlias = Annotated[int, BeforeValidator(_whole)]
 PositiveWhole: TypeAlias = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 WholeFromZero: TypeAlias = Annotated[int, Field(ge=0), BeforeValidator(_whole)]

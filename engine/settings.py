@@ -13,6 +13,7 @@ from engine.setting_types import (
     Fraction,
     Interval,
     NotNegative,
+    PathText,
     Positive,
     PositiveWhole,
     Settings,
@@ -195,7 +196,7 @@ class BehaviorConfig(Settings):
         dict[str, SerializeAsAny[RewardSignalSettings]],
         BeforeValidator(_read_reward_signals, json_schema_input_type=RewardSignals),
     ] = Field(default_factory=_environment_reward)
-    init_path: str | None = None
+    init_path: PathText | None = None
     keep_checkpoints: Whole = 5
     even_checkpoints: bool = False
     max_steps: PositiveWhole = 500000

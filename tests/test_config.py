@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from engine.config import RunConfig, effective_yaml, json_schema, list_warnings, load_config, parse_config
 from engine.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
 from engine.errors import ConfigError
+from engine.run_settings import EnvSettings
 from engine.settings import BehaviorConfig, EvaluationSettings, GAILSettings, RNDSettings
 from engine.trainer_settings import PPOSettings, PrioritizedReplaySettings, SACSettings
 
@@ -638,6 +639,14 @@ def test_mistake_is_told_with_its_place(text: str, mistake: str) -> None:
     assert line.startswith(f"c.yaml:{mistake}")
 
 
+@pytest.mark.parametrize(
+    "setting", ["checkpoint_settings.results_dir", "env_settings.env_path", "behaviors.A.init_path"]
+)
+def test_path_with_a_character_that_no_path_holds_is_refused(setting: str) -> None:
+    with pytest.raises(ConfigError, match="U\\+0000"):
+        parse("behaviors: {A: {}}", {setting: "a\0b"})
+
+
 def test_key_that_stands_one_level_too_high_is_sent_where_it_belongs() -> None:
     lines = mistakes("behaviors: {A: {hidden_units: 3, network: {}, sequence_length: 3, gamma: 1, tau: 1}}")
     assert [line.split("unknown key. ")[1] for line in lines] == [
@@ -741,7 +750,8 @@ def test_resume_and_initialize_from_settle_as_in_mlagents(
 @given(st.text(min_size=1, max_size=20).filter(lambda name: "?" not in name and name.encode("utf-8", "ignore")))
 def test_any_name_and_any_text_survive_being_written(text: str) -> None:
     text = text.encode("utf-8", "ignore").decode()
-    config = RunConfig(behaviors={text: BehaviorConfig(init_path=text)} if "?" not in text else {})
+    behaviors = {text: BehaviorConfig()} if "?" not in text else {}
+    config = RunConfig(behaviors=behaviors, env_settings=EnvSettings(env_kwargs={text: text}))
     assert parse(effective_yaml(config)).model_dump() == config.model_dump()
 
 
