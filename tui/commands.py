@@ -90,7 +90,7 @@ def evaluate(arguments: EvaluateArguments) -> int:
     path = Archive(Path(arguments.results_dir)).resolve(arguments.run)
     from engine.running.recording import require_recorder
 
-    record = None if arguments.record is None else Path(arguments.record)
+    record = None if arguments.record is None else Path(arguments.record).absolute()
     if record is not None:
         require_recorder(record)
     from engine.running.run import limit_threads

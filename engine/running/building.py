@@ -25,8 +25,8 @@ from engine.running.learner import Learner, LearnerSettings
 from engine.running.memory import MemoryBudget, available_bytes, size_text
 from engine.running.portions import BLOCK_ROWS
 from engine.running.restoring import Restorer
-from engine.running.run_folder import RunFolder
-from engine.running.saver import Files, Saver
+from engine.running.run_folder import BehaviorFolder, RunFolder
+from engine.running.saver import Files, SaveJob, Saver
 from engine.running.saving import keeps_replay
 from engine.running.source import Source
 from engine.running.workers import Courtesy
@@ -137,6 +137,8 @@ class Builder:
         settings = LearnerSettings(spec.name, config, self._is_training, self._started_at, source.metrics)
         learner = Learner(settings, trainer, saver, self._bus, step, policy.state(), evaluator)
         learner.restore_hyperparameters(restored)
+        if step and self._is_training and _lacks_export(files.folder, config, step):
+            saver.owe(SaveJob(spec.name, step, trainer.weights(), None, "interval", None))
         self.learners[spec.name] = learner
         keeps_steps = self._is_training and trainer.replay_bytes > 0
         self._bus.publish(
@@ -241,6 +243,12 @@ def _described(spec: BehaviorSpec) -> str:
     numbers = [f"{spec.actions.continuous} continuous"] if spec.actions.continuous else []
     branches = [f"branches of {' and '.join(map(str, spec.actions.branches))}"] if spec.actions.branches else []
     return f"observations: {seen}; actions: {', '.join(numbers + branches)}"
+
+
+def _lacks_export(folder: BehaviorFolder, config: BehaviorConfig, step: int) -> bool:
+    """Whether the process that saved this checkpoint ended before it had exported the policy that belongs to it."""
+    wanted = (folder.export(step), *(folder.policy(step, kind) for kind in config.export_policies))
+    return config.export_interval is None and not all(path.exists() for path in wanted)
 
 
 def _first_update_step(config: BehaviorConfig, step: int) -> int:

@@ -198,12 +198,16 @@ class RunFolder:
             make_folders(self.path, self._disk)
             self._acquire()
             self._is_new |= not existed
+            self._sweep()
             if not resume:
                 done += self._set_aside()
             make_folders(self.run_logs, self._disk)
         except OSError as error:
             self.close()
-            raise ConfigError(f"{self.path}: cannot be used as the run's folder ({error.strerror})") from error
+            raise ConfigError(
+                f"{self.path}: cannot be used as the run's folder ({error.strerror}: {error.filename})."
+                " --results-dir must name a folder that can be made or written to."
+            ) from error
         return done
 
     def require_startable(self, resume: bool, force: bool) -> None:
@@ -325,6 +329,14 @@ class RunFolder:
         return RunBusyError(
             f"{self.path}: process {process} is writing to this run. Stop it, or choose another --run-id."
         )
+
+    def _sweep(self) -> None:
+        """What a killed process was writing is gone."""
+        for folder, folders, files in os.walk(self.path):
+            for name in [*folders, *files]:
+                if name.startswith(UNFINISHED):
+                    remove_tree(Path(folder, name), self._disk)
+            folders[:] = [name for name in folders if not name.startswith(UNFINISHED)]
 
     def _set_aside(self) -> tuple[str, ...]:
         """What would be taken for the new run's is out of its way; see docs/checkpoints.md."""

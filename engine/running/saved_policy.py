@@ -70,7 +70,7 @@ class SavedRun:
     def __init__(self, path: Path):
         """Raises ConfigError when its configuration cannot be read."""
         path = path if path.name not in ("", "..") else path.resolve()
-        self._folder = RunFolder(path.parent, path.name)
+        self._folder = RunFolder(path.parent.absolute(), path.name)  # an environment may change the working directory
         self._config = load_config(path / CONFIGURATION)
 
     def play(self, wanted: Wanted) -> Played:
@@ -126,8 +126,10 @@ class SavedRun:
             return path
         listed = CheckpointStore(folder.checkpoints, name, 0).list()
         steps = ", ".join(str(one.step) for one in listed if folder.export(one.step).exists()) or "none"
-        text = f"no exported policy for this checkpoint (--checkpoint {step}); there are: {steps}"
-        raise CheckpointError(f"{path}: {text}")
+        raise CheckpointError(
+            f"{path}: no exported policy for this checkpoint (--checkpoint {step}); there are: {steps}. The run"
+            " exports its newest checkpoint when it goes on with --resume; without --onnx the checkpoint itself plays."
+        )
 
     def _load(self, name: str, which: str) -> tuple[State, Checkpoint, tuple[str, ...]]:
         """With the reasons why newer ones were skipped. Raises CheckpointError where there is no such checkpoint."""

@@ -95,8 +95,13 @@ class Saver:
         self._jobs: queue.Queue[SaveJob | RollBackJob | None] = queue.Queue(maxsize=1)
         self._written_replays: dict[str, threading.Event] = {}  # by behavior, unset while a copy waits or is written
         self._refused: dict[str, CheckpointError] = {}  # by behavior, while its newest checkpoint could not be written
+        self._owed: list[SaveJob] = []
         self._is_ending = False
         self.has_ended = False
+
+    def owe(self, job: SaveJob) -> None:
+        """Do the job first of all. Called before `main`."""
+        self._owed.append(job)
 
     @property
     def has_room(self) -> bool:
@@ -170,6 +175,8 @@ class Saver:
     def main(self) -> None:
         """Write job after job until `end`."""
         try:
+            while self._owed:
+                self._write(self._owed.pop(0))
             while not (self._is_ending and self._jobs.empty()):
                 self._serve()
         finally:

@@ -16,6 +16,7 @@ from engine.session.messages import (
     LogEmitted,
     MetricsReported,
     Pause,
+    PolicyExported,
     ProgressReported,
     RunStarted,
     RunStateChanged,
@@ -249,3 +250,25 @@ def test_a_set_of_entities_as_the_only_goal_trains_and_warns(tmp_path: Path) -> 
     run = run_to_end(configuration(tmp_path, {"Walker": settings}, env="tests.running.worlds:Wanted"))
     assert run.launch.exit_code == 0
     assert "goal wanted: a set of entities cannot compute the weights of a layer" in warnings(run)
+
+
+LINES = {"Line": "toy:line", "Other": "toy:line"}
+
+
+def test_a_resumed_run_exports_the_policy_that_its_checkpoint_lacks(tmp_path: Path) -> None:
+    """The process before was killed between the two."""
+    first = run_to_end(configuration(tmp_path, {"Line": behavior(), "Other": behavior()}, env=LINES))
+    exports = sorted(first.folder.glob("*/*.onnx"))
+    contents = [path.read_bytes() for path in exports]
+    assert len(exports) == 2
+    for path in (*exports, *first.folder.glob("*.onnx")):
+        path.unlink()
+    longer = {"Line": behavior(max_steps=1024), "Other": behavior(max_steps=1024)}
+    run = run_to_end(configuration(tmp_path, longer, env=LINES, checkpoint_settings={"resume": True}))
+    assert run.launch.exit_code == 0
+    assert [path.read_bytes() for path in exports] == contents
+    assert len(run.of(PolicyExported)) == 4
+    again = run_to_end(configuration(tmp_path, longer, env=LINES, checkpoint_settings={"resume": True}))
+    assert {Path(event.path).name for event in again.of(PolicyExported)} == {
+        path.name for path in run.folder.glob("*/*.onnx") if path not in exports
+    }, "what is there is not exported again, but for the last of each behavior"

@@ -181,7 +181,7 @@ def test_a_run_that_has_reported_summaries_is_not_begun_anew_unasked(tmp_path: P
 def test_a_run_that_failed_before_its_first_step_is_tried_again_without_force(tmp_path: Path) -> None:
     failing = configuration(tmp_path, {"Line": behavior()}, env="tests.running.worlds:Breaking")
     run = run_to_end(failing)
-    assert ending(run).exit_code == 3
+    assert run.launch.exit_code == 3
     assert not list(run.folder.rglob("checkpoints/*")), "nothing was learned that could be saved"
     assert not list(run.folder.rglob("*.onnx"))
     again = run_to_end(configuration(tmp_path, {"Line": behavior()}))
@@ -196,5 +196,56 @@ def test_a_run_without_a_checkpoint_starts_anew_from_its_initial_one(tmp_path: P
     write(tmp_path / "results/run", runDOTlock="4711\n", configurationDOTyaml=CONFIGURED)
     settings = {"Line": behavior(init_path=initial)}
     run = run_to_end(configuration(tmp_path, settings, checkpoint_settings={"resume": True}))
-    said = [event.message for event in run.of(LogEmitted) if event.source == "Line"]
+    said = [event.message for event in run.of(LogEmitted) if event.source == "Line" and event.level != "debug"]
     assert said[:2] == ["no checkpoint to resume from: this behavior starts anew", f"loaded {initial}"]
+
+
+def test_what_a_killed_process_was_writing_is_swept_by_the_next_writer_alone(tmp_path: Path) -> None:
+    run = run_to_end(configuration(tmp_path, {"Line": behavior()}))
+    names = [".tmp-Line.onnx", "run_logs/.tmp-timers.json", "Line/.tmp-Line-5.onnx", "Line/policies/.tmp-a.onnx"]
+    left = [run.folder / name for name in (*names, "Line/checkpoints/.tmp-Line-5/state.json", "Line/.tmp-replay")]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("half")
+    with pytest.raises(ConfigError):
+        RunFolder(run.folder.parent, "run").open()
+    assert all(path.exists() for path in left)
+    with RunFolder(run.folder.parent, "run") as folder:
+        folder.open(resume=True)
+        assert not any(path.exists() for path in left)
+        assert not [path for path in run.folder.rglob("*") if path.name.startswith(".tmp-")]
+        assert len(list(run.folder.glob("Line/checkpoints/*/state.json"))) == 1
+
+
+def test_a_results_folder_that_cannot_be_made_is_named_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for results in (tmp_path / "file/below", tmp_path / ("x" * 300), Path("/proc/results")):
+        for settings in ({"run_id": "a"}, {"run_id": None}, {"run_id": "a", "force": True}):
+            paths = {"results_dir": str(results), **settings}
+            run = run_to_end(configuration(tmp_path, {"Line": behavior()}, checkpoint_settings=paths))
+            assert ending(run).exit_code == 2
+            assert "--results-dir must name a folder that can be made or written to" in ending(run).reason
+
+
+WANDERING = """
+import os
+from engine.sampling.environments.toys.line import Line
+def make():
+    os.chdir("/")
+    return Line("Line", 4)
+"""
+
+
+def test_an_environment_that_changes_the_working_directory_does_not_move_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wandering.py").write_text(WANDERING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    first = run_to_end(configuration(Path(), {"Line": behavior()}, checkpoint_settings={"run_id": "first"}))
+    (initial,) = first.folder.glob("Line/checkpoints/*")
+    settings = {"Line": behavior(init_path=str(initial.relative_to(tmp_path)))}
+    run = run_to_end(configuration(Path(), settings, env="wandering:make"))
+    assert Path.cwd() == Path("/")
+    assert run.launch.exit_code == 0, ending(run)
+    assert {path.name for path in (tmp_path / "results/run").iterdir()} >= {"Line", "Line.onnx", "events.jsonl"}
