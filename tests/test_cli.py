@@ -188,7 +188,7 @@ def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["demo"], ["replay"], ["ls"], ["presets"], ["schema"], ["upgrade-config"]], ids=str
+    "command", [[], ["demo"], ["replay"], ["ls"], ["presets"], ["schema"], ["upgrade-config"], ["check-env"]], ids=str
 )
 def test_help_fits_eighty_columns(command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -510,3 +510,24 @@ def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=False, timeout=30)
     assert (done.returncode, done.stdout) == (129, b"left")
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "said"),
+    [
+        (["gymnasium:CartPol-v1"], 2, "Did you mean"),
+        (["tests.sampling.worlds:Counting", "--env-kwargs", '{"lenth": 3}'], 2, "env_kwargs do not fit"),
+        (["tests.sampling.worlds:Misbehaving", "--env-kwargs", '{"fault": "raises"}'], 3, "ValueError: the wheels"),
+    ],
+)
+def test_check_of_an_environment_says_what_is_wrong(words: list[str], exit_code: int, said: str, capsys) -> None:
+    assert main(["check-env", *words]) == exit_code
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert "can be trained in" not in captured.out
+
+
+def test_arguments_of_a_checked_environment_are_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["check-env", "toy:line", "--env-kwargs", "length=3"])
+    assert "a JSON object" in capsys.readouterr().err

@@ -26,6 +26,7 @@ commands:
   rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
   rl-tui presets [NAME]    list the presets that come with rl-tui, or print one
   rl-tui schema            print the configuration's JSON Schema, for editors
+  rl-tui check-env NAME    try an environment of yours, before training in it
   rl-tui upgrade-config IN OUT   rewrite a file of an older ML-Agents
 Each has its own --help. A file that is named like a command is ./demo.
 """

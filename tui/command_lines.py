@@ -1,10 +1,10 @@
-"""The command lines that do not train: `rl-tui evaluate`, `upgrade-config`, `ls`, `demo` and `replay`."""
+"""The command lines that do not train: `rl-tui evaluate`, `check-env`, `upgrade-config`, `ls`, `demo` and `replay`."""
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui.arguments import Look, add_look_flags, look_of
@@ -26,6 +26,17 @@ class EvaluateArguments:
     is_stochastic: bool
     is_onnx: bool
     record: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckArguments:
+    """`rl-tui check-env`. kwargs: arguments of the environment."""
+
+    env: str
+    kwargs: Mapping[str, object]
+    num_envs: int
+    steps: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,25 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     )
 
 
+def parse_check(words: Sequence[str]) -> CheckArguments:
+    """Whether there is such an environment is not known yet."""
+    parser = argparse.ArgumentParser(
+        "rl-tui check-env",
+        description="Make an environment, act in it at random, and say whether it can be trained in.",
+    )
+    parser.add_argument("env", metavar="NAME", help="as env in a file: package.module:factory, gymnasium:ID, ...")
+    kwargs_text = "env_kwargs as JSON, e.g. '{\"length\": 12}'"
+    parser.add_argument("--env-kwargs", type=_mapping, default={}, metavar="JSON", help=kwargs_text)
+    copies = _number("a whole number from 1 to 1024", int, 1, 1024)
+    parser.add_argument("--num-envs", type=copies, default=2, metavar="N", help="copies (default 2)")
+    steps = _number("a whole number, at least 1", int, 1, 2**31)
+    parser.add_argument("--steps", type=steps, default=500, metavar="N", help="of each agent (default 500)")
+    seed = _number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of environments and actions (default 1)")
+    typed = parser.parse_args(words)
+    return CheckArguments(typed.env, typed.env_kwargs, typed.num_envs, typed.steps, typed.seed)
+
+
 def parse_ls(words: Sequence[str]) -> ListArguments:
     """Leaves through SystemExit for --help and mistakes (code 2); so do the others."""
     parser = argparse.ArgumentParser("rl-tui ls", description="List the runs of a folder, the newest first.")
@@ -156,6 +186,18 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
     add_look_flags(parser)
     typed = parser.parse_args(words)
     return ReplayArguments(typed.run, typed.results_dir, typed.speed, look_of(vars(typed)))
+
+
+def _mapping(text: str) -> dict[str, object]:
+    import json
+
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f'found {text!r}, expected a JSON object such as {{"length": 12}}')
+    return value
 
 
 def _checkpoint(text: str) -> str:

@@ -17,11 +17,13 @@ from engine.session.text import safe_text
 from tui.arguments import Look
 from tui.command_lines import (
     RESULTS_DIR,
+    CheckArguments,
     DemoArguments,
     EvaluateArguments,
     ListArguments,
     ReplayArguments,
     UpgradeArguments,
+    parse_check,
     parse_demo,
     parse_evaluate,
     parse_ls,
@@ -116,6 +118,20 @@ def evaluate(arguments: EvaluateArguments) -> int:
         answer(f"{name:12}{value:12.6g}\n")
     if record is not None:
         answer(safe_text(f"recorded    {record}") + "\n")
+    return 0
+
+
+def check_environment(arguments: CheckArguments) -> int:
+    """What is found about an environment is on stdout. Raises RlTuiError for what keeps it from being trained in."""
+    from engine.running.environment_check import check
+
+    num_warnings = 0
+    for finding in check(arguments.env, arguments.kwargs, arguments.num_envs, arguments.steps, arguments.seed):
+        sign = "" if finding.kind == "about" else finding.kind
+        num_warnings += finding.kind == "warning"
+        print(safe_text(f"{sign:8} {finding.text}"), flush=True)
+    warned = "" if not num_warnings else f", with {num_warnings} warning{'s' if num_warnings > 1 else ''}"
+    print(safe_text(f"{arguments.env} can be trained in{warned}"))
     return 0
 
 
@@ -225,6 +241,7 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "schema": print_schema,
     "presets": print_presets,
     "evaluate": lambda words: evaluate(parse_evaluate(words)),
+    "check-env": lambda words: check_environment(parse_check(words)),
     "upgrade-config": lambda words: upgrade_config(parse_upgrade(words)),
     "ls": lambda words: list_runs(parse_ls(words)),
     "demo": lambda words: demo(parse_demo(words)),

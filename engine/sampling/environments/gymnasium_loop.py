@@ -17,7 +17,7 @@ import numpy as np
 from engine.errors import EnvironmentFailure
 from engine.sampling.environments.action_space import ActionCodec
 from engine.sampling.environments.measuring import Tally
-from engine.sampling.environments.observation_space import observation_leaves, stack
+from engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from engine.sampling.environments.rendering import Frame, rendered
 from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
 
@@ -71,6 +71,11 @@ class GymnasiumLoop:
     def num_agents(self) -> Mapping[str, int]:
         """One agent for each copy."""
         return {self._behavior: len(self._copies)}
+
+    @property
+    def observation_bounds(self) -> tuple[Bounds | None, ...]:
+        """Where each observation should lie, as its space says."""
+        return bounds_of(self._copies[0].observation_space)
 
     def measure(self, keys: Sequence[str]) -> None:
         """Steps carry the numbers that `info` has under these keys; those of a reset are not among them."""

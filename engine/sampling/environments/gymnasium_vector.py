@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from engine.errors import EnvironmentFailure, NotSupportedError
 from engine.sampling.environments.action_space import ActionCodec
 from engine.sampling.environments.measuring import Infos, Tally
-from engine.sampling.environments.observation_space import observation_leaves, stack
+from engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from engine.sampling.environments.rendering import Frame, rendered
 from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Steps, TerminalSteps
 
@@ -60,6 +60,11 @@ class GymnasiumVector:
     def num_agents(self) -> Mapping[str, int]:
         """One agent for each copy."""
         return {self._behavior: self._count}
+
+    @property
+    def observation_bounds(self) -> tuple[Bounds | None, ...]:
+        """Where each observation should lie, as its space says."""
+        return bounds_of(self._env.single_observation_space)
 
     def measure(self, keys: Sequence[str]) -> None:
         """Steps carry the numbers that `info` has under these keys; those of a reset are not among them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from engine.errors import EnvironmentFailure, NotSupportedError
 from engine.sampling.environments.spaces import Array, Path, Space, leaf_name, leaves
 from engine.specs import Float32, Int64, Observation, Observations, ObservationSpec
+
+Bounds: TypeAlias = tuple[NDArray[Any], NDArray[Any]]  # lowest, highest; of the space's own type
 
 GOAL_KEY = "desired_goal"  # as Gymnasium-Robotics and others name what the agent is asked to reach
 
@@ -98,6 +100,28 @@ class ObservationLeaf:
     def misshaped(self, found: tuple[int, ...], expected: tuple[int, ...]) -> str:
         """The sentence that names the wrong shape."""
         return f"observation {self.spec.name!r} has shape {found}, its space has {expected}"
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """An environment that says where its observations should lie."""
+
+    @property
+    def observation_bounds(self) -> Sequence[Bounds | None]:
+        """Of each observation its lowest and highest values; None where its kind leaves no doubt."""
+
+
+def bounds_of(space: Space) -> tuple[Bounds | None, ...]:
+    """Of each leaf the bounds of its numbers, flat, of an image the lowest and highest of all."""
+
+    def of(leaf: Space) -> Bounds | None:
+        if not isinstance(leaf, spaces.Box):
+            return None
+        if _is_image(leaf):
+            return np.array(leaf.low.min()), np.array(leaf.high.max())
+        return leaf.low.ravel(), leaf.high.ravel()
+
+    return tuple(of(leaf) for _, leaf in leaves(space))
 
 
 def observation_leaves(space: Space, behavior: str) -> tuple[ObservationLeaf, ...]:

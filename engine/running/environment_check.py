@@ -1,0 +1,264 @@
+"""Whether an environment can be trained in: what agents see and do, and whether it keeps what it promises.
+
+Shapes: N agents.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from engine.errors import EnvironmentFailure
+from engine.running.workers import call_within
+from engine.sampling.collector import Collector
+from engine.sampling.environments.factory import EnvironmentSource
+from engine.sampling.environments.observation_space import Bounded
+from engine.sampling.pools.base import EnvironmentPool
+from engine.sampling.pools.failures import InstanceFailure
+from engine.sampling.pools.process import START_SECONDS, ProcessPool
+from engine.sampling.pools.serial import SerialPool
+from engine.sampling.tracebacks import place_in_thread
+from engine.specs import (
+    Actions,
+    BehaviorSpec,
+    Choice,
+    DecisionSteps,
+    Ending,
+    Observation,
+    ObservationSpec,
+    State,
+    Trajectories,
+    Weights,
+)
+
+BEHAVIOR = "Agent"  # what the only one is called here
+HORIZON = 16  # short, so that few steps are seen as well
+REPEATED_ROUNDS = 50  # of steps that a seed must repeat
+WORKER_ROUNDS = 10
+SLOW_SECONDS = 1e-3  # of a step, from where on worker processes are worth their hand-over
+SAME_EPISODES = 10  # of one length, from where on that is no accident
+LARGE = 100.0  # what networks learn from badly unless it is normalized
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the answer. about: what agents see and do."""
+
+    kind: Literal["about", "ok", "warning"]
+    text: str
+
+
+def check(env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: int, seed: int) -> Iterator[Finding]:
+    """Make the environment, act at random and report what is found, as it is found. num_steps: of each agent.
+
+    Raises ConfigError, NotSupportedError and EnvironmentFailure for what keeps it from being trained in.
+    """
+    source = EnvironmentSource(env, BEHAVIOR, kwargs)
+    made: list[object] = []
+
+    def make(first: int, count: int) -> list[object]:
+        made.extend(source.make(first, count))
+        return made
+
+    pool = SerialPool(source.env, make, num_copies)  # type: ignore[arg-type]  # what the source gives
+    try:
+        start = time.monotonic()
+        _start(pool)
+        yield Finding("ok", f"{num_copies} copies made in {time.monotonic() - start:.2f} s")
+        for name, spec in pool.specs.items():
+            yield from _about(spec, pool.num_agents[name])
+        played = _play(pool, num_steps * sum(pool.num_agents.values()), seed)
+        yield Finding("ok", f"{played.num_steps} random steps: shapes, types and finite values as promised")
+        yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
+        yield from _episodes(played)
+        yield _repeats(pool, seed)
+        yield _speed(played)
+    finally:
+        pool.close()
+    yield _in_a_worker(source, seed)
+
+
+def _start(pool: SerialPool) -> None:
+    ident = call_within(START_SECONDS, "environment", pool.start)
+    if ident is not None:
+        place, stack = place_in_thread(ident)
+        at = f", at {place}" if place else ""
+        raise InstanceFailure(f"{pool.busy_with} has not returned for {START_SECONDS:g} s{at}", None, detail=stack)
+
+
+def _about(spec: BehaviorSpec, num_agents: int) -> Iterator[Finding]:
+    yield Finding("about", f"{spec.name}: {num_agents} agent{'s' if num_agents > 1 else ''}")
+    for observation in spec.observations:
+        goal = ", a goal" if observation.is_goal else ""
+        words = f"{_shape_words(observation)}, {observation.dtype}{goal}"
+        yield Finding("about", f"  observation {observation.name!r}: {words}")
+    does = [f"{spec.actions.continuous} continuous"] if spec.actions.continuous else []
+    does += [f"a choice of {size}" for size in spec.actions.branches]
+    yield Finding("about", f"  actions: {', '.join(does)}")
+
+
+def _shape_words(observation: ObservationSpec) -> str:
+    match observation.shape:
+        case (size,):
+            return f"a vector of {size}"
+        case (most, features):
+            return f"a set of up to {most} entities of {features} features"
+        case shape:
+            return f"an image of {' x '.join(map(str, shape))} (height, width, channels)"
+
+
+@dataclass(slots=True)
+class _Played:
+    """What random steps gave. lowest, highest: of each observation of each behavior, over all agents."""
+
+    num_steps: int = 0
+    seconds: float = 0.0
+    returns: list[float] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    num_truncated: int = 0
+    rewards: set[float] = field(default_factory=set)
+    lowest: dict[tuple[str, int], Observation] = field(default_factory=dict)
+    highest: dict[tuple[str, int], Observation] = field(default_factory=dict)
+
+    def add(self, behavior: str, block: Trajectories) -> None:
+        """Count a block of experience."""
+        self.returns += block.episode_returns.tolist()
+        self.lengths += block.episode_lengths.tolist()
+        self.num_truncated += int((block.endings == Ending.TRUNCATED).sum())
+        self.rewards.update(block.rewards[:1000].tolist() if len(self.rewards) < 2 else ())
+        for index, column in enumerate(block.observations):
+            low, high = column.min(axis=0), column.max(axis=0)
+            key = behavior, index
+            self.lowest[key] = np.minimum(low, self.lowest.get(key, low))
+            self.highest[key] = np.maximum(high, self.highest.get(key, high))
+
+
+class _Random:
+    """A policy that allows itself everything that is allowed, with the same chance."""
+
+    memory_size = 0
+
+    def __init__(self, spec: BehaviorSpec, seed: int) -> None:
+        self.version = 0
+        self._spec = spec
+        self._random = np.random.default_rng(seed)
+
+    def act(self, decisions: DecisionSteps, memories: object = None) -> Choice:
+        """One action for every agent that waits."""
+        count, actions = len(decisions.agent_ids), self._spec.actions
+        continuous = self._random.uniform(-1, 1, (count, actions.continuous)).astype(np.float32)
+        discrete, first = np.zeros((count, len(actions.branches)), np.int64), 0
+        for branch, size in enumerate(actions.branches):
+            chances = self._random.random((count, size))
+            if decisions.action_mask is not None:
+                chances = np.where(decisions.action_mask[:, first : first + size], chances, -1.0)
+            discrete[:, branch] = chances.argmax(axis=1)
+            first += size
+        log_probs = np.zeros((count, actions.num_columns), np.float32)
+        return Choice(Actions(continuous, discrete), continuous, log_probs)
+
+    def load(self, weights: Weights) -> None:
+        """There is nothing to load."""
+
+    def state(self) -> State:
+        """Nothing that anybody goes on from."""
+        return State()
+
+    def load_state(self, state: State) -> None:
+        """There is nothing to load."""
+
+
+def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
+    """Random steps on the way that training takes: pool, collector, assembly."""
+    played = _Played()
+    policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
+    collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON))
+    pool.reset(seed)
+    while played.num_steps < num_steps:
+        collector.receive(START_SECONDS)
+        for name in pool.specs:
+            if collector.is_due(name, 1):
+                played.add(name, collector.take(name))
+        collector.act()
+        played.num_steps = sum(collector.num_sampled.values())
+    played.seconds = collector.environment_seconds
+    return played
+
+
+def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded | None) -> Iterator[Finding]:
+    """Observations that leave their space, or are too large to be learned from as they are."""
+    for (behavior, index), lowest in played.lowest.items():
+        observation, highest = specs[behavior].observations[index], played.highest[behavior, index]
+        name = f"observation {observation.name!r}"
+        found = f"{name} went from {lowest.min():.6g} to {highest.max():.6g}"
+        bounds = None if bounded is None else bounded.observation_bounds[index]
+        if bounds is not None and (
+            (lowest.ravel() < bounds[0] - 1e-6).any() or (highest.ravel() > bounds[1] + 1e-6).any()
+        ):
+            yield Finding("warning", f"{found}, beyond its space; it is used as it is")
+        elif observation.dtype == "float32" and max(-lowest.min(), highest.max()) > LARGE:
+            yield Finding("warning", f"{found}: network_settings.normalize: true helps with such numbers")
+
+
+def _episodes(played: _Played) -> Iterator[Finding]:
+    """How they ended, and whether they can be told apart by what they earned."""
+    if not played.lengths:
+        text = f"no episode ended in {played.num_steps} random steps. Without an end, terminated or truncated, there is"
+        yield Finding("warning", f"{text} no return: add a time limit, such as gymnasium.wrappers.TimeLimit")
+    else:
+        means = f"{np.mean(played.lengths):.1f} steps and a return of {np.mean(played.returns):.6g} on average"
+        yield Finding("ok", f"{len(played.lengths)} episodes of {means}, {played.num_truncated} of them truncated")
+    if len(played.rewards) == 1:
+        reward = next(iter(played.rewards))
+        if reward == 0 or (len(played.lengths) >= SAME_EPISODES and len(set(played.lengths)) == 1):
+            text = f"every reward was {reward:.6g}, and random actions never made a difference"
+            yield Finding("warning", f"{text}: training begins with nothing to go by")
+
+
+def _repeats(pool: EnvironmentPool, seed: int) -> Finding:
+    """Whether a reset with the same seed and the same actions lead to the same."""
+    for number, (first, second) in enumerate(zip(_record(pool, seed), _record(pool, seed), strict=True)):
+        if first != second:
+            when = "at the reset" if number == 0 else f"after {number} steps"
+            text = f"the same seed and actions gave something else {when}: a run cannot be repeated"
+            return Finding("warning", f"{text}. Draw from self.np_random, after super().reset(seed=seed)")
+    return Finding("ok", "the same seed and actions give the same episodes")
+
+
+def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS) -> Sequence[bytes]:
+    """Everything that was seen and earned in so many rounds of steps after a reset."""
+    policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
+    pool.reset(seed)
+    seen: list[bytes] = []
+    while len(seen) <= num_rounds:
+        arrived = pool.receive(START_SECONDS)
+        told = [steps for _, behaviors in arrived for steps in behaviors.values()]
+        columns = [column for steps in told for column in (*steps.decisions.observations, steps.decisions.rewards)]
+        seen.append(b"".join(column.tobytes() for column in columns))
+        for instance, behaviors in arrived:
+            acting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}
+            pool.send(instance, {name: policies[name].act(decisions).actions for name, decisions in acting.items()})
+    return seen
+
+
+def _speed(played: _Played) -> Finding:
+    per_step = played.seconds / max(played.num_steps, 1)
+    text = f"{1 / max(per_step, 1e-9):,.0f} steps per second in this process".replace(",", " ")
+    hint = "; num_workers, for several processes, makes that more" if per_step > SLOW_SECONDS else ""
+    return Finding("ok", f"{text}{hint}")
+
+
+def _in_a_worker(source: EnvironmentSource, seed: int) -> Finding:
+    pool = ProcessPool(source, 1, 1)
+    try:
+        pool.start()
+        _record(pool, seed, WORKER_ROUNDS)
+    except EnvironmentFailure as failure:
+        return Finding("warning", f"in a worker process (num_workers) it fails: {failure}")
+    finally:
+        pool.close()
+    return Finding("ok", "a worker process (num_workers) can step it")

@@ -1,0 +1,132 @@
+"""An environment is checked before anybody trains in it: what it is, what it breaks, what will not go well."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
+from engine.running.environment_check import Finding, check
+from tests.sampling.worlds import Counting, Recording
+
+HERE = __name__
+
+
+def found(env: str, num_steps: int = 30, **kwargs: Any) -> list[Finding]:
+    return list(check(env, kwargs, 2, num_steps, seed=1))
+
+
+def warnings_of(env: str, **kwargs: Any) -> list[str]:
+    return [finding.text for finding in found(env, **kwargs) if finding.kind == "warning"]
+
+
+class Unseeded(gymnasium.Env[Any, Any]):
+    """Shows chance that no seed governs; pays nothing; does not leave its space. Episodes have 5 steps."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+    _random = np.random.default_rng()
+    _steps = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self._steps = 0
+        return self._random.uniform(-1, 1, 2).astype(np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self._steps += 1
+        return self._random.uniform(-1, 1, 2).astype(np.float32), 0.0, False, self._steps == 5, {}
+
+
+class Outside(Counting):
+    """Counts steps, which its space says it does not."""
+
+    def __init__(self) -> None:
+        super().__init__(length=5)
+        self.observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        self._episode = -1
+        return super().reset(**options)
+
+
+class Huge(Recording):
+    """Sees thousands, for ever, which its space allows."""
+
+    def __init__(self) -> None:
+        super().__init__(gymnasium.spaces.Box(-5000, 5000, (3,)))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self.observation_space.seed(seed)
+        return super().reset(seed=seed)
+
+
+class Lying(Counting):
+    """Shows three numbers where it promised two."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return np.zeros(3), *super().step(action)[1:]
+
+
+def test_environment_that_keeps_its_promises_has_no_warning() -> None:
+    findings = found("gymnasium:CartPole-v1")
+    assert [finding.text for finding in findings if finding.kind == "about"] == [
+        "Agent: 2 agents",
+        "  observation 'observation': a vector of 4, float32",
+        "  actions: a choice of 2",
+    ]
+    told = [finding.text for finding in findings if finding.kind == "ok"]
+    assert re.fullmatch(r"6\d random steps: shapes, types and finite values as promised", told[1])
+    assert "the same seed and actions give the same episodes" in told
+    assert "a worker process (num_workers) can step it" in told
+    assert not [finding for finding in findings if finding.kind == "warning"]
+
+
+def test_every_behavior_is_described() -> None:
+    about = [finding.text for finding in found("tests.sampling.worlds:TwoKinds", 5) if finding.kind == "about"]
+    assert about[0] == "Crowd: 2 agents"
+    assert about[3:] == [
+        "Leader: 2 agents",
+        "  observation 'sum': a vector of 1, float32",
+        "  observation 'map': a set of up to 2 entities of 2 features, float32",
+        "  actions: 2 continuous, a choice of 3, a choice of 2",
+    ]
+
+
+def test_seed_without_effect_and_rewards_without_difference_are_warned_of() -> None:
+    seed, reward = warnings_of(f"{HERE}:Unseeded")[::-1]
+    assert seed.startswith("the same seed and actions gave something else at the reset")
+    assert reward.startswith("every reward was 0, ")
+
+
+def test_observation_beyond_its_space_is_warned_of() -> None:
+    [warning] = warnings_of(f"{HERE}:Outside")
+    assert warning == "observation 'observation' went from 0 to 4, beyond its space; it is used as it is"
+
+
+def test_large_observations_and_episodes_without_an_end_are_warned_of() -> None:
+    large, endless, reward = warnings_of(f"{HERE}:Huge")
+    assert "network_settings.normalize: true" in large
+    assert endless.startswith("no episode ended in 60 random steps.")
+    assert reward.startswith("every reward was 0, ")
+
+
+@pytest.mark.parametrize(
+    ("env", "error", "words"),
+    [
+        (f"{HERE}:Lying", EnvironmentFailure, r"has shape \(3,\), its space has \(2,\)"),
+        ("tests.sampling.worlds:Misbehaving", EnvironmentFailure, "at tests/sampling/worlds.py"),
+        (f"{HERE}:Nothing", ConfigError, "has no 'Nothing'"),
+        (f"{HERE}:make_sequence", NotSupportedError, "Sequence spaces are not supported"),
+    ],
+)
+def test_what_cannot_be_trained_in_raises(env: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        found(env, **({"fault": "raises"} if "Misbehaving" in env else {}))
+
+
+def make_sequence() -> gymnasium.Env[Any, Any]:
+    return Recording(gymnasium.spaces.Sequence(gymnasium.spaces.Box(-1, 1, (2,))))
