@@ -40,14 +40,16 @@ Q1, Q2, COEFFICIENT = "Losses/Q1 Loss", "Losses/Q2 Loss", "Policy/Continuous Ent
 class Story:
     """A run that is told event by event; `told` are its warnings so far. Its behavior is in that state."""
 
-    def __init__(self, algorithm="ppo", state="training", **plan):
+    def __init__(self, algorithm="ppo", state="training", num_agents=8, step=0, **plan):
         self.watch = HealthWatch()
         self.told = []
         self.name = "Walker"
         self.time = 1000.0
-        self.number = self.step = self.sampled = 0
+        self.number = 0
+        self.step = self.sampled = step
         self.tell(RUN)
-        self.tell(BehaviorStarted(self.name, algorithm, "gymnasium:Walker", 0, 10_000_000, 8, 5000, False, **plan))
+        environment, goal = "gymnasium:Walker", 10_000_000
+        self.tell(BehaviorStarted(self.name, algorithm, environment, step, goal, num_agents, 5000, False, **plan))
         self.tell(RunStateChanged("training"))
         self.tell(BehaviorStateChanged(self.name, state))
 
@@ -65,8 +67,8 @@ class Story:
 
     def summary(self, metrics=None, mean=5.0, std=10.0, episodes=100):
         """50 000 steps in 10 seconds, episodes with that mean, and their summary."""
-        new = self.steps(50_000, 10.0)
-        new += self.tell(EpisodesFinished(self.name, self.step, episodes, mean, mean, mean, 100.0))
+        new = self.tell(EpisodesFinished(self.name, self.step + 50_000, episodes, mean, mean, mean, 100.0), 10.0)
+        new += self.steps(50_000, 0.0)
         return new + self.tell(MetricsReported(self.name, self.step, 1.0, metrics or {}, mean, std, None, True))
 
     def summaries(self, tag, values, **others):
@@ -222,7 +224,7 @@ def test_learning_that_begins_after_the_end_is_told_at_once():
 
 
 def test_a_full_replay_buffer_without_an_update_is_told():
-    story = Story("sac", replay_steps=50_000, first_update_step=10_000)
+    story = Story("sac", num_agents=100, replay_steps=50_000, first_update_step=10_000)
     assert [w for _ in range(59) for w in story.steps()] == []
     assert only([w for _ in range(20) for w in story.steps()]).message == (
         "no update at step 60k, though the replay buffer is full"
@@ -310,32 +312,50 @@ def test_another_lesson_is_another_task():
 # --------------------------------------------------------------------------------------------------------- progress
 
 
-def test_episodes_that_do_not_end_are_told_after_four_minutes_of_steps():
+def test_episodes_that_do_not_end_are_told_after_so_many_steps_however_quick():
     story = Story()
-    assert [w for _ in range(239) for w in story.steps()] == []
-    warning = only([w for _ in range(100) for w in story.steps()])
-    assert warning.message == "no episode has finished for 4 minutes, though steps go on"
+    assert [w for _ in range(29) for w in story.steps(after=0.01)] == []
+    warning = only([w for _ in range(40) for w in story.steps(after=0.01)])
+    assert warning.message == "no episode has ended in 30k steps"
+    assert "max_episode_steps" in warning.advice
     ended = story.tell(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
     assert ended == [WarningCleared("no_episodes", "Walker")]
 
 
-def test_where_episodes_are_long_more_time_is_given():
+def test_slow_steps_without_the_end_of_an_episode_are_no_warning():
     story = Story()
-    story.told = [w for _ in range(200) for w in story.steps()]
+    assert [w for _ in range(1000) for w in story.steps(20, after=5.0)] == []
+
+
+def test_each_of_many_agents_is_given_its_steps():
+    story = Story(num_agents=100)
+    assert [w for _ in range(299) for w in story.steps()] == []
+    assert only(story.steps()).message == "no episode has ended in 300k steps"
+
+
+def test_where_episodes_are_long_more_steps_are_given():
+    story = Story()
+    story.told = [w for _ in range(25) for w in story.steps()]
     story.tell(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
-    assert [w for _ in range(599) for w in story.steps()] == []
-    assert "10 minutes" in only([w for _ in range(10) for w in story.steps()]).message
+    assert [w for _ in range(74) for w in story.steps()] == []
+    assert only(story.steps()).message == "no episode has ended in 75k steps"
+
+
+def test_steps_of_before_a_resume_do_not_count():
+    story = Story(step=5_000_000)
+    assert [w for _ in range(29) for w in story.steps()] == []
+    assert only(story.steps()).message == "no episode has ended in 30k steps"
 
 
 def test_paused_time_is_no_time_without_episodes_or_steps():
     story = Story()
-    for _ in range(200):
+    for _ in range(20):
         story.steps()
     story.tell(BehaviorStateChanged("Walker", "paused"))
     for _ in range(1000):
         story.tell(DEVICES, 1.0)
     story.tell(BehaviorStateChanged("Walker", "training"))
-    assert [w for _ in range(39) for w in story.steps()] == []
+    assert [w for _ in range(9) for w in story.steps()] == []
     assert story.told == []
 
 

@@ -23,7 +23,6 @@ from engine.session.view import RecentEpisodes
 
 FIRST_EPISODES = 20  # what a policy returned before it had learned much
 DEVIATIONS_KEPT = 10  # summaries
-STEPPING_SECONDS = 30.0  # a longer time between two reports is no time in which steps went on
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class Course:
     """One behavior so far. Seconds count only while it trains.
 
     started: how it began, None while only later events were seen; hyperparameters: those that may be changed.
-    advanced_at: of `seconds`, when it last got further; stepping_seconds: those in which steps went on.
+    advanced_at: of `seconds`, when it last got further.
     """
 
     started: BehaviorStarted | None = None
@@ -91,9 +90,7 @@ class Course:
     summary_step: int = 0
     seconds: float = 0.0
     advanced_at: float = 0.0
-    stepping_seconds: float = 0.0
     returns: Returns = field(default_factory=Returns)
-    _reported_at: float = 0.0
 
     @property
     def algorithm(self) -> str:
@@ -116,7 +113,7 @@ class Course:
                 self.step = self.sampled = event.step
             case BehaviorStateChanged():
                 self.is_training = event.state == "training"
-                self.advanced_at = self._reported_at = self.seconds  # it was parked, or begins
+                self.advanced_at = self.seconds  # it was parked, or begins
             case ProgressReported():
                 self._progress(event)
             case EpisodesFinished():
@@ -132,7 +129,4 @@ class Course:
         has_advanced = (event.step, event.sampled, event.num_updates) != (self.step, self.sampled, self.num_updates)
         if has_advanced:
             self.advanced_at = self.seconds
-        if event.sampled > self.sampled:
-            self.stepping_seconds += min(self.seconds - self._reported_at, STEPPING_SECONDS)
         self.step, self.sampled, self.num_updates = event.step, event.sampled, event.num_updates
-        self._reported_at = self.seconds

@@ -8,6 +8,9 @@ from engine.session.health.course import Course
 from engine.session.health.rules import Finding, Verdict, short_count
 from engine.session.messages import CheckpointFailed, CheckpointSaved, EpisodesFinished, Event, ProgressReported
 
+LONG_WAIT = 30_000  # steps of all agents without the end of an episode
+LONG_EPISODE = 3_000  # steps of each agent, longer than nearly all episodes that are learned from
+
 
 class NoEpisodes:
     """Steps go on, and no episode ends."""
@@ -15,21 +18,27 @@ class NoEpisodes:
     kind: ClassVar[str] = "no_episodes"
 
     def __init__(self) -> None:
-        self._ended_at = 0.0
-        self._longest = 0.0
+        self._ended_at: int | None = None  # step, of the newest end or of the beginning
+        self._longest = 0
 
     def judge(self, event: Event, course: Course) -> Verdict:
-        """Judge progress by the time in which steps went on; longer episodes are waited for where they were seen."""
-        quiet = course.stepping_seconds - self._ended_at
+        """Judge by the steps since the last end; longer episodes are waited for where they were seen."""
+        if self._ended_at is None:
+            self._ended_at = course.sampled
         if isinstance(event, EpisodesFinished):
-            self._longest, self._ended_at = max(self._longest, quiet), course.stepping_seconds
+            self._longest, self._ended_at = max(self._longest, event.step - self._ended_at), event.step
             return "fine"
         if not course.is_training:
             return "fine"
-        if isinstance(event, ProgressReported) and quiet >= max(240.0, 3 * self._longest):
+        num_agents = 1 if course.started is None else course.started.num_agents
+        quiet = course.sampled - self._ended_at
+        if isinstance(event, ProgressReported) and quiet >= max(
+            LONG_WAIT, LONG_EPISODE * num_agents, 3 * self._longest
+        ):
             return Finding(
-                f"no episode has finished for {quiet / 60:.0f} minutes, though steps go on",
-                "look whether the environment ends its episodes; limit their length (max_episode_steps)",
+                f"no episode has ended in {short_count(quiet)} steps",
+                "look whether the environment ends its episodes, or give it a time limit (a Gymnasium environment by"
+                " max_episode_steps in env_settings.env_kwargs)",
             )
         return None
 
