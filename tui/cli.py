@@ -238,12 +238,15 @@ def run_on_screen(arguments: Arguments) -> int:
 
 
 def past_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | None:
-    """What the run that is resumed has told before, which is among `runs` now; None for a run that begins."""
+    """What a run that is resumed has told before; None where nothing is resumed or the policies only play.
+
+    `runs` looks into the results folder of `config` from now on.
+    """
     from engine.running.naming import newest_run_id, run_name
 
     settings = config.checkpoint_settings
     runs.results_dir = Path(settings.results_dir).absolute()
-    if not settings.resume:
+    if not settings.resume or settings.inference:
         return None
     try:
         return runs.events(settings.run_id or newest_run_id(runs.results_dir, run_name(config.source.file)))

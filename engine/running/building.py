@@ -130,6 +130,10 @@ class Builder:
         self._warn_of_goals(spec, config, trainer.num_parameters)
         policy = trainer.make_policy(derived_seed(self._seed, index, 1))
         step, restored = self._restorer.restore(spec.name, files.store, config, trainer)
+        if not self._is_training:
+            step = 0  # of what is played
+        elif step >= config.max_steps:
+            self._tell_reached(spec.name, step, config.max_steps)
         has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
         policy.load(trainer.weights())
         if restored.part("policy").values:
@@ -147,7 +151,7 @@ class Builder:
                 algorithm=config.trainer_type,
                 environment=source.env,
                 step=step,
-                max_steps=config.max_steps,
+                max_steps=config.max_steps if self._is_training else 0,
                 num_agents=pool.num_agents[spec.name],
                 num_parameters=trainer.num_parameters,
                 threaded=config.threaded,
@@ -227,6 +231,12 @@ class Builder:
     @cached_property
     def _budget(self) -> MemoryBudget:
         return MemoryBudget(available_bytes())
+
+    def _tell_reached(self, name: str, step: int, max_steps: int) -> None:
+        key = f"behaviors.{name}" if name in self._config.behaviors else "default_settings"
+        reached = f"has reached max_steps ({step} of {max_steps}) and learns no more"
+        way_out = f"a larger max_steps in the file, or --set {key}.max_steps=1000000, lets it go on"
+        self._tell("warning", name, f"{reached}; {way_out}")
 
     def _tell(self, level: LogLevel, name: str, message: str) -> None:
         self._bus.publish(LogEmitted(level, name, message))

@@ -1,5 +1,6 @@
 """The names of the files in a run's folder. ML-Agents' where it has such a file."""
 
+INFERENCE = "inference.jsonl"  # the events of what was only played
 CONFIGURATION, EVENTS, RUN_LOGS, LOCK = "configuration.yaml", "events.jsonl", "run_logs", "run.lock"
 TRAINING_STATUS, TIMERS = "training_status.json", "timers.json"  # in RUN_LOGS
 CHECKPOINTS, PREVIOUS_CHECKPOINTS = "checkpoints", "checkpoints.previous"

@@ -256,6 +256,9 @@ class Learner:
                 case RollBack() as command:
                     left.popleft()
                     self._roll_back(command)
+                case SaveCheckpoint() | ExportPolicy() as command if not self._settings.is_training:
+                    left.popleft()
+                    self._saver.report(command.id, self.behavior, False, self._unchangeable)
                 case _ if may_wait or self._saver.has_room:
                     self._serve_saves(left)
                 case _:

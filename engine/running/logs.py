@@ -29,7 +29,8 @@ class RunLogs:
         self._subscription = bus.subscribe()
         self._closing = threading.Event()
         self._gauges = GaugeWriter()
-        self._events = JsonLinesWriter(folder.events, append=True)
+        self._is_training = not config.checkpoint_settings.inference
+        self._events = JsonLinesWriter(folder.events if self._is_training else folder.inference, append=True)
         self._tensorboard = TensorBoardWriter(lambda behavior: folder.add_behavior(behavior).path)
         self._time_splits: dict[str, TimeSplit] = {}
         self._failures: set[str] = set()
@@ -53,13 +54,9 @@ class RunLogs:
         for envelope in mail:
             event = envelope.event
             self._events.write(envelope)
-            self._tensorboard.write(envelope)
-            self._gauges.write(envelope)
-            if isinstance(event, BehaviorStarted):
-                settings = self._config.behaviors.get(event.behavior) or self._config.default_settings
-                assert settings is not None, "a behavior without settings never starts"
-                self._tensorboard.write_hyperparameters(event.behavior, settings.model_dump(mode="json"))
-            elif isinstance(event, EnvironmentFailed):
+            if self._is_training:
+                self._write_curves(envelope)
+            if isinstance(event, EnvironmentFailed):
                 self._keep_traceback(event)
             elif isinstance(event, TimeSplit):
                 self._time_splits[event.behavior] = event
@@ -68,6 +65,16 @@ class RunLogs:
             assert failure is not None
             self._failures.add(failure)
             self._bus.publish(LogEmitted("error", "writers", failure))
+
+    def _write_curves(self, envelope: Envelope) -> None:
+        """What TensorBoard and the gauges show of training."""
+        self._tensorboard.write(envelope)
+        self._gauges.write(envelope)
+        event = envelope.event
+        if isinstance(event, BehaviorStarted):
+            settings = self._config.behaviors.get(event.behavior) or self._config.default_settings
+            assert settings is not None, "a behavior without settings never starts"
+            self._tensorboard.write_hyperparameters(event.behavior, settings.model_dump(mode="json"))
 
     def _keep_traceback(self, event: EnvironmentFailed) -> None:
         """What an environment failed of stands whole in output.log, and it is said that it does."""

@@ -18,6 +18,11 @@ from engine.settings import BehaviorConfig
 from engine.specs import State
 from engine.version import VERSION
 
+ANEW = (
+    "environments begin new episodes with other seeds; episodes that were going on, and experience that waited for an"
+    " update, are dropped"
+)
+
 
 class Restorer:
     """Used by the builder. Hands trainers what was learned before, and tells what it took and what it left out."""
@@ -41,6 +46,8 @@ class Restorer:
             if newest.path is not None:
                 state, checkpoint = store.load(newest.path)
                 self._load(name, state, checkpoint, trainer)
+                if not self._settings.inference:
+                    self._tell(name, f"resumed at step {checkpoint.step}: {ANEW}")
                 return checkpoint.step, state
             self._warn(name, "no checkpoint to resume from: this behavior starts anew")
         path = self._initial_checkpoint(name, config)

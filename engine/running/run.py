@@ -20,6 +20,7 @@ from engine.running.building import Builder, device_of, run_seed
 from engine.running.commands import CommandLedger
 from engine.running.devices import DeviceSampler, usable_cpus
 from engine.running.disk import write_atomically
+from engine.running.environments import settings_of
 from engine.running.health import HealthReporter
 from engine.running.logs import RunLogs
 from engine.running.run_folder import RunFolder
@@ -71,6 +72,7 @@ class Run:
         self._state: RunState = "starting"
         self._stop: Stop | None = None
         self._bug: BaseException | None = None
+        self._is_training = not config.checkpoint_settings.inference
         self._has_trained = False
         self._ended = threading.Event()
 
@@ -104,7 +106,7 @@ class Run:
             writers.join(ENDING_SECONDS)
             if self._state == "failed" and not self._has_trained:
                 self._folder.discard()  # the corrected command may use the same run id
-            else:
+            elif self._is_training:
                 self._write_timers(logs)
 
     def _write_timers(self, logs: RunLogs) -> None:
@@ -135,6 +137,8 @@ class Run:
             raise
         crew = Crew(sources, saver, self._bus, self._crashed, self._look_around)
         self._has_trained = True
+        if self._config.checkpoint_settings.resume:
+            self._keep_status(builder)  # it names the newest max_steps
         self._enter("training")
         probe = spawn("devices", lambda: self._sample_devices(device), self._bus, self._crashed)
         try:
@@ -155,11 +159,8 @@ class Run:
 
     def _announce(self, seed: int, device: torch.device) -> None:
         settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
-        named = self._config.model_copy(update={"checkpoint_settings": settings})
-        try:
-            write_atomically(self._folder.configuration, effective_yaml(named).encode())
-        except OSError as error:
-            raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
+        if self._is_training or not settings.resume:
+            self._write_configuration(self._config.model_copy(update={"checkpoint_settings": settings}))
         versions = {"rl-tui": VERSION, "python": platform.python_version(), "torch": torch.__version__}
         self._bus.publish(
             RunStarted(
@@ -177,6 +178,12 @@ class Run:
             warning = read_training_status(self._folder.training_status, torch.__version__).warning
             if warning:
                 self._log("warning", warning)
+
+    def _write_configuration(self, config: RunConfig) -> None:
+        try:
+            write_atomically(self._folder.configuration, effective_yaml(config).encode())
+        except OSError as error:
+            raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
 
     def _tick(self, crew: Crew) -> None:
         """Take one command, tell outcomes, look after the workers."""
@@ -263,10 +270,7 @@ class Run:
 
     def _end(self, crew: Crew, builder: Builder) -> int:
         """Everything is on disk; the last state is told with the exit code."""
-        try:
-            self._write_status(builder, has_ended=True)
-        except (CheckpointError, OSError) as error:
-            self._log("warning", f"the list of checkpoints is not up to date: {error}")
+        self._keep_status(builder, has_ended=True)
         self._answer_all()
         exit_code = self._exit_code(crew)
         failed = self._bug is not None or crew.exit_code != 0
@@ -308,9 +312,19 @@ class Run:
         self._bug = self._bug or error
         self._look_around()
 
+    def _keep_status(self, builder: Builder, has_ended: bool = False) -> None:
+        """The list of checkpoints is up to date, or a warning says why not; what only plays changes nothing in it."""
+        if not self._is_training:
+            return
+        try:
+            self._write_status(builder, has_ended)
+        except (CheckpointError, OSError) as error:
+            self._log("warning", f"the list of checkpoints is not up to date: {error}")
+
     def _write_status(self, builder: Builder, has_ended: bool = False) -> None:
         statuses = {
-            name: status_of(files.folder, files.store.list(), has_ended) for name, files in builder.files.items()
+            name: status_of(files.folder, files.store.list(), has_ended, settings_of(self._config, name).max_steps)
+            for name, files in builder.files.items()
         }
         write_training_status(self._folder.training_status, statuses, torch.__version__)
 

@@ -18,6 +18,7 @@ from engine.running.layout import (
     CHECKPOINTS,
     CONFIGURATION,
     EVENTS,
+    INFERENCE,
     LOCK,
     POLICIES,
     PREVIOUS_CHECKPOINTS,
@@ -163,6 +164,11 @@ class RunFolder:
     def events(self) -> Path:
         """Every event of the run as JSON lines."""
         return self.path / EVENTS
+
+    @property
+    def inference(self) -> Path:
+        """Every event of those processes that only played what the run has learned."""
+        return self.path / INFERENCE
 
     @property
     def run_logs(self) -> Path:

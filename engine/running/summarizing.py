@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from engine.running.digest import Digest, number, whole
-from engine.running.layout import CONFIGURATION, EVENTS, LOCK, RUN_LOGS, TRAINING_STATUS
+from engine.running.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
 from engine.running.run_folder import writing_process
 from engine.session.summaries import BehaviorSummary, RunSummary
 
@@ -52,7 +52,8 @@ def _read_events(path: Path, digest: Digest) -> str:
     try:
         head, tail = _head_and_tail(path)
     except FileNotFoundError:
-        return f"no {EVENTS}"
+        played = path.with_name(INFERENCE).is_file()
+        return f"no {EVENTS}: it was only played, see {INFERENCE}" if played else f"no {EVENTS}"
     except OSError as error:
         return f"{EVENTS}: {error.strerror}"
     if tail:
@@ -95,6 +96,8 @@ def _read_status(path: Path, digest: Digest) -> str:
     try:
         body = json.loads(os.pread(descriptor, STATUS_BYTES, 0))
         for name, status in body.items():
+            if "max_steps" in status:  # of the newest process, whose start may lie in what is not read
+                digest.behavior(name).max_steps = whole(status["max_steps"]) or 0
             for checkpoint in status.get("checkpoints", ()):
                 digest.behavior(name).add_checkpoint(whole(checkpoint["steps"]) or 0, number(checkpoint["reward"]))
     except OSError as error:
@@ -120,7 +123,7 @@ def _summary(folder: Path, digest: Digest, is_alive: bool, note: str) -> RunSumm
     elapsed = None
     if digest.last_at is not None and digest.process_began_at is not None:
         elapsed = max(0.0, digest.last_at - digest.process_began_at)
-    state = _state(digest, is_alive)
+    state = _state(digest, is_alive and not _only_plays(folder))
     return RunSummary(
         run_id=folder.name,
         path=str(folder),
@@ -143,6 +146,14 @@ def _summary(folder: Path, digest: Digest, is_alive: bool, note: str) -> RunSumm
         exit_code=digest.exit_code if state in {"finished", "failed"} else None,
         note=note,
     )
+
+
+def _only_plays(folder: Path) -> bool:
+    """Whether the newest events are of a process that learns nothing."""
+    try:
+        return (folder / INFERENCE).stat().st_mtime_ns >= (folder / EVENTS).stat().st_mtime_ns
+    except OSError:
+        return False
 
 
 def _state(digest: Digest, is_alive: bool) -> SummaryState:

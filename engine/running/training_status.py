@@ -29,10 +29,14 @@ class CheckpointEntry:
 
 @dataclass(frozen=True, slots=True)
 class BehaviorStatus:
-    """The checkpoints that are kept, oldest first, and the final one once the behavior has ended."""
+    """The checkpoints that are kept, oldest first, and the final one once the behavior has ended.
+
+    max_steps: what training goes on to; None where ML-Agents wrote the file, which has no such key.
+    """
 
     checkpoints: tuple[CheckpointEntry, ...]
     final_checkpoint: CheckpointEntry | None = None
+    max_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,13 @@ class TrainingStatus:
     warning: str = ""
 
 
-def status_of(folder: BehaviorFolder, checkpoints: tuple[Checkpoint, ...], has_ended: bool) -> BehaviorStatus:
+def status_of(
+    folder: BehaviorFolder, checkpoints: tuple[Checkpoint, ...], has_ended: bool, max_steps: int | None = None
+) -> BehaviorStatus:
     """The status of a behavior with those checkpoints, oldest first."""
     entries = tuple(_entry(checkpoint, folder.export(checkpoint.step)) for checkpoint in checkpoints)
     final = _entry(checkpoints[-1], folder.final_export) if has_ended and checkpoints else None
-    return BehaviorStatus(entries, final)
+    return BehaviorStatus(entries, final, max_steps)
 
 
 def write_training_status(
@@ -88,6 +94,8 @@ def _behavior_to_json(status: BehaviorStatus) -> dict[str, Json]:
     body: dict[str, Json] = {"checkpoints": [_entry_to_json(entry) for entry in status.checkpoints]}
     if status.final_checkpoint is not None:
         body["final_checkpoint"] = _entry_to_json(status.final_checkpoint)
+    if status.max_steps is not None:
+        body["max_steps"] = status.max_steps
     return body
 
 
@@ -105,7 +113,11 @@ def _parse_behavior(body: Mapping[str, object]) -> BehaviorStatus:
     checkpoints, final = body["checkpoints"], body.get("final_checkpoint")
     if not isinstance(checkpoints, list):
         raise TypeError("checkpoints is not a list")
-    return BehaviorStatus(tuple(map(_parse_entry, checkpoints)), None if final is None else _parse_entry(final))
+    max_steps = body.get("max_steps")
+    if not isinstance(max_steps, int | None):
+        raise TypeError("max_steps is not a number")
+    entries = tuple(map(_parse_entry, checkpoints))
+    return BehaviorStatus(entries, None if final is None else _parse_entry(final), max_steps)
 
 
 def _parse_entry(body: object) -> CheckpointEntry:

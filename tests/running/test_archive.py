@@ -22,6 +22,7 @@ from engine.running.run_folder import RunFolder
 from engine.running.summarizing import HEAD_BYTES, TAIL_BYTES, summarize
 from engine.session.messages import (
     SCHEMA_VERSION,
+    AddNote,
     BehaviorRolledBack,
     BehaviorStarted,
     CheckpointSaved,
@@ -210,6 +211,28 @@ def test_a_resumed_run_is_not_over_because_it_once_was(tmp_path: Path) -> None:
     assert (summary.state, summary.exit_code) == ("interrupted", None)
     assert summary.behaviors[0].step == 500
     assert (summary.started_at, summary.elapsed_seconds) == (T, 1.0)
+
+
+def test_a_run_that_was_resumed_twice_shows_its_newest_max_steps(tmp_path: Path) -> None:
+    for steps in (128, 256, 384):
+        noisy = behavior(max_steps=steps, checkpoint_interval=64)
+        run = run_to_end(
+            configuration(tmp_path, {"Walker": noisy}, checkpoint_settings={"resume": steps > 128}),
+            *(AddNote("x" * 400) for _ in range(80)),
+        )
+    summary = summarize(run.folder)
+    assert summary is not None
+    assert (run.folder / "events.jsonl").stat().st_size > HEAD_BYTES + TAIL_BYTES
+    assert summary.behaviors[0].max_steps == 384
+
+
+def test_a_process_that_only_plays_does_not_train_what_was_interrupted(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, "first", lines(RUN, started(), TRAINING, progress(600)))
+    (folder / "inference.jsonl").write_text(lines(RUN))
+    with RunFolder(tmp_path, "first") as run:
+        run.open(resume=True)
+        summary = summary_of(folder)
+    assert (summary.state, summary.is_alive) == ("interrupted", True)
 
 
 def test_time_of_a_resumed_run_is_its_newest_processes(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from engine.running.checkpoint_format import read
+from engine.running.summarizing import summarize
 from engine.session.messages import (
     BehaviorStarted,
     CheckpointSaved,
     EpisodesFinished,
+    ExportPolicy,
     LogEmitted,
     MetricsReported,
     Pause,
@@ -22,6 +24,7 @@ from engine.session.messages import (
     RunStateChanged,
     SaveCheckpoint,
     Stop,
+    WarningRaised,
 )
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, equal, live, run_to_end
 
@@ -44,6 +47,11 @@ def walker(folder: Path, settings: dict[str, Any] | None = None, **checkpoint_se
 
 def warnings(run: LiveRun) -> str:
     return "\n".join(event.message for event in run.of(LogEmitted) if event.level == "warning")
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Every file of a run but its lock."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "run.lock"}
 
 
 def saved_before_the_first_step(config: Any) -> tuple[LiveRun, CheckpointSaved]:
@@ -88,6 +96,24 @@ def test_run_that_had_reached_its_end_resumes_to_nothing(tmp_path: Path) -> None
     run = run_to_end(walker(tmp_path, behavior(**SCHEDULED), resume=True))
     assert run.launch.exit_code == 0
     assert [Path(event.path) for event in run.of(CheckpointSaved)] == [last]
+    assert "has reached max_steps (512 of 512)" in warnings(run)
+    assert "--set behaviors.Walker.max_steps=1000000" in warnings(run)
+
+
+def test_soft_actor_critic_that_had_reached_its_end_is_not_warned_of_updates_that_never_come(tmp_path: Path) -> None:
+    walker = behavior(trainer_type="sac", hyperparameters={"batch_size": 16, "buffer_init_steps": 100}, max_steps=200)
+    run_to_end(configuration(tmp_path, {"Walker": walker}))
+    run = run_to_end(configuration(tmp_path, {"Walker": walker}, checkpoint_settings={"resume": True}))
+    assert run.of(WarningRaised) == []
+    assert "has reached max_steps" in warnings(run)
+
+
+def test_what_is_not_gone_on_with_is_said(tmp_path: Path) -> None:
+    first_run(tmp_path)
+    run = run_to_end(walker(tmp_path, resume=True), Stop("now"))
+    told = [event.message for event in run.of(LogEmitted)]
+    (line,) = [message for message in told if "resumed at step 512" in message]
+    assert "environments begin new episodes" in line
 
 
 def test_checkpoint_that_is_damaged_is_skipped_with_a_warning(tmp_path: Path) -> None:
@@ -164,19 +190,35 @@ def test_forced_run_begins_anew(tmp_path: Path) -> None:
 
 def test_inference_acts_and_trains_and_saves_nothing(tmp_path: Path) -> None:
     last = first_run(tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in (last.parent.parent).rglob("*.*n*x*")}
+    before, listed = contents(last.parents[2]), summarize(last.parents[2])
     with live(walker(tmp_path, behavior(summary_freq=200, **SCHEDULED), resume=True, inference=True)) as run:
         for _ in range(3):
             summary = run.wait_for(MetricsReported, after=len(run.mail))
             assert not summary.is_training
             assert not [tag for tag in summary.metrics if tag.startswith(("Losses/", "Policy/"))]
         assert summary.step > 512, "max_steps does not end it"
+        assert not run.send(SaveCheckpoint()).ok
+        assert not run.send(ExportPolicy()).ok
         assert run.send(Stop(exit_code=130)).ok
         assert run.wait() == 130
     assert run.of(EpisodesFinished)
     assert run.of(ProgressReported)[-1].num_updates == read(last)[0].values["trainer"]["trainer"]["num_updates"]
     assert not run.of(CheckpointSaved)
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    after = contents(run.folder)
+    played = after.pop(run.folder / "inference.jsonl")
+    assert b'"EpisodesFinished"' in played
+    assert after == before
+    assert summarize(run.folder) == listed
+
+
+def test_a_run_that_only_plays_is_listed_as_such(tmp_path: Path) -> None:
+    with live(walker(tmp_path, behavior(summary_freq=200), inference=True)) as run:
+        assert run.wait_for(MetricsReported).step == 200
+        assert run.wait_for(BehaviorStarted).max_steps == 0
+    listed = summarize(run.folder)
+    assert listed is not None
+    assert (listed.state, listed.behaviors) == ("unknown", ())
+    assert listed.note == "no events.jsonl: it was only played, see inference.jsonl"
 
 
 def test_second_writer_of_a_run_is_refused(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class NoUpdates:
     def judge(self, event: Event, course: Course) -> Verdict:
         """Judge the plan, then progress."""
         started = course.started
-        if started is None or not started.replay_steps:
+        if started is None or not started.replay_steps or started.step >= started.max_steps > 0:
             return None
         first = started.first_update_step
         if isinstance(event, BehaviorStarted) and first >= started.max_steps > 0:
