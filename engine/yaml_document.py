@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import yaml
+from yaml.emitter import ScalarAnalysis
 
 from engine.mistakes import DEEPEST, LARGEST_WHOLE, KeyPath, Mark, Mistake, visible
 
@@ -284,6 +285,14 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: object) -> bool:
         """Equal values are written out, not referred to."""
         return True
+
+    def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
+        """Line ends other than a newline are escaped: PyYAML would fold them into a blank within single quotes."""
+        analysis = super().analyze_scalar(scalar)
+        if any(character in scalar for character in "\x85\u2028\u2029"):
+            analysis.allow_flow_plain = analysis.allow_block_plain = False
+            analysis.allow_single_quoted = analysis.allow_block = False
+        return analysis
 
 
 # PyYAML leaves 1e5 and 08 bare when they are text; read back they would be numbers here.

@@ -755,6 +755,12 @@ def test_any_name_and_any_text_survive_being_written(text: str) -> None:
     assert parse(effective_yaml(config)).model_dump() == config.model_dump()
 
 
+@pytest.mark.parametrize("text", ["\x85", "a\x85", "\u2028", "a\u2029b", "\n", "a\n\nb "])
+def test_line_ends_in_a_name_survive_being_written(text: str) -> None:
+    config = RunConfig(behaviors={text: BehaviorConfig()}, env_settings=EnvSettings(env_kwargs={text: text}))
+    assert parse(effective_yaml(config)).model_dump() == config.model_dump()
+
+
 @pytest.mark.parametrize(
     "word", ["1e5", "3e-4", "08", "0777", "1_0", "yes", "null", "~", "<<", "=", "*a", "1:30", ".inf"]
 )
