@@ -29,6 +29,8 @@ from engine.setting_types import Settings, as_mistake, refusal
 from engine.settings import BehaviorConfig
 from engine.yaml_document import Document, write_yaml
 
+LARGEST_FILE = 16 * 2**20  # bytes
+
 
 def _check_behavior_name(name: object) -> object:
     if isinstance(name, str) and (not name or "?" in name):
@@ -96,12 +98,16 @@ def load_config(path: Path, overrides: Mapping[str, object] | None = None) -> Ru
 
 
 def read_file(path: Path) -> bytes:
-    """What is in a file. Raises ConfigError when it cannot be read."""
+    """What is in a file. Raises ConfigError when it cannot be read, or does not end."""
+    place = visible(str(path.absolute()), limit=4096)
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        place, reason = visible(str(path.absolute()), limit=4096), error.strerror or str(error)
-        raise ConfigError(f"{place}: cannot be read: {visible(reason)}") from None
+        raise ConfigError(f"{place}: cannot be read: {visible(error.strerror or str(error))}") from None
+    if len(content) > LARGEST_FILE:
+        raise ConfigError(f"{place}: larger than 16 MiB, which no configuration is")
+    return content
 
 
 def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | None = None) -> RunConfig:

@@ -665,6 +665,11 @@ def test_escape_sequences_from_the_file_do_not_reach_the_terminal() -> None:
     assert lines[0].startswith(r"c.yaml:1:1: a\x1b[2J\u202e\n: unknown key")
 
 
+def test_file_without_an_end_is_refused() -> None:
+    with pytest.raises(ConfigError, match="/dev/zero: larger than 16 MiB"):
+        load_config(Path("/dev/zero"))
+
+
 def test_missing_file_is_named_with_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError) as error:
