@@ -118,7 +118,8 @@ class Builder:
         # ML-Agents: environment i gets seed + i; apart from each other, sources of one run must not repeat those
         seed = self._seed + index * 1_000_003
         start_seconds = None if settings.num_workers else max(START_SECONDS, settings.timeout_wait)
-        return Source(source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy, start_seconds)
+        output = self._folder.output
+        return Source(source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy, output, start_seconds)
 
     def _behavior(self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, saver: Saver) -> Behavior:
         config = settings_of(self._config, spec.name)

@@ -12,7 +12,7 @@ from engine.running.timers import GaugeWriter, Timers, run_metadata
 from engine.running.writers.jsonl import JsonLinesWriter
 from engine.running.writers.tensorboard import TensorBoardWriter
 from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStarted, Envelope, EnvironmentFailed, LogEmitted, TimeSplit
+from engine.session.messages import BehaviorStarted, Envelope, LogEmitted, TimeSplit
 
 TAKE_SECONDS = 0.5  # what is told meanwhile waits: whoever learns should not be held up for every event
 
@@ -56,9 +56,7 @@ class RunLogs:
             self._events.write(envelope)
             if self._is_training:
                 self._write_curves(envelope)
-            if isinstance(event, EnvironmentFailed):
-                self._keep_traceback(event)
-            elif isinstance(event, TimeSplit):
+            if isinstance(event, TimeSplit):
                 self._time_splits[event.behavior] = event
         self._events.flush()
         for failure in {self._events.failed, self._tensorboard.failed} - {None} - self._failures:
@@ -75,19 +73,6 @@ class RunLogs:
             settings = self._config.behaviors.get(event.behavior) or self._config.default_settings
             assert settings is not None, "a behavior without settings never starts"
             self._tensorboard.write_hyperparameters(event.behavior, settings.model_dump(mode="json"))
-
-    def _keep_traceback(self, event: EnvironmentFailed) -> None:
-        """What an environment failed of stands whole in output.log, and it is said that it does."""
-        if not event.detail:
-            return
-        path = self._folder.output
-        try:
-            with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
-                log.write(f"{event.environment} failed: {event.reason}\n{event.detail.rstrip()}\n")
-        except OSError as error:
-            self._bus.publish(LogEmitted("warning", "writers", f"{path}: not written ({error.strerror})"))
-        else:
-            self._bus.publish(LogEmitted("info", "run", f"the whole traceback of {event.environment} is in {path}"))
 
     def write_timers(self) -> None:
         """run_logs/timers.json tells where the time went, a parallel tree per behavior. Called when `main` is over."""

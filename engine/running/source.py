@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from engine.errors import NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
@@ -50,9 +51,13 @@ class Source:
         seed: int,
         bus: EventBus,
         courtesy: Courtesy,
+        output: Path,
         start_seconds: float | None = None,
     ):
-        """start_seconds: what making the environments may take; None where the pool sees to that itself."""
+        """output: the file for the traceback of a failure.
+
+        start_seconds: what making the environments may take; None where the pool sees to that itself.
+        """
         self.environment = environment
         self.control = Control(courtesy)
         self.behaviors: Mapping[str, Behavior] = {}
@@ -65,6 +70,7 @@ class Source:
         self._seed = seed
         self._start_seconds = start_seconds
         self._bus = bus
+        self._output = output
 
     def build(self) -> None:
         """Start the environments and make the learners. Called once, before `main`, in the run's thread."""
@@ -274,10 +280,24 @@ class Source:
     def _fail(self, error: RlTuiError) -> None:
         """The environment is lost: its behaviors end with what they have learned."""
         self._bus.publish(EnvironmentFailed(self.environment, tuple(self.behaviors), str(error), error.detail))
+        if error.detail:
+            self._bus.publish(self._keep_traceback(error))
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
             if behavior.inbox is None:
                 self.finish(behavior)
+
+    def _keep_traceback(self, error: RlTuiError) -> LogEmitted:
+        """What the environment failed of stands whole in the output file; where that is, or why it could not be.
+
+        Not left to the thread `writers`, which is behind: the end of the run is told last of all.
+        """
+        try:
+            with self._output.open("a", encoding="utf-8", errors="backslashreplace") as log:
+                log.write(f"{self.environment} failed: {error}\n{error.detail.rstrip()}\n")
+        except OSError as refused:
+            return LogEmitted("warning", "run", f"{self._output}: not written ({refused.strerror})")
+        return LogEmitted("info", "run", f"the whole traceback of {self.environment} is in {self._output}")
 
 
 def _whereabouts(pool: EnvironmentPool) -> tuple[str, str]:

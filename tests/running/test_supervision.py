@@ -22,6 +22,7 @@ from engine.session.messages import (
     BehaviorStateChanged,
     CheckpointSaved,
     EnvironmentFailed,
+    LogEmitted,
     MetricsReported,
     Pause,
     PolicyExported,
@@ -178,6 +179,21 @@ def test_a_stop_ends_an_update_after_its_mini_batch(
         state, _ = read(Path(checkpoint.path))
         assert state.part("trainer").part("trainer").values["num_updates"] == 1
         assert checkpoint.step == run.of(ProgressReported)[-1].step > 0
+
+
+def test_where_a_traceback_stands_is_told_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However late the log files are written."""
+    monkeypatch.setattr("engine.running.logs.TAKE_SECONDS", 60)
+    settings = {"env_kwargs": {"fault": "raises", "at": 40}, "num_envs": 1}
+    run = run_to_end(
+        configuration(tmp_path, {"Walker": behavior(max_steps=ENDLESS)}, MISBEHAVING, env_settings=settings)
+    )
+    assert ending(run).state == "failed"
+    output = run.folder / "run_logs/output.log"
+    assert [e.message for e in run.of(LogEmitted) if "traceback" in e.message] == [
+        f"the whole traceback of {MISBEHAVING} is in {output}"
+    ]
+    assert "the wheels came off" in output.read_text()
 
 
 @pytest.mark.parametrize("threaded", [False, True])
