@@ -78,5 +78,6 @@ class TerminalDriver(LinuxDriver):
     def _forget_untaken(self) -> None:
         """The kernel drops what the terminal has not taken, so that there is room for the words that restore it."""
         with contextlib.suppress(termios.error):
-            termios.tcflow(self.fileno, termios.TCOON)
             termios.tcflush(self.fileno, termios.TCOFLUSH)
+            termios.tcflow(self.fileno, termios.TCOOFF)
+            termios.tcflow(self.fileno, termios.TCOON)  # Linux wakes a writer for this, not for the room that it has

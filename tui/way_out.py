@@ -75,6 +75,8 @@ class WayOut:
 
         129 tells that the terminal is gone: the screen is left at once and nothing is painted any more.
         """
+        if self.departure in ("hangup", "lost"):  # both the signal and the terminal say so
+            return
         if exit_code == HANGUP:
             self.departure = "hangup"
             self._session.send(Stop("checkpoint", exit_code))
@@ -86,7 +88,7 @@ class WayOut:
 
     def lose_terminal(self) -> None:
         """Nothing can be shown any more: what a hangup means; where that is ignored (nohup), the run goes on."""
-        if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # what the loop's own handling is not
             self.departure = "lost"
             self._app.exit("lost")
         else:

@@ -86,16 +86,32 @@ def events_of(run_folder: Path) -> list[Event]:
     return [decode(line).event for line in (run_folder / "events.jsonl").read_text().splitlines()]
 
 
-def wait_for_summary(run_folder: Path) -> None:
-    """The run has learned for as long as a summary takes."""
+def wait_for_summary(run_folder: Path, number: int = 1) -> int:
+    """The run has learned for as long as so many summaries take; returns how many there are by now."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     events = run_folder / "events.jsonl"
-    while not (events.exists() and '"event": "MetricsReported"' in events.read_text()):
-        assert time.monotonic() < deadline, f"no summary in {events}"
+    while (found := events.read_text().count('"event": "MetricsReported"') if events.exists() else 0) < number:
+        assert time.monotonic() < deadline, f"{found} of {number} summaries in {events}"
         time.sleep(0.05)
+    return found
 
 
-def terminal(*words: str, folder: Path, size: tuple[int, int] = (120, 40), stdin: int | None = None) -> PseudoTerminal:
-    """`rl-tui` with these words, in that folder, on a terminal of its own. stdin: see PseudoTerminal."""
+def terminal(
+    *words: str,
+    folder: Path,
+    size: tuple[int, int] = (120, 40),
+    stdin: int | None = None,
+    shell: str = "",
+) -> PseudoTerminal:
+    """`rl-tui` with these words, in that folder, on a terminal of its own. stdin: see PseudoTerminal.
+
+    shell: commands before it.
+    """
     variables = surroundings(PYTHONPATH=f"{folder}{os.pathsep}{ROOT}", XDG_STATE_HOME=str(folder / "state"))
-    return PseudoTerminal([*COMMAND, *words], size, folder=folder, variables=variables, stdin=stdin)
+    return PseudoTerminal(
+        ["sh", "-c", f'{shell}\nexec "$@"', "sh", *COMMAND, *words],
+        size,
+        folder=folder,
+        variables=variables,
+        stdin=stdin,
+    )

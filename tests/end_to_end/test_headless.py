@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from engine.session.messages import DELTAS, CheckpointSaved, Event, RunStateChanged
-from tests.end_to_end.program import CARTPOLE, events_of, finish, read_until, run, start
+from tests.end_to_end.program import CARTPOLE, COMMAND, events_of, finish, read_until, run, start, surroundings
+from tests.pseudo_terminal import DEADLINE_SECONDS
 
 ENDLESS = ("--set", "behaviors.CartPole.max_steps=1e8", "--set", "behaviors.CartPole.checkpoint_interval=1e8")
 
@@ -267,3 +269,25 @@ def test_stopped_run_whose_checkpoint_could_not_be_written_ends_with_7(folder: P
     exit_code, stdout, stderr = finish(process)
     assert exit_code == 7, stdout + stderr
     assert "was not saved" in stdout
+
+
+def closing(streams: str, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`rl-tui` with these words, started by a shell that closes these streams."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {streams}', "sh", *COMMAND, *words],
+        cwd=folder,
+        env=surroundings(),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+
+
+def test_run_whose_streams_are_closed_trains_and_keeps_its_files_clean(folder: Path) -> None:
+    """No file of the run gets the number of a closed stream, to which libraries print."""
+    done = closing("<&- >&-", "cartpole.yaml", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "stdout takes no more" in done.stderr
+    assert "no screen: stdin is not a terminal" in done.stderr
+    assert [e for e in events_of(folder / "results/cartpole") if isinstance(e, RunStateChanged)][-1].exit_code == 0

@@ -95,6 +95,15 @@ def test_lost_terminal_saves_and_ends(folder: Path) -> None:
     assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 129
 
 
+def test_run_that_ignores_hangups_goes_on_without_its_terminal(folder: Path) -> None:
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder, shell="trap '' HUP") as screen:
+        told = wait_for_summary(folder / "results/cartpole")
+        screen.hang_up()
+        wait_for_summary(folder / "results/cartpole", told + 40)  # seconds after the screen was left
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.wait() == 143
+
+
 def test_mistake_found_at_start_is_readable_after_the_screen_is_left(folder: Path) -> None:
     """The run's folder exists, so the run is refused before it begins."""
     run("cartpole.yaml", "--no-ui", folder=folder)

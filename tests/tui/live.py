@@ -1,7 +1,7 @@
 """A screen on a real terminal over a made-up run that goes on: for tests of bytes, signals and keys.
 
 live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken WHAT]
-        [--memory FOLDER] [--no-bell] [--noise]
+        [--memory FOLDER] [--hangup WHAT] [--no-bell] [--noise]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import math
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -71,7 +72,8 @@ class LiveSession:
         self._thread.start()
 
     def join(self) -> None:
-        """The run is over."""
+        """The run is over, and was ended if it was to go on without the screen."""
+        self._stop.set()
         self._thread.join(10)
 
     def send(self, command: Command) -> None:
@@ -200,7 +202,12 @@ def main() -> None:
     parser.add_argument("--memory", type=Path, help="folder of what is remembered")
     parser.add_argument("--no-bell", action="store_true")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
+    parser.add_argument("--hangup", choices=["ignored", "blocked"], help="what becomes of SIGHUP")
     arguments = parser.parse_args()
+    if arguments.hangup == "ignored":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    elif arguments.hangup == "blocked":
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
     if arguments.broken == "pane":
         screens.StateLine = BrokenPane  # type: ignore[misc]  # where screens take it from
@@ -219,18 +226,17 @@ def main() -> None:
         if arguments.noise:
             threading.Timer(0.5, lambda: [os.write(fd, b"GARBAGE FROM A LIBRARY\n" * 5) for fd in (1, 2)]).start()
         departure = app.show(mouse=True)
+    commands = [*session.commands]
     session.join()
     report = {
         "departure": departure,
         "failure": app.failure,
-        "commands": [
-            f"{type(c).__name__}:{getattr(c, 'mode', '')}:{getattr(c, 'exit_code', '')}" for c in session.commands
-        ],
+        "commands": [f"{type(c).__name__}:{getattr(c, 'mode', '')}:{getattr(c, 'exit_code', '')}" for c in commands],
         "thread_count": threading.active_count(),
     }
     if arguments.report:
         arguments.report.write_text(json.dumps(report))
-    if departure != "hangup":
+    if departure not in ("hangup", "lost"):
         print(json.dumps(report))
 
 

@@ -114,6 +114,40 @@ def test_dropped_terminal_saves_and_ends(tmp_path: Path) -> None:
         assert report["commands"] == ["Stop:checkpoint:129"]
 
 
+def test_a_terminal_that_dies_in_silence_saves_and_ends(tmp_path: Path) -> None:
+    """No signal comes, as when the program does not lead the terminal's session."""
+    with LiveScreen(tmp_path, "--hangup", "blocked") as live:
+        live.terminal.hang_up()
+        live.terminal.process.wait(60)
+        report = json.loads(live.report_path.read_text())
+        assert report["departure"] == "hangup"
+        assert report["commands"] == ["Stop:checkpoint:129"]
+
+
+def test_where_a_hangup_is_ignored_the_screen_is_left_and_the_run_goes_on(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, "--hangup", "ignored") as live:
+        live.terminal.hang_up()
+        live.terminal.process.wait(60)
+        report = json.loads(live.report_path.read_text())
+        assert report["departure"] == "lost"
+        assert report["commands"] == []
+
+
+def test_a_terminal_that_takes_nothing_does_not_hold_up_the_way_out(tmp_path: Path) -> None:
+    with LiveScreen(tmp_path, size=(200, 60)) as live:
+        live.terminal.resize(199, 60)  # painted as a whole, time and again, until nothing more is taken
+        for columns in (180, 190, 200) * 12:
+            live.terminal.resize(columns, 60)
+            time.sleep(0.05)
+        os.kill(live.terminal.process.pid, signal.SIGTERM)
+        live.terminal.process.wait(30)
+        report = json.loads(live.report_path.read_text())
+        assert report["commands"] == ["Stop:checkpoint:143"]
+        assert report["departure"] == "stop"
+        live.terminal.wait()
+        assert left_behind(live.terminal.raw) == []
+
+
 def test_leaving_by_key_restores_the_terminal(tmp_path: Path) -> None:
     with LiveScreen(tmp_path) as live:
         assert live.leave()["departure"] == "now"
