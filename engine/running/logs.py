@@ -79,14 +79,14 @@ class RunLogs:
         trees = []
         for behavior, split in self._time_splits.items():
             tree = Timers(behavior)
-            for name, seconds in (
-                ("env_step", split.environment_seconds),
-                ("policy_evaluate", split.inference_seconds),
-                ("update_policy", split.update_seconds),
-                ("waiting", split.waiting_seconds),
-                ("other", split.other_seconds),
+            for path, seconds in (  # ML-Agents' names, where it measures the same
+                (("env_step",), split.environment_seconds + split.inference_seconds),
+                (("env_step", "TorchPolicy.evaluate"), split.inference_seconds),
+                (("trainer_advance",), split.update_seconds),
+                (("waiting",), split.waiting_seconds),
+                (("other",), split.other_seconds),
             ):
-                tree.node(name).add(seconds)
+                tree.node(*path).add(seconds)
             trees.append(tree)
         body = self._timers.as_json(run_metadata(self._started_at), self._gauges.gauges, trees)
         write_atomically(self._folder.timers, json.dumps(body, indent=4).encode())

@@ -14,6 +14,7 @@ from engine.session.messages import Envelope, MetricsReported
 from engine.specs import Json
 from engine.version import VERSION
 
+EPISODE_LENGTH = "Environment/Episode Length"
 TIMER_FORMAT_VERSION = "0.1.0"  # of the files that mlagents-learn writes
 
 
@@ -173,7 +174,8 @@ class GaugeWriter:
     """Keeps the gauges of timers.json. Written by one thread; others may read `gauges`.
 
     Names are ML-Agents': `<behavior>.<tag>.mean` with dots for slashes and without spaces. `.sum` stands only where a
-    summary carries one: the step, whether it trains, and the returns. A value that is not finite is left out.
+    summary carries one: the step, whether it trains, returns and lengths of episodes. A value that is not finite is
+    left out.
     """
 
     def __init__(self) -> None:
@@ -196,6 +198,8 @@ class GaugeWriter:
             self._set(event.behavior, tag, "sum", value)
         if event.returns is not None:
             self._set(event.behavior, "Environment/Cumulative Reward", "sum", event.returns.total)
+            if EPISODE_LENGTH in event.metrics:
+                self._set(event.behavior, EPISODE_LENGTH, "sum", event.metrics[EPISODE_LENGTH] * event.returns.count)
 
     def close(self) -> None:
         """Nothing is held open."""

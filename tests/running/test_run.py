@@ -68,7 +68,9 @@ def test_run_ends_with_its_files_named_as_ml_agents_names_them(tmp_path: Path) -
     assert [entry["steps"] for entry in status["Walker"]["checkpoints"]] == kept
     assert status["Walker"]["final_checkpoint"]["steps"] == steps[-1]
     timers = json.loads((run.folder / "run_logs/timers.json").read_text())
-    assert "update_policy" in timers["children"]["trainer_threads"]["children"]["Walker"]["children"]
+    nodes = timers["children"]["trainer_threads"]["children"]["Walker"]["children"]
+    assert {"env_step", "trainer_advance"} <= set(nodes)
+    assert nodes["env_step"]["total"] > nodes["env_step"]["children"]["TorchPolicy.evaluate"]["total"] > 0
     assert "Walker.Environment.CumulativeReward.mean" in timers["gauges"]
 
 

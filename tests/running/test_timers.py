@@ -152,13 +152,15 @@ def test_merging_is_the_same_as_measuring_in_one_tree(measurements):
 def test_gauges_have_mlagents_names_and_extremes():
     writer = GaugeWriter()
     returns = Histogram(1.0, 3.0, 3, 6.0, 14.0, (3.0,), (3.0,))
-    writer.write(summary(1000, returns, **{REWARD: 2.0, "Losses/Policy Loss": 0.5}))
+    writer.write(summary(1000, returns, **{REWARD: 2.0, "Losses/Policy Loss": 0.5, "Environment/Episode Length": 7.0}))
     writer.write(summary(2000, **{REWARD: 1.0, "Losses/Policy Loss": math.nan}))
     writer.write(Envelope(9, 0.0, LogEmitted("info", "", "no gauge")))
     gauges = {name: gauge.as_json() for name, gauge in writer.gauges.items()}
     assert gauges == {
         "MyAgent.Environment.CumulativeReward.mean": {"value": 1.0, "min": 1.0, "max": 2.0, "count": 2},
         "MyAgent.Environment.CumulativeReward.sum": {"value": 6.0, "min": 6.0, "max": 6.0, "count": 1},
+        "MyAgent.Environment.EpisodeLength.mean": {"value": 7.0, "min": 7.0, "max": 7.0, "count": 1},
+        "MyAgent.Environment.EpisodeLength.sum": {"value": 21.0, "min": 21.0, "max": 21.0, "count": 1},
         "MyAgent.Losses.PolicyLoss.mean": {"value": 0.5, "min": 0.5, "max": 0.5, "count": 1},
         "MyAgent.Step.mean": {"value": 2000.0, "min": 1000.0, "max": 2000.0, "count": 2},
         "MyAgent.Step.sum": {"value": 2000.0, "min": 1000.0, "max": 2000.0, "count": 2},
