@@ -123,6 +123,9 @@ class Run:
 
     def _train(self, health: HealthReporter) -> int:
         seed, device = run_seed(self._config), device_of(self._config)
+        is_intact = self._config.checkpoint_settings.resume and self._folder.configuration.exists()
+        if not is_intact:
+            self._write_configuration()
         self._announce(seed, device)
         self._log("debug", f"device {device} ({_why_device(self._config)}), threads: {torch.get_num_threads()}")
         builder = Builder(self._config, self._folder, seed, device, self._bus, self._courtesy)
@@ -131,6 +134,8 @@ class Run:
         try:
             for source in sources:
                 source.build()
+            if is_intact and self._is_training:  # not before: a run that cannot go on with these settings keeps its own
+                self._write_configuration()
         except BaseException:
             for source in sources:
                 source.close()
@@ -158,9 +163,7 @@ class Run:
         return self._end(crew, builder)
 
     def _announce(self, seed: int, device: torch.device) -> None:
-        settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
-        if self._is_training or not settings.resume:
-            self._write_configuration(self._config.model_copy(update={"checkpoint_settings": settings}))
+        settings = self._config.checkpoint_settings
         versions = {"rl-tui": VERSION, "python": platform.python_version(), "torch": torch.__version__}
         self._bus.publish(
             RunStarted(
@@ -179,9 +182,11 @@ class Run:
             if warning:
                 self._log("warning", warning)
 
-    def _write_configuration(self, config: RunConfig) -> None:
+    def _write_configuration(self) -> None:
+        settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
+        named = self._config.model_copy(update={"checkpoint_settings": settings})
         try:
-            write_atomically(self._folder.configuration, effective_yaml(config).encode())
+            write_atomically(self._folder.configuration, effective_yaml(named).encode())
         except OSError as error:
             raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
 

@@ -314,3 +314,16 @@ def test_a_resumed_run_exports_the_policy_that_its_checkpoint_lacks(tmp_path: Pa
     assert {Path(event.path).name for event in again.of(PolicyExported)} == {
         path.name for path in run.folder.glob("*/*.onnx") if path not in exports
     }, "what is there is not exported again, but for the last of each behavior"
+
+
+def test_a_resume_that_is_refused_leaves_the_configuration_as_it_was(tmp_path: Path) -> None:
+    """What the run was started with still plays its checkpoints."""
+    run = run_to_end(configuration(tmp_path, {"Line": behavior()}))
+    before = (run.folder / "configuration.yaml").read_bytes()
+    resumed = {"resume": True}
+    other = configuration(tmp_path, {"Line": behavior(network_settings__hidden_units=16)}, checkpoint_settings=resumed)
+    assert run_to_end(other).launch.exit_code == 7
+    assert (run.folder / "configuration.yaml").read_bytes() == before
+    longer = configuration(tmp_path, {"Line": behavior(max_steps=1024)}, checkpoint_settings=resumed)
+    assert run_to_end(longer).launch.exit_code == 0
+    assert "max_steps: 1024" in (run.folder / "configuration.yaml").read_text()
