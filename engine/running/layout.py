@@ -7,4 +7,5 @@ CHECKPOINTS, PREVIOUS_CHECKPOINTS = "checkpoints", "checkpoints.previous"
 ABANDONED_CHECKPOINTS = "checkpoints.abandoned"  # what was newer than a checkpoint that training was rolled back to
 MANIFEST = "MANIFEST.json"  # of a checkpoint
 POLICIES = "policies"
+SCREENSHOTS = "screenshots"
 REPLAY_BUFFER = "replay_buffer.safetensors"

@@ -24,6 +24,7 @@ from engine.running.layout import (
     PREVIOUS_CHECKPOINTS,
     REPLAY_BUFFER,
     RUN_LOGS,
+    SCREENSHOTS,
     TIMERS,
     TRAINING_STATUS,
 )
@@ -302,6 +303,7 @@ class RunFolder:
         owner = owner_of(self.path)
         if owner in ("ML-Agents", "somebody"):
             raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")
+        self._require_no_links()
         if owner == "nobody" or resume or force:
             return ()
         self._require_idle()
@@ -311,6 +313,17 @@ class RunFolder:
                 " choose another --run-id."
             )
         return (f"{self.path}: its earlier run ended before it had learned anything; this one begins anew in it",)
+
+    def _require_no_links(self) -> None:
+        """Nothing that this run writes to leads elsewhere, or ConfigError names it."""
+        own = [self.path / name for name in (LOCK, EVENTS, RUN_LOGS, SCREENSHOTS)]
+        of_behaviors = [entry / name for entry in self.path.glob("*") for name in (CHECKPOINTS, POLICIES)]
+        for path in (*own, *self.run_logs.glob("*"), *of_behaviors):
+            if path.is_symlink():
+                raise ConfigError(
+                    f"{path}: a link, expected a file or folder of the run itself. Links inside a run's folder are not"
+                    " followed."
+                )
 
     def _require_idle(self) -> None:
         """Nobody writes here now, or RunBusyError."""

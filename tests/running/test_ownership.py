@@ -249,3 +249,27 @@ def test_an_environment_that_changes_the_working_directory_does_not_move_the_run
     assert Path.cwd() == Path("/")
     assert run.launch.exit_code == 0, ending(run)
     assert {path.name for path in (tmp_path / "results/run").iterdir()} >= {"Line", "Line.onnx", "events.jsonl"}
+
+
+@pytest.mark.parametrize(
+    "name", ["events.jsonl", "run_logs", "run_logs/timers.json", "Line/checkpoints", "Line/policies", "screenshots"]
+)
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_inside_a_runs_folder_is_refused_and_not_written_through(
+    tmp_path: Path, name: str, exists: bool
+) -> None:
+    folder = write(tmp_path / "walk", runDOTlock="4711\n", configurationDOTyaml=CONFIGURED)
+    elsewhere = write(tmp_path / "elsewhere", kept="precious") if exists else tmp_path / "missing"
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).symlink_to(elsewhere)
+    before = picture(tmp_path)
+    for resume, force in FLAGS:
+        with RunFolder(tmp_path, "walk") as run, pytest.raises(ConfigError, match=f"{name}: a link, .* not followed"):
+            run.open(resume, force)
+        assert picture(tmp_path) == before
+
+
+def test_a_lock_that_is_a_link_makes_no_run_of_a_folder(tmp_path: Path) -> None:
+    folder = write(tmp_path / "walk", configurationDOTyaml=CONFIGURED)
+    (folder / "run.lock").symlink_to(write(tmp_path / "elsewhere", kept="4711\n") / "kept")
+    refused(folder, "holds other files")
