@@ -492,6 +492,8 @@ Command: TypeAlias = Pause | Resume | SaveCheckpoint | ExportPolicy | Stop | Set
 
 # ---------------------------------------------------------------------------------------------------------- JSON
 
+_END_OF_TIME = 253_402_300_800  # the year 10000, in Unix seconds: Python's calendar ends there
+
 
 def encode(envelope: Envelope) -> str:
     """One line of JSON without the newline. Non-finite floats become the strings "nan", "inf" and "-inf"."""
@@ -511,7 +513,7 @@ def decode(line: str) -> Envelope:
     try:
         event_class = _EVENTS[body["event"]]
         event = event_class(**_fields(event_class, body))
-        return Envelope(_integer(body["n"]), _float(body["t"]), event)
+        return Envelope(_integer(body["n"]), _time(body["t"]), event)
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"not a complete event: {line[:80]!r} ({error})") from error
 
@@ -565,6 +567,14 @@ def _float(value: object) -> float:
     if value in ("nan", "inf", "-inf") or (isinstance(value, int | float) and not isinstance(value, bool)):
         return float(typing.cast(float, value))
     raise TypeError(f"{value!r} is no number")
+
+
+def _time(value: object) -> float:
+    """Unix seconds that a calendar knows."""
+    seconds = _float(value)
+    if not 0 <= seconds < _END_OF_TIME:
+        raise TypeError(f"{value!r} is no time")
+    return seconds
 
 
 def _integer(value: object) -> int:
