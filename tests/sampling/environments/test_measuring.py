@@ -91,7 +91,9 @@ def test_scalar_of_any_kind_is_a_number(value: object) -> None:
     assert as_number("speed", value) == 1.0
 
 
-@pytest.mark.parametrize("value", ["fast", [1, 2], {"x": 1}, np.zeros(2), object()], ids=str)
+@pytest.mark.parametrize(
+    "value", ["fast", [1, 2], {"x": 1}, np.zeros(2), object()], ids=["text", "list", "dict", "array", "object"]
+)
 def test_what_is_no_number_is_refused_by_its_key(value: object) -> None:
     with pytest.raises(EnvironmentFailure, match=r"info\['speed'\] must be a number.*, got "):
         as_number("speed", value)
