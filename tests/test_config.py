@@ -75,7 +75,7 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
     assert set(added) == {
         *("max_grad_norm", "value_coefficient", "value_clip", "target_kl", "joint_ratio", "normalize_advantage"),
         *("adam_epsilon", "activation", "precision", "normalize_reward", "evaluation", "export_interval"),
-        *("export_policies", "env", "env_kwargs", "num_workers"),
+        *("export_policies", "env", "env_kwargs", "num_workers", "metrics"),
     }
 
 

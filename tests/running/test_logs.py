@@ -27,10 +27,12 @@ from tests.running.runs import ENDLESS, behavior, configuration, ending, live, r
 
 @pytest.mark.parametrize("name", ["events.jsonl", "run_logs/timers.json", "run_logs/training_status.json"])
 def test_log_that_cannot_be_written_is_named_and_the_run_goes_on(tmp_path: Path, name: str) -> None:
-    config = configuration(tmp_path, {"Walker": behavior()}, checkpoint_settings={"resume": True})
+    run_to_end(configuration(tmp_path, {"Walker": behavior()}))
     blocked = tmp_path / "results/run" / name
+    blocked.unlink()
     (blocked / "in the way").mkdir(parents=True)
-    run = run_to_end(config)
+    longer = {"Walker": behavior(max_steps=1024)}
+    run = run_to_end(configuration(tmp_path, longer, checkpoint_settings={"resume": True}))
     assert run.launch.exit_code == 0, run.told()
     assert run.of(CheckpointSaved)[-1].reason == "final"
     complaints = [event.message for event in run.of(LogEmitted) if event.level in ("warning", "error")]
@@ -38,14 +40,16 @@ def test_log_that_cannot_be_written_is_named_and_the_run_goes_on(tmp_path: Path,
 
 
 def test_configuration_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    config = configuration(tmp_path, {"Walker": behavior()}, checkpoint_settings={"resume": True})
-    (tmp_path / "results/run/configuration.yaml/in the way").mkdir(parents=True)
-    run = run_to_end(config)
+    run_to_end(configuration(tmp_path, {"Walker": behavior()}))
+    blocked = tmp_path / "results/run/configuration.yaml"
+    blocked.unlink()
+    (blocked / "in the way").mkdir(parents=True)
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, checkpoint_settings={"resume": True}))
     assert run.launch.exit_code == 2
-    assert "configuration.yaml" in ending(run).reason
+    assert "configuration.yaml: cannot be written" in ending(run).reason
 
 
-def test_disk_that_refuses_checkpoints_and_exports_fails_them_and_nothing_else(tmp_path: Path) -> None:
+def test_disk_that_refuses_checkpoints_and_exports_fails_them_and_at_the_end_the_run(tmp_path: Path) -> None:
     with live(configuration(tmp_path, {"Walker": behavior(max_steps=ENDLESS)})) as run:
         run.wait_for(MetricsReported)
         run.send(Pause())
@@ -70,7 +74,7 @@ def test_disk_that_refuses_checkpoints_and_exports_fails_them_and_nothing_else(t
         checkpoints.rename(tmp_path / "away")
         checkpoints.write_text("in the way")
         run.send(Stop())
-        assert run.wait() == 0
+        assert run.wait() == 7
         assert run.of(CheckpointFailed)[-1].reason == "interrupted"
 
 

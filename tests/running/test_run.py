@@ -97,7 +97,8 @@ def test_training_ends_with_the_step_that_max_steps_names(tmp_path: Path, change
     settings = behavior(time_horizon=1000, max_steps=300, summary_freq=50_000, hyperparameters__buffer_size=2048)
     run = run_to_end(configuration(tmp_path, {"Pendulum": settings | changes}, "gymnasium:Pendulum-v1"))
     assert run.of(CheckpointSaved)[-1].step == 300
-    assert run.of(ProgressReported)[-1].sampled == 304  # 4 environments acted once more while the last step was counted
+    if "threaded" not in changes:  # there environments go on until the learner has counted
+        assert run.of(ProgressReported)[-1].sampled == 304  # 4 environments acted once more
 
 
 def test_training_in_worker_processes_ends_within_a_step_of_each(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine.running.triggers import IntervalTrigger, Reminder
-from engine.session.messages import CheckpointSaved, LogEmitted, Stop
-from tests.running.runs import behavior, configuration, live, run_to_end
+from engine.session.messages import CheckpointSaved, LogEmitted, MetricsReported, Stop
+from tests.running.runs import ENDLESS, behavior, configuration, live, run_to_end
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,10 @@ def test_without_an_interval_there_is_one_checkpoint_at_the_end_and_a_warning_at
     assert [event.reason for event in run.of(CheckpointSaved)] == ["final"]
     warning = next(event.message for event in run.of(LogEmitted) if "checkpoint_interval" in event.message)
     assert "a crash" in warning
-    config = configuration(tmp_path, {"Walker": behavior(checkpoint_interval=-1)}, checkpoint_settings={"run_id": "b"})
-    with live(config, Stop()) as run:
+    endless = {"Walker": behavior(checkpoint_interval=-1, max_steps=ENDLESS)}
+    config = configuration(tmp_path, endless, checkpoint_settings={"run_id": "b"})
+    with live(config) as run:
+        run.wait_for(MetricsReported)
+        run.send(Stop())
         run.wait()
     assert [event.reason for event in run.of(CheckpointSaved)] == ["interrupted"]
