@@ -225,17 +225,19 @@ class Learner:
 
     def _summarize(self, mark: int) -> None:
         self._tell_unmeasured()
-        metrics, returns = self._since.statistics.take()
+        summary = self._since.statistics.take()
+        returns = summary.returns
         self._bus.publish(
             MetricsReported(
                 behavior=self.behavior,
                 step=mark,
                 elapsed_seconds=time.monotonic() - self._settings.started_at,
-                metrics=metrics,
+                metrics=summary.metrics,
                 mean_return=float(returns.mean()) if len(returns) else None,
                 std_return=float(returns.std()) if len(returns) else None,
                 returns=histogram(returns),
                 is_training=self._settings.is_training and not self.is_finished,
+                counts=summary.counts,
             )
         )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 
 from engine.config import RunConfig
 from engine.running.disk import write_atomically
 from engine.running.run_folder import RunFolder
-from engine.running.timers import GaugeWriter, Timers, run_metadata
+from engine.running.timers import GaugeWriter, run_metadata, timers_json
 from engine.running.writers.jsonl import JsonLinesWriter
 from engine.running.writers.tensorboard import TensorBoardWriter
 from engine.session.bus import EventBus
@@ -25,7 +26,6 @@ class RunLogs:
         self._config = config
         self._bus = bus
         self._started_at = started_at
-        self._timers = Timers()
         self._subscription = bus.subscribe()
         self._closing = threading.Event()
         self._gauges = GaugeWriter()
@@ -75,18 +75,7 @@ class RunLogs:
             self._tensorboard.write_hyperparameters(event.behavior, settings.model_dump(mode="json"))
 
     def write_timers(self) -> None:
-        """run_logs/timers.json tells where the time went, a parallel tree per behavior. Called when `main` is over."""
-        trees = []
-        for behavior, split in self._time_splits.items():
-            tree = Timers(behavior)
-            for path, seconds in (  # ML-Agents' names, where it measures the same
-                (("env_step",), split.environment_seconds + split.inference_seconds),
-                (("env_step", "TorchPolicy.evaluate"), split.inference_seconds),
-                (("trainer_advance",), split.update_seconds),
-                (("waiting",), split.waiting_seconds),
-                (("other",), split.other_seconds),
-            ):
-                tree.node(*path).add(seconds)
-            trees.append(tree)
-        body = self._timers.as_json(run_metadata(self._started_at), self._gauges.gauges, trees)
+        """run_logs/timers.json says where the time went, behavior by behavior. Called when `main` is over."""
+        metadata, seconds = run_metadata(self._started_at), time.time() - self._started_at
+        body = timers_json(seconds, self._time_splits, self._gauges.gauges, metadata)
         write_atomically(self._folder.timers, json.dumps(body, indent=4).encode())

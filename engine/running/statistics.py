@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,15 @@ from engine.session.messages import Histogram
 from engine.specs import Measured
 
 HISTOGRAM_BINS = 30  # what a TensorBoard panel can show apart
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means by tag, of how many values each is the mean, and the returns f32[E] of the episodes that ended."""
+
+    metrics: Mapping[str, float]
+    counts: Mapping[str, int]
+    returns: NDArray[np.float32]
 
 
 class SummaryStatistics:
@@ -47,16 +58,19 @@ class SummaryStatistics:
             sum_before, count_before = self._measured.get(tag, (0.0, 0))
             self._measured[tag] = sum_before + total, count_before + count
 
-    def take(self) -> tuple[dict[str, float], NDArray[np.float32]]:
-        """Metrics by tag and the returns of all episodes; the next summary starts empty."""
+    def take(self) -> Summary:
+        """Everything so far; the next summary starts empty."""
         metrics = {tag: sum(values) / len(values) for tag, values in self._values.items()}
         metrics |= {tag: total / count for tag, (total, count) in self._measured.items() if count}
+        counts = {tag: len(values) for tag, values in self._values.items()}
+        counts |= {tag: count for tag, (_, count) in self._measured.items() if count}
         returns = np.concatenate([np.empty(0, np.float32), *self._returns])
         if len(returns):
-            metrics["Environment/Cumulative Reward"] = float(returns.mean())
-            metrics["Environment/Episode Length"] = float(np.concatenate(self._lengths).mean())
+            episodes = {"Cumulative Reward": returns, "Episode Length": np.concatenate(self._lengths)}
+            metrics |= {f"Environment/{name}": float(values.mean()) for name, values in episodes.items()}
+            counts |= {f"Environment/{name}": len(values) for name, values in episodes.items()}
         self._values, self._returns, self._lengths, self._measured = defaultdict(list), [], [], {}
-        return metrics, returns
+        return Summary(metrics, counts, returns)
 
 
 def histogram(values: NDArray[np.float32]) -> Histogram | None:

@@ -120,7 +120,8 @@ class Histogram:
 class MetricsReported:
     """A summary: metrics by ML-Agents' tag, at a multiple of summary_freq.
 
-    mean_return and std_return are over the episodes that ended since the last summary, None without any.
+    mean_return and std_return are over the episodes that ended since the last summary, None without any. counts: of how
+    many values each metric is the mean.
     """
 
     behavior: str
@@ -131,6 +132,7 @@ class MetricsReported:
     std_return: float | None
     returns: Histogram | None
     is_training: bool
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,22 @@ def test_metrics_are_means_since_the_last_summary() -> None:
     statistics.add_episodes(returns(3.0, 5.0), np.array([10, 20]))
     statistics.add_episodes(returns(), np.array([], np.int64))
     statistics.add_episodes(returns(10.0), np.array([30]))
-    metrics, ended = statistics.take()
-    assert metrics == {
+    summary = statistics.take()
+    assert summary.metrics == {
         "Losses/Value Loss": 1.5,
         "Policy/Extrinsic Reward": 6.0,
         "Environment/Cumulative Reward": 6.0,
         "Environment/Episode Length": 20.0,
     }
-    assert ended.tolist() == [3.0, 5.0, 10.0]
-    metrics, ended = statistics.take()
-    assert (metrics, len(ended)) == ({}, 0)
+    assert summary.counts == {
+        "Losses/Value Loss": 2,
+        "Policy/Extrinsic Reward": 3,
+        "Environment/Cumulative Reward": 3,
+        "Environment/Episode Length": 3,
+    }
+    assert summary.returns.tolist() == [3.0, 5.0, 10.0]
+    empty = statistics.take()
+    assert (empty.metrics, empty.counts, len(empty.returns)) == ({}, {}, 0)
 
 
 def test_histogram_counts_every_return_once() -> None:
