@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from engine.errors import ConfigError, RunBusyError
 from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
 from engine.running.layout import (
+    ABANDONED_CHECKPOINTS,
     CHECKPOINTS,
     CONFIGURATION,
     EVENTS,
@@ -316,8 +317,9 @@ class RunFolder:
 
     def _require_no_links(self) -> None:
         """Nothing that this run writes to leads elsewhere, or ConfigError names it."""
-        own = [self.path / name for name in (LOCK, EVENTS, RUN_LOGS, SCREENSHOTS)]
-        of_behaviors = [entry / name for entry in self.path.glob("*") for name in (CHECKPOINTS, POLICIES)]
+        own = [self.path / name for name in (LOCK, EVENTS, INFERENCE, RUN_LOGS, SCREENSHOTS)]
+        folders = (CHECKPOINTS, ABANDONED_CHECKPOINTS, POLICIES)
+        of_behaviors = [entry / name for entry in self.path.glob("*") for name in folders]
         for path in (*own, *self.run_logs.glob("*"), *of_behaviors):
             if path.is_symlink():
                 raise ConfigError(

@@ -252,7 +252,17 @@ def test_an_environment_that_changes_the_working_directory_does_not_move_the_run
 
 
 @pytest.mark.parametrize(
-    "name", ["events.jsonl", "run_logs", "run_logs/timers.json", "Line/checkpoints", "Line/policies", "screenshots"]
+    "name",
+    [
+        "events.jsonl",
+        "inference.jsonl",
+        "run_logs",
+        "run_logs/timers.json",
+        "Line/checkpoints",
+        "Line/checkpoints.abandoned",
+        "Line/policies",
+        "screenshots",
+    ],
 )
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_link_inside_a_runs_folder_is_refused_and_not_written_through(
