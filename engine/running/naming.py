@@ -1,4 +1,8 @@
-"""What runs are called that nobody named: after their file or preset, the second one with -2 behind it, and so on."""
+"""What runs are called that nobody named: after their file or preset, the second one with -2 behind it, and so on.
+
+Runs of a file whose name ends in a number itself always have one behind it: walker-2 is the second run of walker.yaml,
+walker-2-1 the first of walker-2.yaml.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,9 @@ def run_name(file: str) -> str:
 
 
 def next_run_id(results_dir: Path, name: str) -> str:
-    """The name with the next number, or without one where nothing there is called so. Raises OSError."""
-    counts = _counts(results_dir, name)
-    return f"{name}-{max(counts) + 1}" if counts else name
+    """The name with the next number; the first of a name that ends in no number has none. Raises OSError."""
+    number = max(_counts(results_dir, name), default=0) + 1
+    return name if number == 1 and not _is_numbered(name) else f"{name}-{number}"
 
 
 def newest_run_id(results_dir: Path, name: str) -> str:
@@ -35,11 +39,16 @@ def newest_run_id(results_dir: Path, name: str) -> str:
     return counts[max(counts)]
 
 
+def _is_numbered(name: str) -> bool:
+    return re.fullmatch(f".*{_COUNT}", name) is not None
+
+
 def _counts(results_dir: Path, name: str) -> dict[int, str]:
     """What is there of that name, by number; on macOS names that differ only in case are one."""
     try:
         found = os.listdir(results_dir)
     except FileNotFoundError:
         return {}
-    matches = (re.fullmatch(f"{re.escape(name)}(?:{_COUNT})?", entry, re.IGNORECASE) for entry in sorted(found))
+    pattern = re.escape(name) + (_COUNT if _is_numbered(name) else f"(?:{_COUNT})?")
+    matches = (re.fullmatch(pattern, entry, re.IGNORECASE) for entry in sorted(found))
     return {int(match[1] or 1): match[0] for match in matches if match}

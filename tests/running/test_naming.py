@@ -59,6 +59,24 @@ def test_the_newest_run_has_the_highest_number(tmp_path: Path) -> None:
     assert newest_run_id(tmp_path, "Walker") == "Walker-10"
 
 
+def test_runs_of_files_that_are_numbered_themselves_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    """walker.yaml and walker-2.yaml lie side by side."""
+    for name, expected in [
+        ("walker", "walker"),
+        ("walker-2", "walker-2-1"),
+        ("walker", "walker-2"),
+        ("walker-2", "walker-2-2"),
+        ("walker-2-2", "walker-2-2-1"),
+        ("walker", "walker-3"),
+    ]:
+        assert next_run_id(tmp_path, name) == expected
+        (tmp_path / expected).mkdir()
+    newest = {name: newest_run_id(tmp_path, name) for name in ("walker", "walker-2", "walker-2-2")}
+    assert newest == {"walker": "walker-3", "walker-2": "walker-2-2", "walker-2-2": "walker-2-2-1"}
+    with pytest.raises(ConfigError, match="there is no run of walker-3 in"):
+        newest_run_id(tmp_path, "walker-3")
+
+
 def unnamed(folder: Path, file: str = "config/Line.yaml", max_steps: int = 256, **settings: object) -> RunConfig:
     document = {
         "behaviors": {"Line": behavior(max_steps=max_steps)},
