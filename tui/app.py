@@ -90,6 +90,8 @@ class TrainerApp(App[Departure]):
         process stand aside for so many seconds.
         """
         super().__init__(driver_class=TerminalDriver)
+        # Textual puts streams in their place that lose what is printed.
+        self._capture_stdout, self._capture_stderr = sys.stdout, sys.stderr  # type: ignore[assignment]
         self.view = view
         self.outcomes, state = Outcomes(), ScreenState()
         self.themes = Themes(self, memory)

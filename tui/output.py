@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
 import os
 import sys
 import tempfile
@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
+from engine.printing import lossy_stream
 from tui.terminal import complain
 
 
@@ -25,19 +26,19 @@ class OwnOutput:
     stderr: TextIO
 
     def __enter__(self) -> OwnOutput:
+        self._former = sys.stdout, sys.stderr
         self.stdout, self.stderr = _own(sys.stdout, 1), _own(sys.stderr, 2)
         with tempfile.TemporaryFile() as file:
             self._log = os.dup(file.fileno())
         self._redirect()
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(line_buffering=True)  # what was printed last matters most where a process dies
+        sys.stdout, sys.stderr = lossy_stream(1, sys.stdout), lossy_stream(2, sys.stderr)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _flush()
+        sys.stdout, sys.stderr = self._former
         os.dup2(self.stdout.fileno(), 1)
         os.dup2(self.stderr.fileno(), 2)
         self.stdout.close()
@@ -55,7 +56,8 @@ class OwnOutput:
             return
         former, self._log = self._log, log
         self._redirect()
-        os.write(self._log, _content(former))
+        with contextlib.suppress(OSError):  # a full disk: nothing that was printed is worth the run
+            os.write(self._log, _content(former))
         os.close(former)
 
     def _redirect(self) -> None:

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TextIO
 
 from engine.errors import OutputError, RlTuiError
+from engine.printing import lossy_stream
 from engine.session.text import safe_text
 
 
 @contextlib.contextmanager
 def redirect_output(log_path: Path) -> Iterator[None]:
     """Inside, file descriptors 1 and 2 append to `log_path`; `sys.__stdout__` and `sys.__stderr__` are the terminal.
+
+    What is printed there is lost where the file takes no more.
 
     Textual paints through `sys.__stderr__` and asks `sys.__stdout__` for the terminal's size, so libraries in C that
     write to a descriptor cannot garble the screen.
@@ -24,19 +27,22 @@ def redirect_output(log_path: Path) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    former_out, former_err, former_streams = os.dup(1), os.dup(2), (sys.__stdout__, sys.__stderr__)
+    former_out, former_err, former_originals = os.dup(1), os.dup(2), (sys.__stdout__, sys.__stderr__)
+    former_streams = sys.stdout, sys.stderr
     screen = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="replace")
     try:
         sys.__stdout__ = sys.__stderr__ = screen  # type: ignore[misc]  # final, yet where Textual looks
         os.dup2(log, 1)
         os.dup2(log, 2)
+        sys.stdout, sys.stderr = lossy_stream(1, sys.stdout), lossy_stream(2, sys.stderr)
         yield
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        sys.stdout, sys.stderr = former_streams
         os.dup2(former_out, 1)
         os.dup2(former_err, 2)
-        sys.__stdout__, sys.__stderr__ = former_streams  # type: ignore[misc]  # as above
+        sys.__stdout__, sys.__stderr__ = former_originals  # type: ignore[misc]  # as above
         with contextlib.suppress(OSError):  # a terminal that is gone takes no last words
             screen.close()
         for descriptor in (log, former_out, former_err):

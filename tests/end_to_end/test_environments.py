@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.program import CARTPOLE, run
+from tests.end_to_end.program import CARTPOLE, finish, run, start, terminal
 
 WORLD = """\
 import os
@@ -30,6 +30,20 @@ class World(gymnasium.Wrapper):
             warnings.warn("worn out")
         if self.steps > {last}:
             raise RuntimeError("the leg broke off")
+        return super().step(action)
+
+
+def make():
+    print("made")
+    return World(gymnasium.make("CartPole-v1"))
+"""
+TALKATIVE_WORLD = """\
+import gymnasium
+
+
+class World(gymnasium.Wrapper):
+    def step(self, action):
+        print("printed" * 100)
         return super().step(action)
 
 
@@ -77,6 +91,29 @@ def test_what_an_environment_prints_goes_to_the_log(folder: Path, workers: str, 
     for said in ("made\n", "printed\n", "written\n", "from a child\n", "UserWarning: worn out"):
         assert said in log, log
         assert said not in stdout
+
+
+def test_what_an_environment_prints_beside_a_screen_goes_to_the_log(folder: Path) -> None:
+    (folder / "world.py").write_text(WORLD.format(last=10_000))
+    with terminal("cartpole.yaml", "--env", "world:make", *SHORT, folder=folder) as screen:
+        screen.wait_for("FINISHED")
+        screen.press("q")
+        assert screen.wait() == 0
+    log = (folder / "results/a/run_logs/output.log").read_text()
+    for said in ("made\n", "printed\n", "written\n", "from a child\n", "UserWarning: worn out"):
+        assert said in log, log
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_what_an_environment_prints_on_a_full_disk_is_lost_and_nothing_else(folder: Path, workers: str) -> None:
+    """Files may have 64 x 512 bytes at most."""
+    (folder / "world.py").write_text(TALKATIVE_WORLD)
+    words = ("--no-ui", "--env", "world:make", "--num-workers", workers, *SHORT)
+    limited = ("sh", "-c", 'ulimit -f 64; exec "$@"', "sh")
+    exit_code, stdout, stderr = finish(start("cartpole.yaml", *words, folder=folder, under=limited))
+    assert exit_code == 0, stdout + stderr
+    name = "worker-0.log" if workers == "1" else "output.log"
+    assert "made\nprintedprinted" in (folder / "results/a/run_logs" / name).read_text()
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])

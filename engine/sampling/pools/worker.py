@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 
 from engine.errors import ConfigError, NotSupportedError
+from engine.printing import lossy_stream
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.checks import AnswerCheck
@@ -153,3 +154,4 @@ def _redirect_output(path: str) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
+    sys.stdout, sys.stderr = lossy_stream(1, sys.stdout), lossy_stream(2, sys.stderr)
