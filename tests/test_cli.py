@@ -13,8 +13,10 @@ import pytest
 
 from engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
 from tui.arguments import Look, parse_arguments
-from tui.cli import complain, find_config, main, why_headless
+from tui.cli import main, why_headless
+from tui.requested import find_config
 from tui.signals import StopSignals
+from tui.terminal import complain
 
 ROOT = Path(__file__).parent.parent
 

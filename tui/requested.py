@@ -1,0 +1,57 @@
+"""The configuration that a command line names, with what its flags set.
+
+The configuration's libraries are imported inside the functions, so that --help and --version answer at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import ConfigError, NotSupportedError
+from tui.arguments import Arguments
+
+if TYPE_CHECKING:
+    from engine.config import RunConfig
+
+
+def configuration(arguments: Arguments) -> RunConfig:
+    """What the file and the flags say together. Raises ConfigError with every mistake."""
+    from engine.config import load_config
+
+    config = load_config(find_config(arguments.config), arguments.overrides)
+    return without_chance(config) if arguments.is_deterministic else config
+
+
+def runnable(arguments: Arguments) -> RunConfig:
+    """The same, and all of it can be run. Raises NotSupportedError otherwise."""
+    from engine.config import find_unsupported
+
+    config = configuration(arguments)
+    unsupported = find_unsupported(config)
+    if unsupported:
+        raise NotSupportedError("\n".join(unsupported))
+    return config
+
+
+def find_config(name: str) -> Path:
+    """The file of that name, or else the preset of that name. Raises ConfigError when there is neither."""
+    path = Path(name)
+    if path.exists():
+        return path
+    from engine.presets import preset_hint, preset_names, preset_path
+
+    if name in preset_names():
+        return preset_path(name)
+    raise ConfigError(f"{name}: no such file, and no preset of that name.{preset_hint(name)}")
+
+
+def without_chance(config: RunConfig) -> RunConfig:
+    """The same settings with every listed behavior acting deterministically, as ML-Agents' flag has it."""
+    behaviors = {
+        name: behavior.model_copy(
+            update={"network_settings": behavior.network_settings.model_copy(update={"deterministic": True})}
+        )
+        for name, behavior in config.behaviors.items()
+    }
+    return config.model_copy(update={"behaviors": behaviors})
