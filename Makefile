@@ -1,8 +1,8 @@
 # The two commands a newcomer needs: `make run` and `make test`. Everything else is for developers.
 #   make run ARGS="--no-ui --run-id first"     further flags for rl-tui
 #   make run CONFIG=config/ppo/Acrobot.yaml    another configuration
-#   make run TORCH=cpu                         torch without CUDA; by itself on Linux where no NVIDIA driver is found
-#   make shell                                 a shell that knows the command rl-tui
+#   make run TORCH=cpu                         torch without CUDA, the default on Linux without an NVIDIA driver
+#   make shell                                 a shell with rl-tui on its PATH
 #   make test PYTHON=python3.12                another interpreter (3.11 or newer)
 #   make test-all                              every interpreter of PYTHONS that works here, each in a .venv-3.X
 

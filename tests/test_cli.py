@@ -489,7 +489,7 @@ def test_only_a_regular_file_is_replaced_by_an_upgraded_one(kind: str, tmp_path:
             target.symlink_to(tmp_path / "elsewhere.yaml")
     before = target.lstat()
     assert main(["upgrade-config", str(tmp_path / "old.yaml"), str(target), "--force"]) == 2
-    assert "is not a regular file" in capsys.readouterr().err
+    assert "must be a regular file" in capsys.readouterr().err
     assert (target.lstat().st_ino, target.lstat().st_mode) == (before.st_ino, before.st_mode)
 
 

@@ -31,7 +31,7 @@ def main(choice: str, *pip: str) -> int:
         if choice == "cpu":
             print(tried.stderr + f"torch could not be installed from {CPU_INDEX}", file=sys.stderr)
             return 1
-        print(f"There is no torch for the CPU to be had from {CPU_INDEX}", flush=True)
+        print(f"torch for the CPU could not be installed from {CPU_INDEX}", flush=True)
     size = ", from PyPI with CUDA about 5.6 GB" if needs_choice() else ""
     print(f"Setting up torch as pip's settings offer it{size} ...", flush=True)
     return subprocess.run([*pip, "torch"], check=False).returncode

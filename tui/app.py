@@ -80,7 +80,7 @@ class TrainerApp(App[Departure]):
         memory: Memory | None = None,
         give_way: Callable[[float], None] | None = None,
     ) -> None:
-        """`view` may hold behaviors already: they are shown until the engine tells more. It is changed from now on.
+        """`view` may hold behaviors already: they are shown until events say more. It is changed from now on.
 
         on_shown: called once in the app's loop after the first picture, e.g. to start the run.
         subscription: one opened before the run was started, so that no event is missed; else one is opened at mount.
@@ -195,7 +195,7 @@ class TrainerApp(App[Departure]):
         self._get_screen(HELP)
 
     def recall(self, events: Iterator[Envelope]) -> None:
-        """Let the view begin with a run's past; what the run tells until it is read waits in the mailbox."""
+        """Let the view begin with a run's past; events that come until it is read wait in the mailbox."""
         self._past = Past(events)
         self.run_worker(self._live_through(self._past))
 

@@ -71,9 +71,9 @@ def upgrade_config(arguments: UpgradeArguments) -> int:
 
     target = Path(arguments.target)
     if os.path.lexists(target) and not arguments.is_forced:
-        raise ConfigError(f"{target}: exists already. Another name, or --force to replace it, is right")
+        raise ConfigError(f"{target}: exists already. Choose another name, or replace it with --force")
     if os.path.lexists(target) and not stat.S_ISREG(os.lstat(target).st_mode):
-        raise ConfigError(f"{target}: is not a regular file, which alone --force replaces")
+        raise ConfigError(f"{target}: must be a regular file to be replaced with --force")
     upgraded = upgrade(read_file(Path(arguments.source)), arguments.source)
     try:
         write_atomically(target, upgraded.content)
@@ -129,9 +129,9 @@ def check_environment(arguments: CheckArguments) -> int:
     for finding in check(arguments.env, arguments.kwargs, arguments.num_envs, arguments.steps, arguments.seed):
         sign = "" if finding.kind == "about" else finding.kind
         num_warnings += finding.kind == "warning"
-        print(safe_text(f"{sign:8} {finding.text}"), flush=True)
+        answer(safe_text(f"{sign:8} {finding.text}") + "\n")
     warned = "" if not num_warnings else f", with {num_warnings} warning{'s' if num_warnings > 1 else ''}"
-    print(safe_text(f"{arguments.env} can be trained in{warned}"))
+    answer(safe_text(f"{arguments.env} can be trained in{warned}") + "\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What fails of the screen is reported once: in the log on the screen, and where the process's output goes."""
+"""Faults of the screen are reported once: in the log on the screen, and where the process's output goes."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def run_on_screen(arguments: Arguments) -> int:
 
 
 def past_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | None:
-    """What a run that is resumed has told before; None where nothing is resumed or the policies only play.
+    """The earlier events of a run that is resumed; None where nothing is resumed or the policies only play.
 
     `runs` looks into the results folder of `config` from now on.
     """
@@ -82,7 +82,7 @@ def past_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | None:
 
 
 def expect(view: RunView, config: RunConfig) -> None:
-    """What the screen may show before the engine has told anything is in the view."""
+    """What the screen may show before the first event is in the view."""
     for name, behavior in config.behaviors.items():
         pane = view.behavior(name)
         pane.algorithm, pane.max_steps = behavior.trainer_type, behavior.max_steps

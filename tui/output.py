@@ -18,8 +18,8 @@ class OwnOutput:
     """While entered, `stdout` and `stderr` are what the process was started with, for our own lines only.
 
     What environments and libraries write to file descriptors 1 and 2, also from C and from child processes, is kept:
-    in a file without a name, and in the run's log once that is known. What stands in no log that lasts, since the run
-    could not start, is on stderr afterwards. Used by the main thread.
+    in a file without a name, and in the run's log once that is known. What no lasting log has, since the run could not
+    start, is on stderr afterwards. Used by the main thread.
     """
 
     stdout: TextIO

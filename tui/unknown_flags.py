@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from engine.mistakes import suggest, visible
 
-_PARAMETERS = "Parameters of an environment and curricula stand in the file, under environment_parameters"
+_PARAMETERS = "Parameters of an environment and curricula belong in the file, under environment_parameters"
 _ONLY_UNITY = "Only Unity players, which are not supported yet, would use it"
 
 REMOVED = {
-    "--multi-gpu": "One device trains, --torch-device names it; several GPUs are not supported yet",
+    "--multi-gpu": "--torch-device names the one device that trains; several GPUs are not supported yet",
     "--cpu": "--torch-device cpu trains on the CPU",
     "--save-freq": "Each behavior has an interval of its own: --set behaviors.NAME.checkpoint_interval=50000",
     "--keep-checkpoints": "Each behavior has a number of its own: --set behaviors.NAME.keep_checkpoints=5",
@@ -28,7 +28,7 @@ REMOVED = {
 
 
 def explain(words: Sequence[str], flags: Iterable[str]) -> str:
-    """One line for every flag among the words that nobody understood. flags: those that there are."""
+    """One line for every flag among the words that is not known. flags: those that there are."""
     known = list(flags)
     unknown = [word.partition("=")[0] for word in words if word.startswith("--")]
     if not unknown:

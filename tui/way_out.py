@@ -73,7 +73,7 @@ class WayOut:
     def heed(self, exit_code: int) -> None:
         """A signal came: save, stop and leave; a second one does not wait for that. Call it in the app's loop.
 
-        129 tells that the terminal is gone: the screen is left at once and nothing is painted any more.
+        129 says that the terminal is gone: the screen is left at once and nothing is painted any more.
         """
         if self.departure in ("hangup", "lost"):  # both the signal and the terminal say so
             return

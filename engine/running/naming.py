@@ -1,4 +1,4 @@
-"""What runs are called that nobody named: after their file or preset, the second one with -2 behind it, and so on.
+"""The names of runs without a --run-id: that of their file or preset, the second one with -2 behind it, and so on.
 
 Runs of a file whose name ends in a number itself always have one behind it: walker-2 is the second run of walker.yaml,
 walker-2-1 the first of walker-2.yaml.

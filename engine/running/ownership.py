@@ -1,4 +1,4 @@
-"""Whose files stand in a folder before a run begins in it. Reads a little of them, and changes nothing."""
+"""Whose files are in a folder before a run begins in it. Reads a little of them, and changes nothing."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ def series_tone(index: int) -> Tone:
 
 
 class Pane(Widget):
-    """Lives in the app's thread. Owns the lines on screen; a subclass says what they are. Whatever of that fails, the
-    pane says so in its place and tries again with the next picture; `take_fault` has the reason.
+    """Lives in the app's thread. Owns the lines on screen; a subclass says what they are. Where that fails, the pane
+    says so in its place and tries again with the next picture; `take_fault` has the reason.
 
     seconds: the lines are made anew at most that often, unless the state or the `inputs` change. topic: what the pane
     is about, in a word; names its filter, its cursor and its keys' help. places: of the keys that only it has.
@@ -281,7 +281,7 @@ def clipped(lines: list[Line], size: Size) -> list[Line]:
 
 
 def fault_lines(fault: Exception | None, frame: Frame, width: int, height: int) -> list[Line]:
-    """What stands in the place of a pane whose drawing failed."""
+    """What is shown in the place of a pane whose drawing failed."""
     key = frame.keymap.of_id("log").shown
     words = Span(f"{frame.glyphs.failed} could not be drawn: {in_words(fault)}", "bad")
     advice = Span(f"training is not affected; its line in the log ({key}, then enter) has the traceback", "dim")
