@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.specs import Ending, Int64
+from engine.specs import Bool, Ending, Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Unfinished:
     def of(self, agent_ids: Int64) -> NDArray[Any]:
         """Those of these agents; zeros for an agent whose episode has just begun."""
         found = np.zeros((len(agent_ids), self.columns.shape[1]), self.columns.dtype)
-        is_known = np.isin(agent_ids, self.agent_ids)
-        found[is_known] = self.columns[np.searchsorted(self.agent_ids, agent_ids[is_known])]
+        is_known, places = _find(agent_ids, self.agent_ids)
+        found[is_known] = self.columns[places[is_known]]
         return found
 
     def after(self, agent_ids: Int64, endings: NDArray[np.int8], columns: NDArray[Any], departed: Int64) -> Unfinished:
@@ -39,11 +39,27 @@ class Unfinished:
         agent_ids, endings: i64[P] and i8[P], the pieces of an agent in time order. departed: i64[D], agents that left
         in the middle of an episode.
         """
-        agents, last = np.unique(agent_ids[::-1], return_index=True)
-        last = len(agent_ids) - 1 - last
-        goes_on = (endings[last] == Ending.CUT) & ~np.isin(agents, departed)
-        is_absent = ~np.isin(self.agent_ids, np.concatenate([agents, departed]))
+        order = agent_ids.argsort(kind="stable")
+        agents = agent_ids[order]
+        is_last = np.ones(len(agents), np.bool_)
+        is_last[:-1] = agents[1:] != agents[:-1]
+        agents, last = agents[is_last], order[is_last]
+        goes_on, is_absent = endings[last] == Ending.CUT, ~_find(self.agent_ids, agents)[0]
+        if len(departed):
+            departed = np.sort(departed)
+            goes_on &= ~_find(agents, departed)[0]
+            is_absent &= ~_find(self.agent_ids, departed)[0]
+        if not is_absent.any():
+            return Unfinished(agents[goes_on], columns[last[goes_on]])
         ids = np.concatenate([self.agent_ids[is_absent], agents[goes_on]])
-        order = np.argsort(ids)
         kept = np.concatenate([self.columns[is_absent], columns[last[goes_on]]])
+        order = ids.argsort()
         return Unfinished(ids[order], kept[order])
+
+
+def _find(agent_ids: Int64, among: Int64) -> tuple[Bool, Int64]:
+    """Which agents are among those, which are sorted, and where they stand; several times faster than np.isin."""
+    if not len(among):
+        return np.zeros(len(agent_ids), np.bool_), np.zeros(len(agent_ids), np.int64)
+    places = np.minimum(among.searchsorted(agent_ids), len(among) - 1)
+    return among[places] == agent_ids, places
