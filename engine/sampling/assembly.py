@@ -31,6 +31,7 @@ from engine.specs import (
 MIN_ROWS = 16  # of whole pieces that a slot holds: short pieces need not leave one by one
 Number = TypeVar("Number", bound=np.generic)
 _NO_VERSION = 2**62  # newer than any
+_ACTIVE, _SILENT, _VACANT = np.arange(3, dtype=np.int8)  # of slot: an episode goes on, or so it seems, or none does
 
 
 @dataclass(slots=True)
@@ -49,7 +50,8 @@ class Assembly:
     """The experience of one behavior's agents on its way to a `Trajectories` block. Owned by the collector's thread.
 
     Call `end` for terminal steps, then `observe` for decisions, then `act` with what the policy chose for them. The
-    slot of an agent whose episode is over goes to the next newcomer: environments may number every episode anew.
+    slot of an agent whose episode is over goes to the next newcomer: environments may number every episode anew. A
+    silent agent's does where there is no other room.
     """
 
     def __init__(self, spec: BehaviorSpec, time_horizon: int, memory_size: int = 0):
@@ -67,11 +69,11 @@ class Assembly:
         self._emitted: Int64 = np.zeros(0, np.int64)
         self._begun: Int64 = np.zeros(0, np.int64)
         self._written: Int64 = np.zeros(0, np.int64)
-        self._is_vacant: Bool = np.zeros(0, np.bool_)  # of slot: no episode is going on
+        self._state: NDArray[np.int8] = np.zeros(0, np.int8)  # of slot
         self._returns: NDArray[np.float64] = np.zeros(0)
         self._episode_lengths: Int64 = np.zeros(0, np.int64)
         self._begin_versions: Int64 = np.zeros(0, np.int64)  # of slot: the policy that began its piece
-        self._written_before: Int64 = np.zeros(0, np.int64)  # when agents that left were last released
+        self._written_before: Int64 = np.zeros(0, np.int64)  # when silent agents were last noted
         self._departed: list[Int64] = []
         self._pieces: list[_Pieces] = []
         self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
@@ -96,7 +98,7 @@ class Assembly:
     def end(self, terminals: TerminalSteps) -> None:
         """Close the episodes of these agents. An agent that never acted in its episode leaves nothing."""
         slots = self._slots(terminals.agent_ids)
-        self._is_vacant[slots] = True
+        self._state[slots] = _VACANT
         acted = (self._written[slots] > self._begun[slots]).nonzero()[0]
         slots = slots[acted]
         self._reward(slots, terminals.rewards[acted])
@@ -112,7 +114,7 @@ class Assembly:
     def observe(self, decisions: DecisionSteps) -> None:
         """Credit these agents' last actions with what followed; cut the pieces that are long enough."""
         slots = self._slots(decisions.agent_ids)
-        self._is_vacant[slots] = False
+        self._state[slots] = _ACTIVE
         lengths = self._written[slots] - self._begun[slots]
         acted = lengths.nonzero()[0]
         if len(acted) == len(slots):
@@ -165,21 +167,11 @@ class Assembly:
             self._memories[slots] = choice.memories
         self._written[slots] = written + 1
 
-    def release_silent(self) -> None:
-        """Take agents that chose no action since the last call to have left: what they had not finished is dropped.
-
-        Call it between `act` and the next step. One that comes back begins anew.
-        """
-        slots = (~self._is_vacant & (self._written == self._written_before)).nonzero()[0]
-        self._departed.append(self._owners.agent_ids[slots])
-        self._is_vacant[slots] = True
-        self._written[slots] = self._begun[slots]
-        self._begin_versions[slots] = self._version
-        self._returns[slots] = 0
-        self._episode_lengths[slots] = 0
-        self._memories[slots] = 0
+    def note_silent(self) -> None:
+        """Agents that chose no action since the last call may have left: newcomers for whom there is no room may have
+        their slots, until they are heard of again. Call it between `act` and the next step."""
+        self._state[(self._state == _ACTIVE) & (self._written == self._written_before)] = _SILENT
         self._written_before = self._written.copy()
-        self._seen = None  # its slots may go to others
 
     def take_fresh_episodes(self) -> tuple[NDArray[np.float64], Int64]:
         """Returns and lengths of the episodes that ended since the last call, for showing: `take` gives them too."""
@@ -272,7 +264,7 @@ class Assembly:
         slots = self._owners.find(agent_ids)
         is_new = slots == NOBODY
         if is_new.any():
-            self._is_vacant[slots[~is_new]] = False  # these are no newcomer's to take
+            self._state[slots[~is_new]] = _ACTIVE  # these are no newcomer's to take
             slots[is_new] = self._admit(agent_ids[is_new])
         self._seen, self._seen_slots = agent_ids, slots
         return slots
@@ -280,7 +272,10 @@ class Assembly:
     def _admit(self, newcomers: Int64) -> Int64:
         """Slots for agents that have none: those where no episode goes on and nothing waits to be taken."""
         num_slots = len(self._written)
-        free = (self._is_vacant & (self._written == self._emitted)).nonzero()[0]
+        free = self._free()
+        if len(free) < len(newcomers):
+            self._release_silent()
+            free = self._free()
         if (missing := len(newcomers) - len(free)) > 0:
             self._grow(max(2 * num_slots, num_slots + missing))
             free = np.append(free, np.arange(num_slots, len(self._written)))
@@ -288,6 +283,21 @@ class Assembly:
         self._owners.give(slots, newcomers)
         self._begin_versions[slots] = self._version
         return slots
+
+    def _free(self) -> Int64:
+        slots: Int64 = ((self._state == _VACANT) & (self._written == self._emitted)).nonzero()[0]
+        return slots
+
+    def _release_silent(self) -> None:
+        """Silent agents have left: what they had not finished is dropped. One that comes back begins anew."""
+        slots = (self._state == _SILENT).nonzero()[0]
+        self._departed.append(self._owners.agent_ids[slots])
+        self._state[slots] = _VACANT
+        self._written[slots] = self._begun[slots]
+        self._begin_versions[slots] = self._version
+        self._returns[slots] = 0
+        self._episode_lengths[slots] = 0
+        self._memories[slots] = 0
 
     def _grow(self, num_slots: int) -> None:
         """Room for `num_slots` agents; what is written stays where it is."""
@@ -308,9 +318,9 @@ class Assembly:
         for name, (shape, dtype) in shapes.items():
             self._columns[name] = _extended(self._columns.get(name), (rows, *shape), dtype)
         self._owners.grow(num_slots)
-        vacant = np.ones(num_slots, np.bool_)
-        vacant[: len(self._is_vacant)] = self._is_vacant
-        self._is_vacant = vacant
+        state = np.full(num_slots, _VACANT)
+        state[: len(self._state)] = self._state
+        self._state = state
         self._emitted = _extended(self._emitted, (num_slots,), np.int64)
         self._begun = _extended(self._begun, (num_slots,), np.int64)
         self._written = _extended(self._written, (num_slots,), np.int64)

@@ -19,7 +19,7 @@ class Collector:
     """Owned by one thread. One cycle is `receive` (steps arrive, rewards are credited), `take` for every behavior whose
     block is due, `act` (one policy call per behavior over all waiting agents of all instances).
 
-    An agent that is silent for `patience` steps of every instance, twice as many at most, has left.
+    An agent that was silent for `patience` steps of every instance is taken to have left when newcomers need its room.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Collector:
     ):
         self._pool = pool
         self._patience = patience
-        self._steps = [0] * pool.num_instances  # since agents that left were last released
+        self._steps = [0] * pool.num_instances  # since silent agents were last noted
         self._policies = policies
         self._assemblies = {
             name: Assembly(pool.specs[name], horizons[name], policy.memory_size) for name, policy in policies.items()
@@ -105,7 +105,7 @@ class Collector:
         if min(self._steps) >= self._patience:
             self._steps = [0] * len(self._steps)
             for assembly in self._assemblies.values():
-                assembly.release_silent()
+                assembly.note_silent()
 
     def _act(self, name: str, waiting: list[tuple[int, DecisionSteps]], chosen: dict[int, dict[str, Actions]]) -> None:
         start = perf_counter()

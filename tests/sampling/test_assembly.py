@@ -61,7 +61,8 @@ class Life:
     """An agent as the world remembers it."""
 
     is_waiting_for_outcome: bool = False
-    is_silent: bool = False  # did nothing since agents that left were last released
+    is_idle: bool = False  # chose no action since silent agents were last noted
+    is_silent: bool = False  # was noted then, and has not been heard of since
     open: list[Row] = field(default_factory=list)
     whole: list[Piece] = field(default_factory=list)
     episode: list[float] = field(default_factory=list)
@@ -109,8 +110,8 @@ class World:
             self.version += 1
             self.assembly.follow(self.version)
         self._act(decisions)
-        if self.random.random() < 0.1:
-            self._release()
+        if self.random.random() < 0.3:
+            self._note_silent()
         for observation in decisions.observations:
             observation[:] = 7  # the environment reuses its memory
 
@@ -126,7 +127,7 @@ class World:
         truncated = self.random.random(len(ids)) < 0.5
         for row, agent in enumerate(ids):
             life = self.lives.setdefault(int(agent), Life())
-            life.memory = None
+            life.memory, life.is_silent = None, False
             if not life.is_waiting_for_outcome:
                 continue
             self._credit(life, rewards[row])
@@ -137,18 +138,26 @@ class World:
             self.fresh.append(episode)
             life.open, life.episode, life.is_waiting_for_outcome = [], [], False
         self.assembly.end(TerminalSteps(ids, final, rewards, truncated))
+        self._follow_departures()
         for observation in final:
             observation[:] = 7
 
-    def _release(self) -> None:
-        """Who did nothing since the last time is taken to have left, and begins anew if it comes back."""
-        for agent, life in self.lives.items():
-            if life.is_waiting_for_outcome and life.is_silent:
-                self.num_rows -= len(life.open)
-                life.open, life.episode, life.is_waiting_for_outcome, life.memory = [], [], False, None
-                self.departed.append(agent)
-            life.is_silent = True
-        self.assembly.release_silent()
+    def _note_silent(self) -> None:
+        for life in self.lives.values():
+            life.is_silent |= life.is_waiting_for_outcome and life.is_idle
+            life.is_idle = True
+        self.assembly.note_silent()
+
+    def _follow_departures(self) -> None:
+        """Only silent agents may have lost their places, and they begin anew if they come back."""
+        departed = [int(agent) for agents in self.assembly._departed for agent in agents]
+        for agent in departed[len(self.departed) :]:
+            life = self.lives[agent]
+            assert life.is_silent
+            self.num_rows -= len(life.open)
+            life.open, life.episode, life.memory = [], [], None
+            life.is_waiting_for_outcome = life.is_silent = False
+        self.departed = departed
 
     def _observe(self) -> DecisionSteps:
         known = [i for i in self.lives if self.random.random() < 0.8]
@@ -165,6 +174,7 @@ class World:
         decisions = DecisionSteps(ids, self.seen(len(ids)), rewards, mask)
         for row, agent in enumerate(ids):
             life = self.lives.setdefault(int(agent), Life())
+            life.is_silent = False
             if not life.is_waiting_for_outcome:
                 continue
             self._credit(life, rewards[row])
@@ -174,6 +184,7 @@ class World:
                 life.whole.append(Piece(life.open, Ending.CUT, seen, allowed))
                 life.open = []
         self.assembly.observe(decisions)
+        self._follow_departures()
         return decisions
 
     def _act(self, decisions: DecisionSteps) -> None:
@@ -195,7 +206,7 @@ class World:
                 life.memory = after[row].copy()
             chosen = continuous[row], discrete[row], choice.log_probs[row]
             life.open.append(Row(seen, *chosen, mask, self.version, memory))
-            life.is_waiting_for_outcome, life.is_silent = True, False
+            life.is_waiting_for_outcome, life.is_idle = True, False
         self.assembly.act(decisions, choice)
         for reused in (before, after):
             if reused is not None:
@@ -441,6 +452,33 @@ def test_room_of_those_who_ended_goes_to_newcomers() -> None:
             assert (block.memories[:, 0] == np.where(block.observations[0][:, 0] == 0, 0, 9)).all()
             assert block.observations[0][:, 0].tolist() == [0, 1, 2, 3, 4, 5] * 6
     assert len(assembly._columns["rewards"]) <= 8 * (4 + MIN_ROWS)
+
+
+def test_a_silent_agent_keeps_its_place_until_a_newcomer_needs_it() -> None:
+    """Agent 1 waits for a hundred steps of agent 2, for example while it falls; then agents 3 and 4 come."""
+    assembly = Assembly(SPEC, 4)
+    assembly.observe(steps([1, 2], 1.0))
+    assembly.act(steps([1, 2], 1.0), choice(2))
+    for _ in range(100):
+        assembly.observe(steps([2], 1.0))
+        assembly.act(steps([2], 1.0), choice(1))
+        assembly.note_silent()
+        if assembly.num_complete:
+            assert not len(assembly.take().departed)
+    assembly.observe(steps([1, 2], 5.0))
+    assembly.act(steps([1, 2], 5.0), choice(2))
+    assembly.end(ends([1], 7.0))
+    block = assembly.take()
+    own = np.repeat(block.agent_ids, block.lengths) == 1
+    assert (block.rewards[own].tolist(), block.episode_returns.tolist()) == ([5, 7], [12])
+    for _ in range(2):
+        assembly.observe(steps([3], 0.0))
+        assembly.act(steps([3], 0.0), choice(1))
+        assembly.note_silent()
+    assembly.observe(steps([4], 0.0))
+    assembly.act(steps([4], 0.0), choice(1))
+    assembly.end(ends([3, 4], 0.0))
+    assert assembly.take().departed.tolist() == [2]
 
 
 def test_agents_of_instances_that_answer_one_after_the_other_keep_apart() -> None:

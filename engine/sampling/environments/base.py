@@ -14,8 +14,8 @@ from engine.specs import Actions, BehaviorSpec, Steps
 class Environment(Protocol):
     """One instance of a world, with any number of behaviors and agents. Lives in one thread or worker process.
 
-    Agent ids are non-negative and unique within one instance. An agent's episode should end with a terminal step: one
-    that is silent for very long is taken to have left, and its unfinished steps are dropped. Methods may raise
+    Agent ids are non-negative and unique within one instance. An agent's episode should end with a terminal step: the
+    unfinished steps of one that is silent for very long are dropped when a newcomer needs its place. Methods may raise
     anything: the pool that owns the instance turns it into an EnvironmentFailure that names it.
     """
 
