@@ -43,9 +43,9 @@ class Tally:
         """The same of these copies, bool[N], as Gymnasium's vectorized environments report them."""
         for key in self._keys:
             if key in infos:
-                has = np.logical_and(rows, infos.get(f"_{key}", True))
+                has, reported = np.logical_and(rows, infos.get(f"_{key}", True)), infos[key]
                 for row in np.flatnonzero(has):
-                    self._count(key, infos[key][row])
+                    self._count(key, reported if isinstance(reported, Mapping) else reported[row])
 
     def take(self) -> Measured | None:
         """What was counted; the next begins at nothing."""

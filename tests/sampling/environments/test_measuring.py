@@ -78,6 +78,24 @@ def test_vectorized_form_counts_the_same(mode: str, lengths: list[int], expected
     assert measured_by(pool, 6) == expected
 
 
+class Nested(Counting):
+    """Reports numbers under a key within a key, as wrappers of Gymnasium do for the end of an episode."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return (*super().step(action)[:4], {"episode": {"r": 1.0}})
+
+
+@pytest.mark.parametrize("is_vectorized", [False, True])
+def test_mapping_is_refused_by_its_key(is_vectorized: bool) -> None:
+    pool = pool_of("serial", f"{__name__}:{'nested_vector' if is_vectorized else 'Nested'}", 1, metrics=("episode",))
+    with pytest.raises(EnvironmentFailure, match=r"info\['episode'\] must be a number.*, got \{'r'"):
+        measured_by(pool, 1)
+
+
+def nested_vector() -> SyncVectorEnv:
+    return SyncVectorEnv([Nested, Nested])
+
+
 def test_what_nobody_asks_for_is_not_gathered() -> None:
     assert measured_by(pool_of("serial", f"{__name__}:Telling", 2, metrics=()), 6) == {}
 
