@@ -70,6 +70,7 @@ class TrainerApp(App[Departure]):
         ascii: bool = False,  # the word of the command line
         clock: Callable[[], float] = time.time,
         on_shown: Callable[[], None] | None = None,
+        on_folded: Callable[[], None] | None = None,
         runs: Runs | None = None,
         player: Player | None = None,
         refuses: str = "",
@@ -82,7 +83,8 @@ class TrainerApp(App[Departure]):
     ) -> None:
         """`view` may hold behaviors already: they are shown until events say more. It is changed from now on.
 
-        on_shown: called once in the app's loop after the first picture, e.g. to start the run.
+        on_shown: called once in the app's loop after the first picture, e.g. to start the run. on_folded: called there
+        whenever events are in the view.
         subscription: one opened before the run was started, so that no event is missed; else one is opened at mount.
         runs, player: see Context. refuses: why nothing may be changed, such as --readonly; "" when it may.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
@@ -117,7 +119,8 @@ class TrainerApp(App[Departure]):
         self._past: Past | None = None
         self._signals = LoopSignals(self.way_out.heed)
         self._former_switch_seconds = sys.getswitchinterval()
-        self._config_name, self._clock, self._on_shown, self._notes = config_name, clock, on_shown, notes
+        self._config_name, self._clock, self._notes = config_name, clock, notes
+        self._on_shown, self._on_folded = on_shown, on_folded
         self._pace = Pace(REMOTE_SECONDS if "SSH_CONNECTION" in os.environ else LOCAL_SECONDS)
         self._follow_up: Timer | None = None
         self._owes_a_picture = False
@@ -259,6 +262,8 @@ class TrainerApp(App[Departure]):
             for envelope in self._subscription.take():
                 self.view.apply(envelope)
                 self._notices.hear(envelope.event)
+        if self._on_folded is not None:
+            self._on_folded()
         has_settled = self.outcomes.settle(self.view)
         return has_settled or self._states() != self._drawn_states
 

@@ -46,7 +46,15 @@ def run_on_screen(arguments: Arguments) -> int:
 
     mail = launch.subscribe()
     subject = Subject(
-        launch, start, arguments.config, view, mail, runs=runs, give_way=launch.give_way, outlives_screen=True
+        launch,
+        start,
+        arguments.config,
+        view,
+        mail,
+        runs=runs,
+        give_way=launch.give_way,
+        outlives_screen=True,
+        output_log=lambda: None if view.run is None else output_log(view.run.path),
     )
     with StopSignals() as signals:
         shown = show(subject, arguments.look, signals)
@@ -91,7 +99,7 @@ def expect(view: RunView, config: RunConfig) -> None:
 
 
 def keep_output(shown: Shown, view: RunView, *, goes_on: bool) -> None:
-    """What was printed while the screen was on is in the run's logs, or shown where there are none.
+    """What was printed beside the screen and has no log yet is in the run's logs, or shown where there are none.
 
     Where the screen failed, one line says so, and what became of the run.
     """

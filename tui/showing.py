@@ -18,7 +18,7 @@ from tui.app import TrainerApp
 from tui.arguments import Look
 from tui.remembered import Memory
 from tui.signals import StopSignals
-from tui.terminal import redirect_output
+from tui.terminal import move_output, redirect_output
 from tui.themes import THEMES
 from tui.user_folders import config_folder, state_folder
 from tui.user_keys import read_user_keys
@@ -45,7 +45,8 @@ class Subject:
     raise RlTuiError. For the rest see TrainerApp.
 
     is_remembered: whether what the user chooses on the screen is written down for the next time. outlives_screen: a
-    screen that failed or whose terminal is gone is no reason to stop it.
+    screen that failed or whose terminal is gone is no reason to stop it. output_log: the file for what is printed
+    beside the screen; None while there is none.
     """
 
     session: Ending
@@ -61,11 +62,14 @@ class Subject:
     is_remembered: bool = True
     give_way: Callable[[float], None] | None = None
     outlives_screen: bool = False
+    output_log: Callable[[], Path | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How a screen was left; None: it failed, and `failure` says of what. printed: what the process wrote beside it."""
+    """How a screen was left; None: it failed, and `failure` says of what. printed: what was written beside it while
+    there was no log for that.
+    """
 
     departure: Departure | None
     failure: str
@@ -111,7 +115,14 @@ def show(subject: Subject, look: Look, signals: StopSignals) -> Shown:
 
 def _show(subject: Subject, look: Look, signals: StopSignals, output: Path) -> tuple[Departure | None, str]:
     start = Start(subject)
+    has_log = False
     with redirect_output(output):
+
+        def keep_output() -> None:
+            nonlocal has_log
+            log = None if has_log else subject.output_log()
+            if log is not None:
+                has_log = move_output(output, log)
 
         def begin() -> None:
             past = start()
@@ -123,7 +134,7 @@ def _show(subject: Subject, look: Look, signals: StopSignals, output: Path) -> t
             for stop in signals.take():
                 app.way_out.heed(stop.exit_code)
 
-        app = _app(subject, look, begin)
+        app = _app(subject, look, begin, keep_output)
         departure = app.show(mouse=look.has_mouse)
         signals.take_back()
         if departure in (None, "lost") and subject.outlives_screen:
@@ -145,7 +156,7 @@ def _end(subject: Subject, start: Start, app: TrainerApp, signals: StopSignals, 
         app.fold()
 
 
-def _app(subject: Subject, look: Look, begin: Callable[[], None]) -> TrainerApp:
+def _app(subject: Subject, look: Look, begin: Callable[[], None], keep_output: Callable[[], None]) -> TrainerApp:
     memory = Memory(state_folder())
     return TrainerApp(
         subject.session,
@@ -155,6 +166,7 @@ def _app(subject: Subject, look: Look, begin: Callable[[], None]) -> TrainerApp:
         ascii=look.is_ascii,
         clock=subject.clock,
         on_shown=begin,
+        on_folded=keep_output,
         runs=subject.runs,
         player=subject.player,
         refuses=subject.refuses or (READONLY if look.is_readonly else ""),

@@ -49,6 +49,24 @@ def redirect_output(log_path: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
+def move_output(source: Path, target: Path) -> bool:
+    """Inside `redirect_output`: what is printed from now on is in `target`, after what is in `source`, which is empty.
+
+    Returns whether `target` could be opened; if not, nothing has changed.
+    """
+    try:
+        log = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError:
+        return False
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    with contextlib.suppress(OSError), source.open("r+b") as earlier:  # a full disk: no print is worth the run
+        os.write(log, earlier.read())
+        earlier.truncate(0)
+    os.close(log)
+    return True
+
+
 def open_streams() -> None:
     """stdin, stdout and stderr are there, also where a shell closed one, whose number the next file would be given.
 

@@ -95,11 +95,13 @@ def test_what_an_environment_prints_goes_to_the_log(folder: Path, workers: str, 
 
 def test_what_an_environment_prints_beside_a_screen_goes_to_the_log(folder: Path) -> None:
     (folder / "world.py").write_text(WORLD.format(last=10_000))
+    path = folder / "results/a/run_logs/output.log"
     with terminal("cartpole.yaml", "--env", "world:make", *SHORT, folder=folder) as screen:
         screen.wait_for("FINISHED")
+        log = path.read_text()
         screen.press("q")
         assert screen.wait() == 0
-    log = (folder / "results/a/run_logs/output.log").read_text()
+    assert path.read_text() == log
     for said in ("made\n", "printed\n", "written\n", "from a child\n", "UserWarning: worn out"):
         assert said in log, log
 
