@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import select
 import signal
 import termios
@@ -43,8 +44,12 @@ class TerminalDriver(LinuxDriver):
             self._writer_thread._queue.maxsize = 0  # Textual's 30 would hold up the app, and with it keys and signals
 
     def stop_application_mode(self) -> None:
-        """The terminal is as it was before, as soon as it takes that."""
+        """The terminal is as it was before, as soon as it takes that; pictures that it has not taken are dropped."""
         self.is_on = False
+        if self._writer_thread is not None:
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    self._writer_thread._queue.get_nowait()
         super().stop_application_mode()
 
     def run_input_thread(self) -> None:
