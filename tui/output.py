@@ -51,6 +51,8 @@ class OwnOutput:
         """From now on output is appended to that file, after what there was so far."""
         try:
             log = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError:
+            return  # with the folder of a run that could not start: what was printed is shown at the end
         except OSError as error:
             complain(f"{path}: not written ({error.strerror}); what is printed is shown at the end", self.stderr)
             return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,15 @@ def test_constructor_that_raises_shows_where_and_what_was_printed_before(folder:
     if workers == "0":
         assert "about to build\n" in stderr
     assert not (folder / "results/a").exists()
+
+
+def test_what_was_printed_is_shown_once_the_log_is_gone_with_the_folder_of_the_run(folder: Path) -> None:
+    program = f"""if True:
+        from pathlib import Path
+        from tui.output import OwnOutput
+        with OwnOutput() as output:
+            print("made")
+            output.keep_in(Path({str(folder / "results/a/run_logs/output.log")!r}))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("", "made\n")
