@@ -43,12 +43,13 @@ class OwnOutput:
         os.dup2(self.stderr.fileno(), 2)
         self.stdout.close()
         self.stderr.close()
-        if os.fstat(self._log).st_nlink == 0:
-            sys.stderr.write(_content(self._log).decode(errors="replace"))
+        printed = _content(self._log) if os.fstat(self._log).st_nlink == 0 else b""
+        if printed:
+            complain(printed.decode(errors="replace").rstrip("\n"))
         os.close(self._log)
 
     def keep_in(self, path: Path) -> None:
-        """From now on output is appended to that file, after what there was so far."""
+        """From now on output is appended to that file, after what there was so far, if its folder is there."""
         try:
             log = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The files of the tutorial run as they stand, and what the page shows of them is what they say."""
+"""The files of the tutorial run as they are, and the output that the page shows is theirs."""
 
 from __future__ import annotations
 
