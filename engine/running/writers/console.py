@@ -166,8 +166,9 @@ def _run_state(event: RunStateChanged) -> Line:
 
 
 def _behavior_started(event: BehaviorStarted) -> Line:
+    steps = f" from step {event.step} of {event.max_steps}" if event.max_steps else ", only acting"
     line = (
-        f"{event.behavior}: {event.algorithm} on {event.environment} from step {event.step} of {event.max_steps}, "
+        f"{event.behavior}: {event.algorithm} on {event.environment}{steps}, "
         f"{event.num_agents} agents, {event.num_parameters} parameters, "
         f"{'threaded' if event.threaded else 'not threaded'}"
     )

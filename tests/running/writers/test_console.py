@@ -12,6 +12,7 @@ from engine.running.writers.console import ConsoleWriter, summary_line
 from engine.running.writers.console_details import clock_time
 from engine.session.messages import (
     BehaviorRolledBack,
+    BehaviorStarted,
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointSaved,
@@ -83,6 +84,14 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
         (
             CheckpointSaved("B", 500, "results/a/B/B-500", "interval", 12.5, True, 1, 0.1),
             "[INFO] B: saved step 500 to results/a/B/B-500 (interval, mean reward 12.500, best so far)",
+        ),
+        (
+            BehaviorStarted("B", "ppo", "gym:X", 500, 900, 8, 1000, False),
+            "[INFO] B: ppo on gym:X from step 500 of 900, 8 agents, 1000 parameters, not threaded",
+        ),
+        (
+            BehaviorStarted("B", "ppo", "gym:X", 0, 0, 8, 1000, False),
+            "[INFO] B: ppo on gym:X, only acting, 8 agents, 1000 parameters, not threaded",
         ),
         (CheckpointFailed("B", 5, "asked", "disk full"), "[ERROR] B: step 5 not saved (asked): disk full"),
         (
