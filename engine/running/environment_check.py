@@ -13,15 +13,13 @@ from typing import Literal
 import numpy as np
 
 from engine.errors import EnvironmentFailure
-from engine.running.workers import call_within
+from engine.running.hanging import start_within
 from engine.sampling.collector import Collector
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.environments.observation_space import Bounded
 from engine.sampling.pools.base import EnvironmentPool
-from engine.sampling.pools.failures import InstanceFailure
 from engine.sampling.pools.process import START_SECONDS, ProcessPool
 from engine.sampling.pools.serial import SerialPool
-from engine.sampling.tracebacks import place_in_thread
 from engine.specs import (
     Actions,
     BehaviorSpec,
@@ -67,7 +65,7 @@ def check(env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: in
     pool = SerialPool(source.env, make, num_copies)  # type: ignore[arg-type]  # what the source gives
     try:
         start = time.monotonic()
-        _start(pool)
+        start_within(START_SECONDS, pool)
         yield Finding("ok", f"{num_copies} copies made in {time.monotonic() - start:.2f} s")
         for name, spec in pool.specs.items():
             yield from _about(spec, pool.num_agents[name])
@@ -80,14 +78,6 @@ def check(env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: in
     finally:
         pool.close()
     yield _in_a_worker(source, seed)
-
-
-def _start(pool: SerialPool) -> None:
-    ident = call_within(START_SECONDS, "environment", pool.start)
-    if ident is not None:
-        place, stack = place_in_thread(ident)
-        at = f", at {place}" if place else ""
-        raise InstanceFailure(f"{pool.busy_with} has not returned for {START_SECONDS:g} s{at}", None, detail=stack)
 
 
 def _about(spec: BehaviorSpec, num_agents: int) -> Iterator[Finding]:

@@ -234,7 +234,6 @@ class Run:
                 crew.give(command, names)
                 if not names:
                     self._ledger.finish(command.id, False, _nothing(crew, command.behavior, "there is no behavior"))
-
             case AddNote():
                 self._ledger.finish(command.id, *self._note(command, crew))
 

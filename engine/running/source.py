@@ -11,13 +11,13 @@ from pathlib import Path
 
 from engine.errors import NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
+from engine.running.hanging import start_within, whereabouts
 from engine.running.portions import Portions
 from engine.running.reports import Reports
-from engine.running.workers import Control, Courtesy, call_within
+from engine.running.workers import Control, Courtesy
 from engine.sampling.collector import Collector
 from engine.sampling.pools.base import EnvironmentPool
 from engine.sampling.pools.failures import InstanceFailure
-from engine.sampling.tracebacks import place_in_thread
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStateChanged, CheckpointReason, EnvironmentFailed, LogEmitted
 from engine.specs import State, Trajectories
@@ -88,12 +88,8 @@ class Source:
         """Start the environments, those of this process in a thread that may be left behind."""
         if self._start_seconds is None:
             pool.start()
-            return
-        if call_within(self._start_seconds, "environment", pool.start) is None:
-            return
-        at, stack = _whereabouts(pool)
-        text = f"has not returned for {self._start_seconds:g} s{at}. Raise env_settings.timeout_wait if it needs longer"
-        raise InstanceFailure(f"{pool.busy_with} {text}", None, detail=stack)
+        else:
+            start_within(self._start_seconds, pool, "Raise env_settings.timeout_wait if it needs longer")
 
     def stuck(self, timeout: float) -> Stuck | None:
         """The call into an environment of this process that has gone on for longer than that, if there is one."""
@@ -101,7 +97,7 @@ class Source:
             since = pool.busy_since
             seconds = 0.0 if since is None else time.monotonic() - since
             if seconds > timeout:
-                at, stack = _whereabouts(pool)
+                at, stack = whereabouts(pool)
                 return Stuck(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}", stack, evaluated)
         return None
 
@@ -298,12 +294,6 @@ class Source:
         except OSError as refused:
             return LogEmitted("warning", "run", f"{self._output}: not written ({refused.strerror})")
         return LogEmitted("info", "run", f"the whole traceback of {self.environment} is in {self._output}")
-
-
-def _whereabouts(pool: EnvironmentPool) -> tuple[str, str]:
-    """Where the call in progress is, as a sentence goes on, and its stack."""
-    place, stack = ("", "") if pool.busy_in is None else place_in_thread(pool.busy_in)
-    return (f", at {place}" if place else ""), stack
 
 
 def _serve(behaviors: list[Behavior]) -> None:

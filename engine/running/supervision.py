@@ -160,13 +160,12 @@ class Crew:
             if source.control.is_parked:
                 self._announce_paused(source)
             stuck = None if source.has_ended else source.stuck(timeout_wait)
-            if (
-                stuck is not None
-            ):  # the call cannot be ended; nobody else touches its learners: they are saved from here
-                self._given_up.add(
-                    thread if stuck.evaluated is None else self._threads[stuck.evaluated.learner.behavior]
-                )
-                source.lose(stuck)
+            if stuck is None:
+                continue
+            # the call cannot be ended; nobody else touches its learners: they are saved from here
+            given_up = thread if stuck.evaluated is None else self._threads[stuck.evaluated.learner.behavior]
+            self._given_up.add(given_up)
+            source.lose(stuck)
         for name, thread in self._threads.items():
             if thread not in self._workers or not thread.is_alive():
                 self._behavior(name).learner.serve()

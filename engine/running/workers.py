@@ -137,10 +137,10 @@ class Mailbox(Generic[T]):
             return content
 
 
-def call_within(seconds: float, name: str, call: Callable[[], None]) -> int | None:
-    """Make the call in a thread of that name. None once it has returned; the thread's id when it takes longer.
+def has_returned(seconds: float, name: str, call: Callable[[], None]) -> bool:
+    """Whether the call, made in a thread of that name, returns within that time. Raises what it raises.
 
-    Raises what the call raised. A call that takes longer goes on: nothing can end it but the end of the process.
+    A call that takes longer goes on: nothing can end it but the end of the process.
     """
     raised: list[BaseException] = []
 
@@ -155,7 +155,7 @@ def call_within(seconds: float, name: str, call: Callable[[], None]) -> int | No
     thread.join(seconds)
     if raised:
         raise raised[0]
-    return thread.ident if thread.is_alive() else None
+    return not thread.is_alive()
 
 
 def spawn(
