@@ -446,6 +446,22 @@ def test_closed_stdin_changes_nothing(tmp_path: Path) -> None:
     assert in_shell("presets <&- >/dev/null", tmp_path) == (0, "")
 
 
+HAS_STREAMS = "import os; [os.fstat(number) for number in (0, 1, 2)]"
+START_A_PROCESS = f"""
+import subprocess, sys
+from tui.terminal import open_streams
+open_streams()
+subprocess.run([sys.executable, "-c", {HAS_STREAMS!r}], check=True)
+"""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_processes_that_are_started_have_the_streams_that_were_closed(closed: str) -> None:
+    """No file that such a process opens gets the number of a stream."""
+    shell = ["bash", "-c", f'exec "$@" {closed}', "bash"]
+    subprocess.run([*shell, sys.executable, "-c", START_A_PROCESS], cwd=ROOT, check=True, timeout=60)
+
+
 @pytest.mark.parametrize("name", ["x" * 300, "/".join(["y" * 200] * 30), "loop", "file/below"])
 @pytest.mark.parametrize(
     "words",

@@ -43,8 +43,8 @@ examples:
 keys on the screen: p pause, c checkpoint, e export, ? help, q quit.
 exit codes: 0 done, or stopped with everything saved; 1 internal error, or an
 answer that cannot be written; 2 bad command line or file, 3 environment failed,
-5 diverged, 6 run busy, 7 checkpoint unusable; 129/143 stopped by
-SIGHUP/SIGTERM, 130 by SIGINT, or on the screen without saving.
+5 diverged, 6 run busy, 7 checkpoint unusable or not written; 129/143 stopped
+by SIGHUP/SIGTERM, 130 by SIGINT, or on the screen without saving.
 """
 
 DEPRECATED = {
@@ -53,8 +53,6 @@ DEPRECATED = {
     "torch": "--torch was removed and does nothing; PyTorch is always used",
     "tensorflow": "--tensorflow was removed and does nothing; PyTorch is always used",
 }
-
-
 LOOK = ("theme", "ascii", "readonly", "no_bell", "no_mouse")
 
 
