@@ -116,9 +116,10 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["--multi-gpu"], "--multi-gpu: no such flag. One device trains, --torch-device names it"),
+        (["--multi-gpu"], "--multi-gpu: no such flag. --torch-device names the one device that trains"),
         (["--save-freq", "5000"], "--set behaviors.NAME.checkpoint_interval=50000"),
         (["--save-freq=5000"], "--save-freq: no such flag"),
+        (["--savefreq=5000"], "--savefreq: no such flag. Each behavior has an interval of its own"),
         (["--keep-checkpoints", "3"], "--set behaviors.NAME.keep_checkpoints=5"),
         (["--lesson=2"], "--lesson: no such flag. Curricula are not supported yet"),
         (["--curriculum", "c.yaml"], "environment_parameters"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.mistakes import suggest, visible
+from engine.mistakes import closest, suggest, visible
 
 _PARAMETERS = "Parameters of an environment and curricula belong in the file, under environment_parameters"
 _ONLY_UNITY = "Only Unity players, which are not supported yet, would use it"
@@ -37,6 +37,7 @@ def explain(words: Sequence[str], flags: Iterable[str]) -> str:
 
 
 def _hint(flag: str, known: Sequence[str]) -> str:
-    if flag in REMOVED:
-        return f" {REMOVED[flag]}"
+    close = closest(flag, [*known, *REMOVED])
+    if close in REMOVED:
+        return f" {REMOVED[close]}"
     return suggest(flag, known) or " `rl-tui --help` lists them"
