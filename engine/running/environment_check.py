@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from engine.errors import EnvironmentFailure
-from engine.running.hanging import start_within
+from engine.running.hanging import call_watched
 from engine.sampling.collector import Collector
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.environments.observation_space import Bounded
@@ -65,15 +65,19 @@ def check(env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: in
     pool = SerialPool(source.env, make, num_copies)  # type: ignore[arg-type]  # what the source gives
     try:
         start = time.monotonic()
-        start_within(START_SECONDS, pool)
+        call_watched(START_SECONDS, pool, pool.start)
         yield Finding("ok", f"{num_copies} copies made in {time.monotonic() - start:.2f} s")
         for name, spec in pool.specs.items():
             yield from _about(spec, pool.num_agents[name])
-        played = _play(pool, num_steps * sum(pool.num_agents.values()), seed)
+        played = _Played()
+        total = num_steps * sum(pool.num_agents.values())
+        call_watched(START_SECONDS, pool, lambda: _play(pool, played, total, seed))
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and finite values as promised")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _episodes(played)
-        yield _repeats(pool, seed)
+        repeated: list[Finding] = []
+        call_watched(START_SECONDS, pool, lambda: repeated.append(_repeats(pool, seed)))
+        yield from repeated
         yield _speed(played)
     finally:
         pool.close()
@@ -162,9 +166,8 @@ class _Random:
         """There is nothing to load."""
 
 
-def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
+def _play(pool: EnvironmentPool, played: _Played, num_steps: int, seed: int) -> None:
     """Random steps on the way that training takes: pool, collector, assembly."""
-    played = _Played()
     policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
     collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON))
     pool.reset(seed)
@@ -176,7 +179,6 @@ def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
         collector.act()
         played.num_steps = sum(collector.num_sampled.values())
     played.seconds = collector.environment_seconds
-    return played
 
 
 def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded | None) -> Iterator[Finding]:

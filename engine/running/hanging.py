@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from engine.running.workers import has_returned
 from engine.sampling.pools.base import EnvironmentPool
 from engine.sampling.pools.failures import InstanceFailure
 from engine.sampling.tracebacks import place_in_thread
 
 
-def start_within(seconds: float, pool: EnvironmentPool, advice: str = "") -> None:
-    """The pool has started. Raises InstanceFailure when it takes longer: its thread is then left behind."""
-    if has_returned(seconds, "environment", pool.start):
+def call_watched(seconds: float, pool: EnvironmentPool, call: Callable[[], None], advice: str = "") -> None:
+    """The call, which uses the pool, has returned. Raises what it raises.
+
+    Raises InstanceFailure when an environment is busy for longer than that: its thread is then left behind.
+    """
+    if has_returned("environment", call, lambda: busy_seconds(pool) > seconds):
         return
     at, stack = whereabouts(pool)
     text = f"{pool.busy_with} has not returned for {seconds:g} s{at}{'. ' if advice else ''}{advice}"
     raise InstanceFailure(text, None, detail=stack)
+
+
+def busy_seconds(pool: EnvironmentPool) -> float:
+    """For how long the call in progress has gone on; 0 when there is none."""
+    since = pool.busy_since
+    return 0.0 if since is None else time.monotonic() - since
 
 
 def whereabouts(pool: EnvironmentPool) -> tuple[str, str]:

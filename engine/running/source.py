@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.errors import NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
-from engine.running.hanging import start_within, whereabouts
+from engine.running.hanging import busy_seconds, call_watched, whereabouts
 from engine.running.portions import Portions
 from engine.running.reports import Reports
 from engine.running.workers import Control, Courtesy
@@ -89,13 +89,12 @@ class Source:
         if self._start_seconds is None:
             pool.start()
         else:
-            start_within(self._start_seconds, pool, "Raise env_settings.timeout_wait if it needs longer")
+            call_watched(self._start_seconds, pool, pool.start, "Raise env_settings.timeout_wait if it needs longer")
 
     def stuck(self, timeout: float) -> Stuck | None:
         """The call into an environment of this process that has gone on for longer than that, if there is one."""
         for pool, evaluated in self._pools():
-            since = pool.busy_since
-            seconds = 0.0 if since is None else time.monotonic() - since
+            seconds = busy_seconds(pool)
             if seconds > timeout:
                 at, stack = whereabouts(pool)
                 return Stuck(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}", stack, evaluated)

@@ -137,10 +137,10 @@ class Mailbox(Generic[T]):
             return content
 
 
-def has_returned(seconds: float, name: str, call: Callable[[], None]) -> bool:
-    """Whether the call, made in a thread of that name, returns within that time. Raises what it raises.
+def has_returned(name: str, call: Callable[[], None], is_late: Callable[[], bool]) -> bool:
+    """Whether the call, made in a thread of that name, returns before it is late. Raises what it raises.
 
-    A call that takes longer goes on: nothing can end it but the end of the process.
+    A call that is late goes on: nothing can end it but the end of the process.
     """
     raised: list[BaseException] = []
 
@@ -152,7 +152,8 @@ def has_returned(seconds: float, name: str, call: Callable[[], None]) -> bool:
 
     thread = threading.Thread(target=noted, name=name, daemon=True)
     thread.start()
-    thread.join(seconds)
+    while thread.is_alive() and not is_late():
+        thread.join(PARK_SECONDS)
     if raised:
         raise raised[0]
     return not thread.is_alive()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 import gymnasium
@@ -130,3 +131,24 @@ def test_what_cannot_be_trained_in_raises(env: str, error: type[Exception], word
 
 def make_sequence() -> gymnasium.Env[Any, Any]:
     return Recording(gymnasium.spaces.Sequence(gymnasium.spaces.Box(-1, 1, (2,))))
+
+
+RELEASED = threading.Event()
+
+
+class Hanging(Counting):
+    """Does not come back from its second step before the test is over."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if self._step == 1:
+            RELEASED.wait(60)
+        return super().step(action)
+
+
+def test_step_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.running.environment_check.START_SECONDS", 0.2)
+    try:
+        with pytest.raises(EnvironmentFailure, match=r"step has not returned for 0\.2 s, at \S+\.py:\d+ in step$"):
+            found(f"{HERE}:Hanging")
+    finally:
+        RELEASED.set()
