@@ -11,7 +11,7 @@ BLOCK_ROWS = 2048  # a block is at most about so long, so that long rollouts sti
 class Portions:
     """The blocks of one behavior. Lives in the thread of its collector.
 
-    size: rows of the next block, which ends where an update begins, and with the step that max_steps names.
+    size: rows of the next block, which ends where an update begins, and as soon as max_steps is reached.
     """
 
     def __init__(self, name: str, behavior: Behavior, collector: Collector):
