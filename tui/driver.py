@@ -37,7 +37,7 @@ class TerminalDriver(LinuxDriver):
         return any(what & (select.POLLHUP | select.POLLERR) for _, what in poll.poll(0))
 
     def start_application_mode(self) -> None:
-        """The terminal shows the screen. What it does not take waits, but nobody waits for that."""
+        """The terminal shows the screen. What it does not take waits, without holding anything up."""
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no types there
         if self._writer_thread is not None:
             self.is_on = True

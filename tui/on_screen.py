@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def run_on_screen(arguments: Arguments) -> int:
     """Train while the screen shows it; returns the run's exit code once the screen was left and the run is over.
 
-    The configuration is read when the first picture stands, which a fifth of a second would delay by half.
+    The configuration is read once the first picture is there, which a fifth of a second would delay by half.
     """
     launch, view, runs = Launch(EventBus()), RunView(), Archive(Path(RESULTS_DIR).absolute())
     is_debug = False

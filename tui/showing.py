@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tui.context import Player, Runs
 
 POLL_SECONDS = 0.1  # how soon a signal is acted upon
-LEAVE_SECONDS = 5.0  # what a run that was told to stop now may take for its last files
+LEAVE_SECONDS = 5.0  # what a run that was asked to stop now may take for its last files
 READONLY = "--readonly was given"
 
 

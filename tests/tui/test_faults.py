@@ -9,7 +9,7 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tui.charts.figure import Figure
 from tui.lines import Line, Span
-from tui.panes.base import Frame
+from tui.panes.base import Frame, in_words
 from tui.panes.chart import CurvesPane
 from tui.panes.detail import DetailPane
 
@@ -111,3 +111,9 @@ async def test_lines_that_are_none_are_a_fault(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(DetailPane, "lines", lambda *_: [(Span("fine"),), None])
     async with Driven(scenes.healthy(1).view(), (120, 40)) as driven:
         assert "could not be drawn" in await driven.text()
+
+
+def test_fault_with_notes_is_named_by_its_kind_and_message() -> None:
+    fault = ValueError("a curve too far")
+    fault.add_note("while it was drawn")
+    assert in_words(fault) == "ValueError: a curve too far"

@@ -290,7 +290,9 @@ def fault_lines(fault: Exception | None, frame: Frame, width: int, height: int) 
 
 def in_words(fault: BaseException | None) -> str:
     """Kind and message of an error in one line, also where its message cannot be had."""
-    name, _, message = traceback.format_exception_only(fault)[-1].strip().partition(": ")
+    summary = traceback.TracebackException(type(fault), fault, None)  # type: ignore[arg-type]  # for None, too
+    summary.__notes__ = None  # they would come last
+    name, _, message = list(summary.format_exception_only())[-1].strip().partition(": ")
     return safe_text(": ".join(part for part in (name.rpartition(".")[2], message) if part))
 
 
