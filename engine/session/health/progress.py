@@ -81,5 +81,5 @@ class CheckpointTrouble:
             return None
         return Finding(
             f"no checkpoint at step {short_count(event.step)}: {event.message}",
-            "free space on the disk, or make the run's folder writable; older checkpoints are untouched",
+            "free space on the disk, or make the run's folder writable",
         )
