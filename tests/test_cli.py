@@ -531,12 +531,16 @@ def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
     assert (done.returncode, done.stdout) == (129, b"left")
 
 
+HANGING = ["tests.sampling.worlds:Misbehaving", "--timeout-wait", "1", "--env-kwargs", '{"fault": "hangs"}']
+
+
 @pytest.mark.parametrize(
     ("words", "exit_code", "said"),
     [
         (["gymnasium:CartPol-v1"], 2, "Did you mean"),
         (["tests.sampling.worlds:Counting", "--env-kwargs", '{"lenth": 3}'], 2, "env_kwargs do not fit"),
         (["tests.sampling.worlds:Misbehaving", "--env-kwargs", '{"fault": "raises"}'], 3, "ValueError: the wheels"),
+        (HANGING, 3, "instance 0: step has not returned for 1 s, at tests/sampling/worlds.py"),
     ],
 )
 def test_check_of_an_environment_says_what_is_wrong(words: list[str], exit_code: int, said: str, capsys) -> None:

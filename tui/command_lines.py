@@ -30,13 +30,14 @@ class EvaluateArguments:
 
 @dataclass(frozen=True, slots=True)
 class CheckArguments:
-    """`rl-tui check-env`. kwargs: arguments of the environment."""
+    """`rl-tui check-env`. kwargs: arguments of the environment. timeout: seconds of a call."""
 
     env: str
     kwargs: Mapping[str, object]
     num_envs: int
     steps: int
     seed: int
+    timeout: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,11 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
     parser.add_argument("--steps", type=steps, default=500, metavar="N", help="of each agent (default 500)")
     seed = _number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of environments and actions (default 1)")
+    timeout = _number("a whole number, at least 1", int, 1, 2**31)
+    timeout_text = "seconds until a call counts as hung (default 60)"
+    parser.add_argument("--timeout-wait", type=timeout, default=60, metavar="S", help=timeout_text)
     typed = parser.parse_args(words)
-    return CheckArguments(typed.env, typed.env_kwargs, typed.num_envs, typed.steps, typed.seed)
+    return CheckArguments(typed.env, typed.env_kwargs, typed.num_envs, typed.steps, typed.seed, typed.timeout_wait)
 
 
 def parse_ls(words: Sequence[str]) -> ListArguments:

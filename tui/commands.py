@@ -126,7 +126,10 @@ def check_environment(arguments: CheckArguments) -> int:
     from engine.running.environment_check import check
 
     num_warnings = 0
-    for finding in check(arguments.env, arguments.kwargs, arguments.num_envs, arguments.steps, arguments.seed):
+    findings = check(
+        arguments.env, arguments.kwargs, arguments.num_envs, arguments.steps, arguments.seed, arguments.timeout
+    )
+    for finding in findings:
         sign = "" if finding.kind == "about" else finding.kind
         num_warnings += finding.kind == "warning"
         answer(safe_text(f"{sign:8} {finding.text}") + "\n")

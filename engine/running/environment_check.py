@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from engine.errors import EnvironmentFailure
-from engine.running.hanging import call_watched
+from engine.running.hanging import busy_seconds, call_watched
 from engine.sampling.collector import Collector
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.environments.observation_space import Bounded
@@ -50,9 +50,12 @@ class Finding:
     text: str
 
 
-def check(env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: int, seed: int) -> Iterator[Finding]:
+def check(
+    env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: int, seed: int, timeout: float = START_SECONDS
+) -> Iterator[Finding]:
     """Make the environment, act at random and report what is found, as it is found. num_steps: of each agent.
 
+    timeout: seconds after which a call counts as hung; making the environment may take START_SECONDS in any case.
     Raises ConfigError, NotSupportedError and EnvironmentFailure for what keeps it from being trained in.
     """
     source = EnvironmentSource(env, BEHAVIOR, kwargs)
@@ -65,23 +68,24 @@ def check(env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: in
     pool = SerialPool(source.env, make, num_copies)  # type: ignore[arg-type]  # what the source gives
     try:
         start = time.monotonic()
-        call_watched(START_SECONDS, pool, pool.start)
+        call_watched(max(START_SECONDS, timeout), pool, pool.start)
         yield Finding("ok", f"{num_copies} copies made in {time.monotonic() - start:.2f} s")
         for name, spec in pool.specs.items():
             yield from _about(spec, pool.num_agents[name])
         played = _Played()
         total = num_steps * sum(pool.num_agents.values())
-        call_watched(START_SECONDS, pool, lambda: _play(pool, played, total, seed))
+        call_watched(timeout, pool, lambda: _play(pool, played, total, seed))
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and finite values as promised")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _episodes(played)
         repeated: list[Finding] = []
-        call_watched(START_SECONDS, pool, lambda: repeated.append(_repeats(pool, seed)))
+        call_watched(timeout, pool, lambda: repeated.append(_repeats(pool, seed)))
         yield from repeated
         yield _speed(played)
     finally:
-        pool.close()
-    yield _in_a_worker(source, seed)
+        if busy_seconds(pool) == 0:  # otherwise it hangs, and belongs to the thread that was left behind
+            call_watched(timeout, pool, pool.close)
+    yield _in_a_worker(source, seed, timeout)
 
 
 def _about(spec: BehaviorSpec, num_agents: int) -> Iterator[Finding]:
@@ -244,8 +248,8 @@ def _speed(played: _Played) -> Finding:
     return Finding("ok", f"{text}{hint}")
 
 
-def _in_a_worker(source: EnvironmentSource, seed: int) -> Finding:
-    pool = ProcessPool(source, 1, 1)
+def _in_a_worker(source: EnvironmentSource, seed: int, timeout: float) -> Finding:
+    pool = ProcessPool(source, 1, 1, timeout)
     try:
         pool.start()
         _record(pool, seed, WORKER_ROUNDS)

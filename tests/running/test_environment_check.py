@@ -15,6 +15,7 @@ from engine.running.environment_check import Finding, check
 from tests.sampling.worlds import Counting, Recording
 
 HERE = __name__
+WAIT_OVER = threading.Event()
 
 
 def found(env: str, num_steps: int = 30, **kwargs: Any) -> list[Finding]:
@@ -63,6 +64,29 @@ class Huge(Recording):
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self.observation_space.seed(seed)
         return super().reset(seed=seed)
+
+
+class Waiting(Counting):
+    """Never returns from the method that `where` names."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self._where = where
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        self._wait_in("reset")
+        return super().reset(**options)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self._wait_in("step")
+        return super().step(action)
+
+    def close(self) -> None:
+        self._wait_in("close")
+
+    def _wait_in(self, where: str) -> None:
+        if self._where == where:
+            WAIT_OVER.wait()
 
 
 class Lying(Counting):
@@ -129,26 +153,17 @@ def test_what_cannot_be_trained_in_raises(env: str, error: type[Exception], word
         found(env, **({"fault": "raises"} if "Misbehaving" in env else {}))
 
 
+@pytest.mark.parametrize("where", ["step", "reset", "close"])
+def test_call_that_does_not_return_ends_the_check_with_its_place(where: str) -> None:
+    words = rf"instance 0: {where} has not returned for 0.2 s, at tests/running/test_environment_check.py:\d+ in"
+    WAIT_OVER.clear()
+    try:
+        with pytest.raises(EnvironmentFailure, match=words) as raised:
+            list(check(f"{HERE}:Waiting", {"where": where}, 2, 30, seed=1, timeout=0.2))
+        assert "WAIT_OVER.wait()" in raised.value.detail
+    finally:
+        WAIT_OVER.set()
+
+
 def make_sequence() -> gymnasium.Env[Any, Any]:
     return Recording(gymnasium.spaces.Sequence(gymnasium.spaces.Box(-1, 1, (2,))))
-
-
-RELEASED = threading.Event()
-
-
-class Hanging(Counting):
-    """Does not come back from its second step before the test is over."""
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        if self._step == 1:
-            RELEASED.wait(60)
-        return super().step(action)
-
-
-def test_step_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.running.environment_check.START_SECONDS", 0.2)
-    try:
-        with pytest.raises(EnvironmentFailure, match=r"step has not returned for 0\.2 s, at \S+\.py:\d+ in step$"):
-            found(f"{HERE}:Hanging")
-    finally:
-        RELEASED.set()
