@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.errors import OutputError
 from engine.running.archive import Archive
 from engine.running.launch import Launch
 from engine.running.naming import newest_run_id, run_name
@@ -127,7 +129,7 @@ def written_to_logs(printed: str, view: RunView) -> Path | None:
 
 
 def say_goodbye(launch: Launch, view: RunView) -> None:
-    """The terminal says how the run ended and where its files are."""
+    """The terminal, if it is still there, says how the run ended and where its files are."""
     has_failed = launch.error is not None or view.state == "failed"
     if launch.error is not None:
         complain_of(launch.error)
@@ -135,4 +137,5 @@ def say_goodbye(launch: Launch, view: RunView) -> None:
         complain(view.reason or "the run failed")
     reason = f" ({view.reason})" if view.reason and not has_failed else ""
     if view.run is not None:
-        answer(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}") + "\n")
+        with contextlib.suppress(OutputError):  # the exit code is the run's, whether anybody can read this or not
+            answer(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}") + "\n")

@@ -95,7 +95,8 @@ def why_no_screen() -> str:
 def answer(text: str) -> None:
     """The text, and what was printed before, is on stdout. Raises OutputError, or BrokenPipeError for a lost reader."""
     try:
-        sys.stdout.write(text)
+        if text:  # without a buffer (PYTHONUNBUFFERED), writing nothing fails, too, where the terminal is gone
+            sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         raise

@@ -85,7 +85,8 @@ def test_signal_saves_and_gives_the_terminal_back(folder: Path, number: signal.S
 
 
 def test_lost_terminal_saves_and_ends(folder: Path) -> None:
-    with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
+    """Also where Python buffers nothing, as in many containers: writing not a single byte to a dead terminal fails."""
+    with terminal("cartpole.yaml", *ENDLESS, folder=folder, shell="export PYTHONUNBUFFERED=1") as screen:
         screen.wait_for("TRAINING")
         wait_for_summary(folder / "results/cartpole")
         screen.hang_up()
@@ -102,6 +103,14 @@ def test_run_that_ignores_hangups_goes_on_without_its_terminal(folder: Path) -> 
         wait_for_summary(folder / "results/cartpole", told + 40)  # seconds after the screen was left
         screen.process.send_signal(signal.SIGTERM)
         assert screen.wait() == 143
+
+
+@pytest.mark.parametrize("hangup", ["ends the program", "is ignored"])
+def test_finished_run_keeps_its_exit_code_when_its_terminal_is_lost(folder: Path, hangup: str) -> None:
+    with terminal("cartpole.yaml", folder=folder, shell="trap '' HUP" if hangup == "is ignored" else "") as screen:
+        screen.wait_for("FINISHED")
+        screen.hang_up()
+        assert screen.wait() == 0
 
 
 def test_mistake_found_at_start_is_readable_after_the_screen_is_left(folder: Path) -> None:
