@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -531,6 +532,16 @@ def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
     assert (done.returncode, done.stdout) == (129, b"left")
 
 
+CHATTY = """\
+from tests.sampling.worlds import Counting
+
+
+class Chatty(Counting):
+    def step(self, action):
+        print("stepped")
+        answer = super().step(action)
+        {last}
+"""
 HANGING = ["tests.sampling.worlds:Misbehaving", "--timeout-wait", "1", "--env-kwargs", '{"fault": "hangs"}']
 
 
@@ -543,11 +554,29 @@ HANGING = ["tests.sampling.worlds:Misbehaving", "--timeout-wait", "1", "--env-kw
         (HANGING, 3, "instance 0: step has not returned for 1 s, at tests/sampling/worlds.py"),
     ],
 )
-def test_check_of_an_environment_says_what_is_wrong(words: list[str], exit_code: int, said: str, capsys) -> None:
+def test_check_of_an_environment_says_what_is_wrong(words: list[str], exit_code: int, said: str, capfd) -> None:
     assert main(["check-env", *words]) == exit_code
-    captured = capsys.readouterr()
+    captured = capfd.readouterr()
     assert said in captured.err
     assert "can be trained in" not in captured.out
+
+
+@pytest.mark.parametrize(("last", "exit_code"), [("return answer", 0), ("raise KeyError('wheel')", 3)])
+def test_what_a_checked_environment_prints_is_apart_from_what_is_found(
+    last: str, exit_code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "chatty.py").write_text(CHATTY.format(last=last))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "chatty", raising=False)
+    assert main(["check-env", "chatty:Chatty", "--steps", "20"]) == exit_code
+    captured = capfd.readouterr()
+    assert "stepped" not in captured.out
+    assert "ok       2 copies made" in captured.out
+    said = captured.err.splitlines()
+    assert re.fullmatch(r"the environment printed \d+ lines?(, the last 5 of them)?:", said[0])
+    shown = [line for line in said if line == "stepped"]
+    assert len(shown) == (5 if exit_code == 0 else 1)
+    assert ("KeyError: 'wheel'" in captured.err) == (exit_code != 0)
 
 
 def test_arguments_of_a_checked_environment_are_json(capsys: pytest.CaptureFixture[str]) -> None:

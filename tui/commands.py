@@ -30,11 +30,14 @@ from tui.command_lines import (
     parse_replay,
     parse_upgrade,
 )
+from tui.output import OwnOutput
 from tui.terminal import answer, complain, why_no_screen
 
 if TYPE_CHECKING:
     from tui.showing import Subject
     from tui.way_out import Departure
+
+PRINTED_LINES = 5  # of what a checked environment printed: enough to see what prints
 
 
 def print_schema(words: Sequence[str]) -> int:
@@ -122,19 +125,23 @@ def evaluate(arguments: EvaluateArguments) -> int:
 
 
 def check_environment(arguments: CheckArguments) -> int:
-    """What is found about an environment is on stdout. Raises RlTuiError for what keeps it from being trained in."""
+    """What is found about an environment is on stdout, and the last of what it printed afterwards on stderr.
+
+    Raises RlTuiError for what keeps it from being trained in.
+    """
     from engine.running.environment_check import check
 
     num_warnings = 0
     findings = check(
         arguments.env, arguments.kwargs, arguments.num_envs, arguments.steps, arguments.seed, arguments.timeout
     )
-    for finding in findings:
-        sign = "" if finding.kind == "about" else finding.kind
-        num_warnings += finding.kind == "warning"
-        answer(safe_text(f"{sign:8} {finding.text}") + "\n")
-    warned = "" if not num_warnings else f", with {num_warnings} warning{'s' if num_warnings > 1 else ''}"
-    answer(safe_text(f"{arguments.env} can be trained in{warned}") + "\n")
+    with OwnOutput(num_shown=PRINTED_LINES) as output:
+        for finding in findings:
+            sign = "" if finding.kind == "about" else finding.kind
+            num_warnings += finding.kind == "warning"
+            answer(safe_text(f"{sign:8} {finding.text}") + "\n", output.stdout)
+        warned = "" if not num_warnings else f", with {num_warnings} warning{'s' if num_warnings > 1 else ''}"
+        answer(safe_text(f"{arguments.env} can be trained in{warned}") + "\n", output.stdout)
     return 0
 
 

@@ -20,10 +20,15 @@ class OwnOutput:
     What environments and libraries write to file descriptors 1 and 2, also from C and from child processes, is kept:
     in a file without a name, and in the run's log once that is known. What no lasting log has, since the run could not
     start, is on stderr afterwards. Used by the main thread.
+
+    num_shown: how many lines of that at most, the last ones; None for all.
     """
 
     stdout: TextIO
     stderr: TextIO
+
+    def __init__(self, num_shown: int | None = None) -> None:
+        self._num_shown = num_shown
 
     def __enter__(self) -> OwnOutput:
         self._former = sys.stdout, sys.stderr
@@ -45,7 +50,7 @@ class OwnOutput:
         self.stderr.close()
         printed = _content(self._log) if os.fstat(self._log).st_nlink == 0 else b""
         if printed:
-            complain(printed.decode(errors="replace").rstrip("\n"))
+            complain(self._shown(printed.decode(errors="replace").rstrip("\n")))
         os.close(self._log)
 
     def keep_in(self, path: Path) -> None:
@@ -62,6 +67,14 @@ class OwnOutput:
         with contextlib.suppress(OSError):  # a full disk: nothing that was printed is worth the run
             os.write(self._log, _content(former))
         os.close(former)
+
+    def _shown(self, printed: str) -> str:
+        lines = printed.split("\n")
+        if self._num_shown is None:
+            return printed
+        last = f", the last {self._num_shown} of them" if len(lines) > self._num_shown else ""
+        counted = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
+        return "\n".join([f"the environment printed {counted}{last}:", *lines[-self._num_shown :]])
 
     def _redirect(self) -> None:
         _flush()

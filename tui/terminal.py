@@ -92,16 +92,20 @@ def why_no_screen() -> str:
     return ""
 
 
-def answer(text: str) -> None:
-    """The text, and what was printed before, is on stdout. Raises OutputError, or BrokenPipeError for a lost reader."""
+def answer(text: str, stdout: TextIO | None = None) -> None:
+    """The text, and what was printed before, is on stdout. Raises OutputError, or BrokenPipeError for a lost reader.
+
+    stdout: where `sys.stdout` leads elsewhere.
+    """
+    stdout = stdout or sys.stdout
     try:
         if text:  # without a buffer (PYTHONUNBUFFERED), writing nothing fails, too, where the terminal is gone
-            sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
+            stdout.write(text)
+        stdout.flush()
     except OSError as error:
-        give_up(sys.stdout)
+        give_up(stdout)
+        if isinstance(error, BrokenPipeError):
+            raise
         raise OutputError(f"stdout cannot be written: {error.strerror or error}") from error
 
 

@@ -28,12 +28,12 @@ def test_page_has_two_environments_with_a_configuration_each() -> None:
 
 @pytest.mark.parametrize("env", ["corridor:Corridor", "chase:Chase"])
 def test_environment_of_the_page_passes_the_check(
-    env: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    env: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
     assert main(["check-env", env]) == 0
-    said = capsys.readouterr().out
+    said = capfd.readouterr().out
     assert said.splitlines()[-1] == f"{env} can be trained in"
     shown = re.search(rf"check-env {env}\n(.*?)```", PAGE, re.DOTALL)
     if shown is not None and not shown[1].startswith("$"):
