@@ -47,8 +47,9 @@ class ConsoleWriter:
 
     "text": summaries in ML-Agents' form and a line per thing that happened; what only moves a screen (progress, time
     split, devices, single episodes) has no line. "json": every event as `encode` writes it. Lines of level debug, the
-    time of each line and all of a failed environment's traceback need `debug`. Why a run could not start is left to
-    whoever started it.
+    time of each line and all of a failed environment's traceback need `debug`. That the run and its behaviors have
+    started is printed once it trains, with `debug` as it happens: a run that fails before leaves nothing behind. Why it
+    could not start is left to whoever started it.
     has_trained: the run trains already, and its first lines were shown otherwise.
     failed: why writing ended when the reader went away; the run goes on without it. None while all is well.
     """
@@ -62,6 +63,7 @@ class ConsoleWriter:
         self._debug = debug
         self._details = Details()
         self._has_trained = has_trained
+        self._starts: list[Envelope] = []  # of the run and its behaviors, which have started once the run trains
         self._asked: dict[str, str] = {}  # commands without an outcome, in words, by id
         self._warnings: dict[tuple[str, str], str] = {}  # that still hold: their messages by kind and behavior
 
@@ -70,10 +72,22 @@ class ConsoleWriter:
         if self._format == "json":
             self._print(encode(envelope))
         else:
-            self._print_line(envelope)
+            self._print_lines(envelope)
 
     def close(self) -> None:
         """Nothing is left to do: every line was flushed."""
+
+    def _print_lines(self, envelope: Envelope) -> None:
+        """Print what the event says, and before it what was held back until the run trains."""
+        event = envelope.event
+        if isinstance(event, RunStarted | BehaviorStarted) and not (self._has_trained or self._debug):
+            self._starts.append(envelope)
+            return
+        if isinstance(event, RunStateChanged) and event.state == "training":
+            starts, self._starts = self._starts, []
+            for start in starts:
+                self._print_line(start)
+        self._print_line(envelope)
 
     def _print_line(self, envelope: Envelope) -> None:
         event = envelope.event

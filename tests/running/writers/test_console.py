@@ -75,23 +75,11 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (
-            RunStarted("a", "results/a", 1, "cpu", True, {"torch": "2.13"}),
-            "[INFO] Run a resumed in results/a (seed 1, cpu; torch 2.13)",
-        ),
         (RunStateChanged("training"), "[INFO] Run training"),
         (BehaviorStateChanged("B", "failed", "its environment hung"), "[ERROR] B: failed: its environment hung"),
         (
             CheckpointSaved("B", 500, "results/a/B/B-500", "interval", 12.5, True, 1, 0.1),
             "[INFO] B: saved step 500 to results/a/B/B-500 (interval, mean reward 12.500, best so far)",
-        ),
-        (
-            BehaviorStarted("B", "ppo", "gym:X", 500, 900, 8, 1000, False),
-            "[INFO] B: ppo on gym:X from step 500 of 900, 8 agents, 1000 parameters, not threaded",
-        ),
-        (
-            BehaviorStarted("B", "ppo", "gym:X", 0, 0, 8, 1000, False),
-            "[INFO] B: ppo on gym:X, only acting, 8 agents, 1000 parameters, not threaded",
         ),
         (CheckpointFailed("B", 5, "asked", "disk full"), "[ERROR] B: step 5 not saved (asked): disk full"),
         (
@@ -195,6 +183,32 @@ def test_a_failed_worker_always_shows_its_traceback():
 def test_names_and_messages_cannot_steer_the_terminal():
     event = LogEmitted("info", "env", "\x1b]0;title\x07two\nlines\x1b[2J\u202e \x9b1m")
     assert printed(event) == ["[INFO] env: two lines "]
+
+
+def test_run_has_started_once_it_trains():
+    started = RunStarted("a", "results/a", 1, "cpu", True, {"torch": "2.13"})
+    behavior = BehaviorStarted("B", "ppo", "gym:X", 500, 900, 8, 1000, False)
+    doubt = LogEmitted("warning", "", "batch_size: too small")
+    assert printed(started, doubt, behavior, RunStateChanged("training")) == [
+        "[WARNING] batch_size: too small",
+        "[INFO] Run a resumed in results/a (seed 1, cpu; torch 2.13)",
+        "[INFO] B: ppo on gym:X from step 500 of 900, 8 agents, 1000 parameters, not threaded",
+        "[INFO] Run training",
+    ]
+    acting = BehaviorStarted("B", "ppo", "gym:X", 0, 0, 8, 1000, False)
+    assert printed(acting, RunStateChanged("training"))[0] == (
+        "[INFO] B: ppo on gym:X, only acting, 8 agents, 1000 parameters, not threaded"
+    )
+
+
+def test_run_that_fails_at_its_start_has_not_started():
+    started = RunStarted("a", "results/a", 1, "cpu", True, {"torch": "2.13"})
+    doubt = LogEmitted("warning", "", "batch_size: too small")
+    failed = RunStateChanged("failed", "no such environment", 2)
+    assert printed(started, doubt, failed) == [
+        "[WARNING] batch_size: too small",
+        "[ERROR] Run failed (exit code 2)",
+    ]
 
 
 def test_json_has_every_event_and_ends_with_the_exit_code():
