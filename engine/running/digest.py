@@ -70,6 +70,7 @@ class Digest:
     process_began_at: float | None = None
     has_progress: bool = False
     behaviors: dict[str, BehaviorDigest] = field(default_factory=dict)
+    _before: tuple[str | None, int | None] = (None, None)  # state and exit code when the newest process began
 
     def behavior(self, name: str) -> BehaviorDigest:
         """That behavior, made when it is new."""
@@ -91,6 +92,7 @@ class Digest:
         self.last_at = time
         event, name, step = body.get("event"), body.get("behavior"), whole(body.get("step"))
         if event == "RunStarted":
+            self._before = self.state, self.exit_code
             self.state, self.exit_code, self.process_began_at = "starting", None, time
         elif event == "RunStateChanged":
             self._take_state(body.get("state"), body.get("exit_code"))
@@ -100,9 +102,13 @@ class Digest:
             self.process_began_at = self.process_began_at if elapsed is None else time - elapsed
 
     def _take_state(self, state: object, exit_code: object) -> None:
-        if isinstance(state, str) and state in STATES:
-            self.state = state
-            self.exit_code = whole(exit_code)
+        if not isinstance(state, str) or state not in STATES:
+            return
+        was_refused = (self.state, state) == ("starting", "failed")
+        if was_refused and self._before[0] is not None:  # a resume that changed nothing of the run
+            self.state, self.exit_code = self._before
+        else:
+            self.state, self.exit_code = state, whole(exit_code)
 
     def _take_progress(self, event: str, behavior: BehaviorDigest, step: int, body: dict[str, object]) -> None:
         behavior.step = step

@@ -105,6 +105,14 @@ def test_a_real_run_is_summarized_as_it_ended(tmp_path: Path) -> None:
     assert "Line" in archive.configuration("run")
 
 
+def test_a_resume_that_was_refused_leaves_the_run_as_it_was(tmp_path: Path) -> None:
+    run = run_to_end(configuration(tmp_path, {"Line": behavior()}))
+    other = {"Line": behavior(network_settings__hidden_units=16)}
+    assert run_to_end(configuration(tmp_path, other, checkpoint_settings={"resume": True})).launch.exit_code == 7
+    summary = summary_of(run.folder)
+    assert (summary.state, summary.exit_code) == ("finished", 0)
+
+
 def test_a_live_run_is_alive_and_one_that_ended_is_not(tmp_path: Path) -> None:
     endless = configuration(tmp_path, {"Line": behavior(max_steps=10**9)})
     with live(endless) as run:
