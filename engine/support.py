@@ -112,11 +112,23 @@ def _ineffective_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterato
 
 def doubtful(config: RunConfig) -> Iterator[Mistake]:
     """What is accepted and probably not meant."""
+    yield from _untrained(config)
     for path, behavior in _sections(config):
         yield from _doubtful_in_behavior(config, path, behavior)
     for parameter, value in (config.environment_parameters or {}).items():
         if isinstance(value, CurriculumSettings):
             yield from _doubtful_in_curriculum(config, ("environment_parameters", parameter, "curriculum"), value)
+
+
+def _untrained(config: RunConfig) -> Iterator[Mistake]:
+    """Policies that only play, and nothing names what they have learned."""
+    settings = config.checkpoint_settings
+    if not settings.inference or settings.resume or settings.initialize_from is not None:
+        return
+    names = [name for name, behavior in config.behaviors.items() if behavior.init_path is None]
+    if names:
+        text = f"{', '.join(names)} will act untrained. Add --resume, --initialize-from or an init_path"
+        yield Mistake(("checkpoint_settings", "inference"), text)
 
 
 def _doubtful_in_behavior(config: RunConfig, path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:

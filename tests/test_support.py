@@ -205,6 +205,25 @@ env_settings: {env: "gymnasium:X-v1"}
     assert without_effect(parse(text % "rnd")) == []
 
 
+@pytest.mark.parametrize(
+    ("settings", "init_path", "untrained"),
+    [
+        ("inference: true", "", "A, B"),
+        ("inference: true", "init_path: there", "B"),
+        ("inference: true, resume: true, run_id: a", "", None),
+        ("inference: true, initialize_from: a", "", None),
+        ("inference: false", "", None),
+    ],
+)
+def test_policy_that_plays_without_having_learned_is_warned_of(
+    settings: str, init_path: str, untrained: str | None
+) -> None:
+    text = f"behaviors:\n  A: {{{init_path}}}\n  B: {{}}\ncheckpoint_settings: {{{settings}}}\n"
+    advice = "Add --resume, --initialize-from or an init_path"
+    expected = f"c.yaml:4:34: checkpoint_settings.inference: {untrained} will act untrained. {advice}"
+    assert list_warnings(parse(text)) == ([] if untrained is None else [expected])
+
+
 def test_doubtful_settings_are_accepted_with_a_warning() -> None:
     text = """\
 behaviors:
