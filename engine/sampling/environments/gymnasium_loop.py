@@ -23,6 +23,9 @@ from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, In
 
 Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: what it sees and does is known from its spaces only
 
+RESET = "observation, info"
+STEP = "observation, reward, terminated, truncated, info"
+
 
 class NamedCopy(AbstractContextManager["NamedCopy"]):
     """Notes on whatever escapes from its block which copy was at work."""
@@ -90,7 +93,7 @@ class GymnasiumLoop:
         with self._at_work as at_work:
             for index, (copy, copy_seed) in enumerate(zip(self._copies, seeds, strict=True)):
                 at_work.index = index
-                observation, infos = copy.reset(seed=copy_seed)
+                observation, infos = _begun(copy.reset(seed=copy_seed))
                 self._take(index, observation, infos)
         self._rewards[:] = 0.0
         return {self._behavior: Steps(self._decisions())}
@@ -103,13 +106,17 @@ class GymnasiumLoop:
         with self._at_work as at_work:
             for index, action in enumerate(self._codec.rows(actions[self._behavior])):
                 at_work.index = index
-                observation, reward, terminated, truncated, infos = self._steps[index](action)
+                returned = self._steps[index](action)
+                try:
+                    observation, reward, terminated, truncated, infos = returned
+                except (TypeError, ValueError):
+                    raise _of_another_form(STEP, returned) from None
                 if self._tally is not None:
                     self._tally.add(infos)
                 if terminated or truncated:
                     ended.append((index, observation, reward, bool(terminated)))
                     reward = 0.0
-                    observation, infos = self._copies[index].reset()
+                    observation, infos = _begun(self._copies[index].reset())
                 self._take(index, observation, infos)
                 rewards.append(reward)
         self._rewards[:] = as_rewards(rewards)
@@ -156,6 +163,20 @@ class GymnasiumLoop:
         for index, copy in enumerate(self._copies):
             if (copy.observation_space, copy.action_space) != (first.observation_space, first.action_space):
                 raise EnvironmentFailure(f"copy {index} has other spaces than copy 0")
+
+
+def _begun(returned: Any) -> tuple[Any, dict[str, Any]]:  # Any: whatever the environment returned
+    """Observation and info of a reset; raises EnvironmentFailure where they are something else."""
+    if not isinstance(returned, tuple | list) or len(returned) != 2:  # an array of two would pass for both
+        raise _of_another_form(RESET, returned)
+    observation, infos = returned
+    return observation, infos
+
+
+def _of_another_form(expected: str, returned: Any) -> EnvironmentFailure:  # Any: as above
+    kinds = [type(value).__name__ for value in returned] if isinstance(returned, tuple | list) else []
+    found = f"({', '.join(kinds)})" if kinds else type(returned).__name__
+    return EnvironmentFailure(f"it must return {expected}, got {found}")
 
 
 def as_rewards(rewards: Sequence[Any]) -> Float32:  # Any: whatever the environment returned

@@ -275,3 +275,35 @@ def test_copies_to_be_watched_are_a_loop_that_draws_one() -> None:
     [environment] = GymnasiumEnvironment.make("CartPole-v1", "B", 2, {"render_mode": "rgb_array"})
     assert isinstance(environment, GymnasiumLoop)
     environment.close()
+
+
+class OldForm(Counting):
+    """Answers as environments of the gym package did: four values of a step, or a bare observation of a reset."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self._method = method
+
+    def step(self, action: Any) -> Any:
+        observation, reward, terminated, _, infos = super().step(action)
+        return (observation, reward, terminated, infos) if self._method == "step" else observation
+
+    def reset(self, **options: Any) -> Any:
+        observation, infos = super().reset(**options)
+        return observation if self._method == "reset" else (observation, infos)
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("reset", "it must return observation, info, got ndarray"),
+        (
+            "step",
+            r"it must return observation, reward, terminated, truncated, info, got \(ndarray, float, bool, dict\)",
+        ),
+        ("nothing else", "it must return observation, reward, terminated, truncated, info, got ndarray"),
+    ],
+)
+def test_answer_of_another_form_is_named_with_what_it_must_be(method: str, words: str) -> None:
+    with pytest.raises(EnvironmentFailure, match=words):
+        walk(GymnasiumLoop("B", [OldForm(method)]), 1)
