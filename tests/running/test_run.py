@@ -101,11 +101,12 @@ def test_training_ends_with_the_step_that_max_steps_names(tmp_path: Path, change
         assert run.of(ProgressReported)[-1].sampled == 304  # 4 environments acted once more
 
 
-def test_training_in_worker_processes_ends_within_a_step_of_each(tmp_path: Path) -> None:
+def test_training_in_worker_processes_waits_for_no_whole_episode_at_its_end(tmp_path: Path) -> None:
+    """A worker that is late brings what it holds, at most its share of the 300; whole episodes would make 800."""
     settings = behavior(time_horizon=1000, max_steps=300, hyperparameters__buffer_size=2048)
     processes = {"num_envs": 4, "num_workers": 2}
     run = run_to_end(configuration(tmp_path, {"Pendulum": settings}, "gymnasium:Pendulum-v1", env_settings=processes))
-    assert 300 <= run.of(CheckpointSaved)[-1].step < 304
+    assert 300 <= run.of(CheckpointSaved)[-1].step < 600
 
 
 def test_a_run_ends_when_its_workers_have_left_however_seldom_they_are_looked_at(
