@@ -22,6 +22,13 @@ Measured: TypeAlias = Mapping[str, tuple[float, int]]  # of each statistic: sum 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
+def add_up(totals: dict[str, tuple[float, int]], more: Measured) -> None:
+    """The sums and counts in `totals` include those of `more`."""
+    for name, (total, count) in more.items():
+        sum_before, count_before = totals.get(name, (0.0, 0))
+        totals[name] = sum_before + total, count_before + count
+
+
 class Ending(IntEnum):
     """Why a piece of experience stops."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.learning.trainers.base import Metrics, Samples
 from engine.session.messages import Histogram
-from engine.specs import Measured
+from engine.specs import Measured, add_up
 
 HISTOGRAM_BINS = 30  # what a TensorBoard panel can show apart
 
@@ -30,21 +29,17 @@ class SummaryStatistics:
     """Means of every metric since the last `take`, and the episodes that ended since."""
 
     def __init__(self) -> None:
-        self._values: dict[str, list[float]] = defaultdict(list)
+        self._totals: dict[str, tuple[float, int]] = {}  # by tag: sum and count
         self._returns: list[NDArray[np.float32]] = []
         self._lengths: list[NDArray[np.int64]] = []
-        self._measured: dict[str, tuple[float, int]] = {}
 
     def add(self, metrics: Metrics) -> None:
         """Count these once more; NaN is left out."""
-        for tag, value in metrics.items():
-            if not math.isnan(value):
-                self._values[tag].append(value)
+        add_up(self._totals, {tag: (value, 1) for tag, value in metrics.items() if not math.isnan(value)})
 
     def add_samples(self, samples: Samples) -> None:
         """Count each of these as much as any other number of its metric."""
-        for tag, values in samples.items():
-            self._values[tag].extend(values)
+        add_up(self._totals, {tag: (sum(values), len(values)) for tag, values in samples.items()})
 
     def add_episodes(self, returns: NDArray[np.float32], lengths: NDArray[np.int64]) -> None:
         """Count episodes that ended."""
@@ -54,22 +49,18 @@ class SummaryStatistics:
 
     def add_measured(self, measured: Measured) -> None:
         """Count what the environment reported beside rewards."""
-        for tag, (total, count) in measured.items():
-            sum_before, count_before = self._measured.get(tag, (0.0, 0))
-            self._measured[tag] = sum_before + total, count_before + count
+        add_up(self._totals, measured)
 
     def take(self) -> Summary:
         """Everything so far; the next summary starts empty."""
-        metrics = {tag: sum(values) / len(values) for tag, values in self._values.items()}
-        metrics |= {tag: total / count for tag, (total, count) in self._measured.items() if count}
-        counts = {tag: len(values) for tag, values in self._values.items()}
-        counts |= {tag: count for tag, (_, count) in self._measured.items() if count}
+        metrics = {tag: total / count for tag, (total, count) in self._totals.items() if count}
+        counts = {tag: count for tag, (_, count) in self._totals.items() if count}
         returns = np.concatenate([np.empty(0, np.float32), *self._returns])
         if len(returns):
             episodes = {"Cumulative Reward": returns, "Episode Length": np.concatenate(self._lengths)}
             metrics |= {f"Environment/{name}": float(values.mean()) for name, values in episodes.items()}
             counts |= {f"Environment/{name}": len(values) for name, values in episodes.items()}
-        self._values, self._returns, self._lengths, self._measured = defaultdict(list), [], [], {}
+        self._totals, self._returns, self._lengths = {}, [], []
         return Summary(metrics, counts, returns)
 
 

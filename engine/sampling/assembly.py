@@ -26,6 +26,7 @@ from engine.specs import (
     Observations,
     TerminalSteps,
     Trajectories,
+    add_up,
 )
 
 MIN_ROWS = 16  # of whole pieces that a slot holds: short pieces need not leave one by one
@@ -91,9 +92,7 @@ class Assembly:
 
     def measure(self, measured: Measured) -> None:
         """Keep what the environment reports beside rewards for the next block."""
-        for name, (total, count) in measured.items():
-            sum_before, count_before = self._measured.get(name, (0.0, 0))
-            self._measured[name] = sum_before + total, count_before + count
+        add_up(self._measured, measured)
 
     def end(self, terminals: TerminalSteps) -> None:
         """Close the episodes of these agents. An agent that never acted in its episode leaves nothing."""
