@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.running.launch import Launch
+from engine.running.layout import OUTPUT, RUN_LOGS
 from engine.running.writers.console import ConsoleWriter
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import RunStarted
@@ -58,4 +59,4 @@ def ending(launch: Launch) -> int:
 
 def output_log(run: str) -> Path:
     """Where what is printed beside our own lines is kept."""
-    return Path(run) / "run_logs" / "output.log"
+    return Path(run, RUN_LOGS, OUTPUT)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from engine.printing import lossy_stream
+from engine.printing import lead_into, print_into
 from tui.terminal import complain
 
 
@@ -35,14 +35,14 @@ class OwnOutput:
         self.stdout, self.stderr = _own(sys.stdout, 1), _own(sys.stderr, 2)
         with tempfile.TemporaryFile() as file:
             self._log = os.dup(file.fileno())
-        self._redirect()
-        sys.stdout, sys.stderr = lossy_stream(1, sys.stdout), lossy_stream(2, sys.stderr)
+        print_into(self._log)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
         sys.stdout, sys.stderr = self._former
         os.dup2(self.stdout.fileno(), 1)
         os.dup2(self.stderr.fileno(), 2)
@@ -63,7 +63,7 @@ class OwnOutput:
             complain(f"{path}: not written ({error.strerror}); what is printed is shown at the end", self.stderr)
             return
         former, self._log = self._log, log
-        self._redirect()
+        lead_into(log)
         with contextlib.suppress(OSError):  # a full disk: nothing that was printed is worth the run
             os.write(self._log, _content(former))
         os.close(former)
@@ -76,11 +76,6 @@ class OwnOutput:
         counted = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
         return "\n".join([f"the environment printed {counted}{last}:", *lines[-self._num_shown :]])
 
-    def _redirect(self) -> None:
-        _flush()
-        os.dup2(self._log, 1)
-        os.dup2(self._log, 2)
-
 
 def _own(stream: TextIO, descriptor: int) -> TextIO:
     """A stream of our own on what the descriptor leads to now."""
@@ -89,8 +84,3 @@ def _own(stream: TextIO, descriptor: int) -> TextIO:
 
 def _content(file: int) -> bytes:
     return os.pread(file, os.fstat(file).st_size, 0)
-
-
-def _flush() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()

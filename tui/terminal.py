@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from engine.errors import OutputError, RlTuiError
-from engine.printing import lossy_stream
+from engine.printing import lead_into, open_log, print_into
 from engine.session.text import safe_text
 
 
@@ -24,17 +24,13 @@ def redirect_output(log_path: Path) -> Iterator[None]:
     write to a descriptor cannot garble the screen.
     Enter it before the app is made; leaving restores everything. Raises OSError if the file cannot be opened.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    log = open_log(log_path)
     former_out, former_err, former_originals = os.dup(1), os.dup(2), (sys.__stdout__, sys.__stderr__)
     former_streams = sys.stdout, sys.stderr
     screen = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="replace")
     try:
         sys.__stdout__ = sys.__stderr__ = screen  # type: ignore[misc]  # final, yet where Textual looks
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        sys.stdout, sys.stderr = lossy_stream(1, sys.stdout), lossy_stream(2, sys.stderr)
+        print_into(log)
         yield
     finally:
         sys.stdout.flush()
@@ -55,11 +51,10 @@ def move_output(source: Path, target: Path) -> bool:
     Returns whether `target` could be opened; if not, nothing has changed.
     """
     try:
-        log = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        log = open_log(target)
     except OSError:
         return False
-    os.dup2(log, 1)
-    os.dup2(log, 2)
+    lead_into(log)
     with contextlib.suppress(OSError), source.open("r+b") as earlier:  # a full disk: no print is worth the run
         os.write(log, earlier.read())
         earlier.truncate(0)

@@ -2,7 +2,7 @@
 
 INFERENCE = "inference.jsonl"  # the events of what was only played
 CONFIGURATION, EVENTS, RUN_LOGS, LOCK = "configuration.yaml", "events.jsonl", "run_logs", "run.lock"
-TRAINING_STATUS, TIMERS = "training_status.json", "timers.json"  # in RUN_LOGS
+TRAINING_STATUS, TIMERS, OUTPUT = "training_status.json", "timers.json", "output.log"  # in RUN_LOGS
 CHECKPOINTS, PREVIOUS_CHECKPOINTS = "checkpoints", "checkpoints.previous"
 ABANDONED_CHECKPOINTS = "checkpoints.abandoned"  # what was newer than a checkpoint that training was rolled back to
 MANIFEST = "MANIFEST.json"  # of a checkpoint

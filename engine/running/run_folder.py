@@ -21,6 +21,7 @@ from engine.running.layout import (
     EVENTS,
     INFERENCE,
     LOCK,
+    OUTPUT,
     POLICIES,
     PREVIOUS_CHECKPOINTS,
     REPLAY_BUFFER,
@@ -180,7 +181,7 @@ class RunFolder:
     @property
     def output(self) -> Path:
         """What was printed, and the tracebacks of environments that failed."""
-        return self.run_logs / "output.log"
+        return self.run_logs / OUTPUT
 
     @property
     def timers(self) -> Path:

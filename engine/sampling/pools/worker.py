@@ -5,12 +5,12 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
-import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from engine.errors import ConfigError, NotSupportedError
-from engine.printing import lossy_stream
+from engine.printing import open_log, print_into
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.checks import AnswerCheck
@@ -95,7 +95,7 @@ class Worker:
         source = EnvironmentSource.from_json(order["source"])
         first, count, worker = (int(str(order[key])) for key in ("first", "count", "worker"))
         if order["log"] is not None:
-            _redirect_output(str(order["log"]))
+            _redirect_output(Path(str(order["log"])))
         self._guard, self._metrics = Guard(source.env, worker), source.metrics
         with self._calling("start", None):
             self._environments = source.make(first, count)
@@ -146,12 +146,8 @@ def _place(block: Block) -> dict[str, Json]:
     return {"offset": block.offset, "capacities": capacities}
 
 
-def _redirect_output(path: str) -> None:
+def _redirect_output(path: Path) -> None:
     """What environments print goes to this file, not to the screen the engine may be drawing on."""
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os.dup2(log, 1)
-    os.dup2(log, 2)
+    log = open_log(path)
+    print_into(log)
     os.close(log)
-    sys.stdout, sys.stderr = lossy_stream(1, sys.stdout), lossy_stream(2, sys.stderr)
