@@ -6,8 +6,10 @@ A name that starts with UNFINISHED belongs to work that nobody has promised yet;
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,6 +66,15 @@ def _write(path: Path, flags: int, content: memoryview) -> None:
             content = content[os.write(descriptor, content) :]
     finally:
         os.close(descriptor)
+
+
+def open_regular(path: Path, *, follows_links: bool) -> int:
+    """A descriptor to read a regular file by; a pipe in its place would hold up its reader. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a file")
+    return descriptor
 
 
 def make_folders(path: Path, disk: Disk = DISK) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from engine.running.disk import UNFINISHED
+from engine.running.disk import UNFINISHED, open_regular
 from engine.running.layout import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST, RUN_LOGS, TRAINING_STATUS
 
 Owner: TypeAlias = Literal["nobody", "rl-tui", "ML-Agents", "somebody"]
@@ -89,12 +88,8 @@ def _head(path: Path, length: int) -> bytes | None:
 
 
 def _open(path: Path) -> int | None:
-    """A descriptor of a regular file; None for anything else, since a pipe would hold up its reader."""
+    """A descriptor of the file; None where it cannot be read or is none."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return open_regular(path, follows_links=False)
     except OSError:
         return None
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    return None

@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from engine.running.digest import Digest, number, whole
+from engine.running.disk import open_regular
 from engine.running.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
 from engine.running.run_folder import writing_process
 from engine.session.summaries import BehaviorSummary, RunSummary
@@ -73,8 +73,9 @@ def _take_lines(lines: Iterable[str], digest: Digest) -> None:
 
 def _head_and_tail(path: Path) -> tuple[list[str], list[str]]:
     """The whole lines at both ends of a file; of a short one all are its head."""
-    descriptor, size = _open(path)
+    descriptor = open_regular(path, follows_links=True)
     try:
+        size = os.fstat(descriptor).st_size
         if size <= HEAD_BYTES + TAIL_BYTES:
             return _lines(os.pread(descriptor, size, 0)), []
         head = _lines(os.pread(descriptor, HEAD_BYTES, 0))
@@ -90,7 +91,7 @@ def _lines(content: bytes) -> list[str]:
 def _read_status(path: Path, digest: Digest) -> str:
     """Take in the checkpoints that training_status.json lists, and return what is wrong with it."""
     try:
-        descriptor, _ = _open(path)
+        descriptor = open_regular(path, follows_links=True)
     except OSError as error:  # a young run has none yet
         return "" if error.errno in {errno.ENOENT, errno.ENOTDIR} else f"{TRAINING_STATUS}: {error.strerror}"
     try:
@@ -107,16 +108,6 @@ def _read_status(path: Path, digest: Digest) -> str:
     finally:
         os.close(descriptor)
     return ""
-
-
-def _open(path: Path) -> tuple[int, int]:
-    """A descriptor of a regular file and its size; a pipe of that name would hold up its reader. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a file")
-    return descriptor, status.st_size
 
 
 def _summary(folder: Path, digest: Digest, is_alive: bool, note: str) -> RunSummary:
