@@ -72,15 +72,12 @@ def check(
         yield Finding("ok", f"{num_copies} copies made in {time.monotonic() - start:.2f} s")
         for name, spec in pool.specs.items():
             yield from _about(spec, pool.num_agents[name])
-        played = _Played()
         total = num_steps * sum(pool.num_agents.values())
-        call_watched(timeout, pool, lambda: _play(pool, played, total, seed))
+        played = call_watched(timeout, pool, lambda: _play(pool, total, seed))
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and finite values as promised")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _episodes(played)
-        repeated: list[Finding] = []
-        call_watched(timeout, pool, lambda: repeated.append(_repeats(pool, seed)))
-        yield from repeated
+        yield call_watched(timeout, pool, lambda: _repeats(pool, seed))
         yield _speed(played)
     finally:
         if busy_seconds(pool) == 0:  # otherwise it hangs, and belongs to the thread that was left behind
@@ -170,8 +167,9 @@ class _Random:
         """There is nothing to load."""
 
 
-def _play(pool: EnvironmentPool, played: _Played, num_steps: int, seed: int) -> None:
+def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
     """Random steps on the way that training takes: pool, collector, assembly."""
+    played = _Played()
     policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
     collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON))
     pool.reset(seed)
@@ -183,6 +181,7 @@ def _play(pool: EnvironmentPool, played: _Played, num_steps: int, seed: int) -> 
         collector.act()
         played.num_steps = sum(collector.num_sampled.values())
     played.seconds = collector.environment_seconds
+    return played
 
 
 def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded | None) -> Iterator[Finding]:

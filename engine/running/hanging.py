@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from engine.running.workers import has_returned
 from engine.sampling.pools.base import EnvironmentPool
 from engine.sampling.pools.failures import InstanceFailure
 from engine.sampling.tracebacks import place_in_thread
 
+T = TypeVar("T")
 
-def call_watched(seconds: float, pool: EnvironmentPool, call: Callable[[], None], advice: str = "") -> None:
-    """The call, which uses the pool, has returned. Raises what it raises.
+
+def call_watched(seconds: float, pool: EnvironmentPool, call: Callable[[], T], advice: str = "") -> T:
+    """What the call, which uses the pool, returns. Raises what it raises.
 
     Raises InstanceFailure when an environment is busy for longer than that: its thread is then left behind.
     """
-    if has_returned("environment", call, lambda: busy_seconds(pool) > seconds):
-        return
+    returned: list[T] = []
+    if has_returned("environment", lambda: returned.append(call()), lambda: busy_seconds(pool) > seconds):
+        return returned[0]
     at, stack = whereabouts(pool)
     text = f"{pool.busy_with} has not returned for {seconds:g} s{at}{'. ' if advice else ''}{advice}"
     raise InstanceFailure(text, None, detail=stack)
