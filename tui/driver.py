@@ -13,6 +13,8 @@ from typing import Any
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
+from tui.signals import hand_back
+
 LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out
 FLUSH_SECONDS = 0.05
 SIGNALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)  # Textual's driver takes them and keeps them
@@ -77,8 +79,7 @@ class TerminalDriver(LinuxDriver):
         if self.is_on:
             self.stop_application_mode()
         self.close()
-        for number, former in self._former.items():
-            signal.signal(number, signal.SIG_DFL if former is None else former)
+        hand_back(self._former)
 
     def _forget_untaken(self) -> None:
         """The kernel drops what the terminal has not taken, so that there is room for the words that restore it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import TypeAlias
 
@@ -18,6 +18,12 @@ Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None
 def heeded() -> list[signal.Signals]:
     """Those of SIGNALS that end a run: not a hangup that is ignored."""
     return [number for number in SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+
+
+def hand_back(previous: Mapping[signal.Signals, Disposition]) -> None:
+    """These signals mean again what they meant before; None stands for a handler that is not Python's."""
+    for number, disposition in previous.items():
+        signal.signal(number, signal.SIG_DFL if disposition is None else disposition)
 
 
 class StopSignals:
@@ -47,8 +53,7 @@ class StopSignals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, previous in self._previous.items():
-            signal.signal(number, signal.SIG_DFL if previous is None else previous)
+        hand_back(self._previous)
 
     def take(self) -> list[Stop]:
         """The stops asked for since the last call, oldest first."""
@@ -83,7 +88,7 @@ class LoopSignals:
 
     def stop(self) -> None:
         """Signals mean again what they meant before."""
-        for number, previous in self._previous.items():
+        for number in self._previous:
             asyncio.get_running_loop().remove_signal_handler(number)
-            signal.signal(number, signal.SIG_DFL if previous is None else previous)
+        hand_back(self._previous)
         self._previous.clear()
