@@ -8,6 +8,7 @@ import time
 
 from engine.config import RunConfig
 from engine.running.disk import write_atomically
+from engine.running.environments import settings_of
 from engine.running.run_folder import RunFolder
 from engine.running.timers import GaugeWriter, run_metadata, timers_json
 from engine.running.writers.jsonl import JsonLinesWriter
@@ -70,8 +71,7 @@ class RunLogs:
         self._gauges.write(envelope)
         event = envelope.event
         if isinstance(event, BehaviorStarted):
-            settings = self._config.behaviors.get(event.behavior) or self._config.default_settings
-            assert settings is not None, "a behavior without settings never starts"
+            settings = settings_of(self._config, event.behavior)
             self._tensorboard.write_hyperparameters(event.behavior, settings.model_dump(mode="json"))
 
     def write_timers(self) -> None:

@@ -305,9 +305,7 @@ class Run:
         """A bug of ours first, then what was not saved, what the user or a signal asked for, what ended a behavior."""
         if self._bug is not None:
             return 1
-        if crew.losses:
-            return CheckpointError.exit_code
-        if self._stop is not None and self._stop.exit_code:
+        if self._stop is not None and self._stop.exit_code and not crew.losses:
             return self._stop.exit_code
         return crew.exit_code
 

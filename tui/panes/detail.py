@@ -30,7 +30,6 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
     "Policy/Continuous Entropy Coeff": "cont. coeff",
     "Policy/Discrete Entropy Coeff": "disc. coeff",
     "Policy/Clip Fraction": "clipped",
-    "Policy/Explained Variance": "expl. var",
     "Policy/Learning Rate": "learn rate",
     "Policy/Epsilon": "epsilon",
     "Policy/Beta": "beta",
