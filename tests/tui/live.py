@@ -2,6 +2,8 @@
 
 live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken WHAT]
         [--memory FOLDER] [--hangup WHAT] [--no-bell] [--noise]
+
+What is to happen, or to break, does so at the signal SIGUSR1: its sender has seen the screen of a run that trains.
 """
 
 from __future__ import annotations
@@ -51,14 +53,14 @@ from tui.screens.overview import OverviewScreen
 from tui.terminal import redirect_output
 
 GIB = 1024**3
-EVENTFUL_BEAT = 10  # of a tenth of a second, when something happens
+SIGNALED = threading.Event()
 
 
 class LiveSession:
     """A run of `number` behaviors, told ten times a second by a thread of its own until it is stopped."""
 
     def __init__(self, number: int, stop_seconds: float, happening: str) -> None:
-        """happening: what happens at EVENTFUL_BEAT, "" for nothing."""
+        """happening: what happens once it is signaled, "" for nothing."""
         self._happening = happening
         self.bus = EventBus()
         self.commands: list[Command] = []
@@ -98,30 +100,34 @@ class LiveSession:
         for name in self._names:
             tell(BehaviorStarted(name, "ppo", "gymnasium:Walker2d-v5", 0, 1_000_000, 8, 9347, True))
             tell(BehaviorStateChanged(name, "training"))
-        beat = 0
+        beat, has_happened = 0, False
         while not self._stop.wait(0.1):
             beat += 1
-            if beat == EVENTFUL_BEAT and not self._happen():
-                break
-            for name in self._names:
-                step = beat * 1200
-                reward = 400 * (1 - math.exp(-beat / 300)) + chance.gauss(0, 30)
-                tell(ProgressReported(name, step, step + 900, 11_800 + chance.uniform(-300, 300), beat // 3))
-                tell(EpisodesFinished(name, step, 6, reward, reward - 50, reward + 50, 200 + reward))
-                if beat % 10 == 0:
-                    tell(TimeSplit(name, 0.6 * beat, 0.14 * beat, 0.2 * beat, 0.0, 0.06 * beat))
-                if beat % 20 == 0:
-                    metrics = {tag: chance.random() for tag in ("Policy/Entropy", "Losses/Policy Loss")}
-                    tell(MetricsReported(name, step, time.time() - began, metrics, reward, 3.0, None, True))
-            if beat % 10 == 0:
-                used = 8 * GIB + int(chance.random() * GIB)
-                tell(
-                    DevicesSampled((), "no NVIDIA driver", 50 + 20 * chance.random(), 16, used, 64 * GIB, GIB, GIB, GIB)
-                )
+            if SIGNALED.is_set() and not has_happened:
+                has_happened = True
+                if not self._happen():
+                    break
+            self._report(beat, time.time() - began, chance)
         if self._happening == "pause":
             self._stop.wait()
         if self._happening != "crash":
             self._save_and_end()
+
+    def _report(self, beat: int, seconds: float, chance: random.Random) -> None:
+        tell = self.bus.publish
+        for name in self._names:
+            step = beat * 1200
+            reward = 400 * (1 - math.exp(-beat / 300)) + chance.gauss(0, 30)
+            tell(ProgressReported(name, step, step + 900, 11_800 + chance.uniform(-300, 300), beat // 3))
+            tell(EpisodesFinished(name, step, 6, reward, reward - 50, reward + 50, 200 + reward))
+            if beat % 10 == 0:
+                tell(TimeSplit(name, 0.6 * beat, 0.14 * beat, 0.2 * beat, 0.0, 0.06 * beat))
+            if beat % 20 == 0:
+                metrics = {tag: chance.random() for tag in ("Policy/Entropy", "Losses/Policy Loss")}
+                tell(MetricsReported(name, step, seconds, metrics, reward, 3.0, None, True))
+        if beat % 10 == 0:
+            used = 8 * GIB + int(chance.random() * GIB)
+            tell(DevicesSampled((), "no NVIDIA driver", 50 + 20 * chance.random(), 16, used, 64 * GIB, GIB, GIB, GIB))
 
     def _save_and_end(self) -> None:
         tell = self.bus.publish
@@ -157,8 +163,8 @@ class BrokenPane(StateLine):
     """A state line that fails in the middle of the run."""
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """Fails from the tenth step on."""
-        if any(behavior.step > 1200 * EVENTFUL_BEAT for behavior in frame.view.behaviors.values()):
+        """Fails from the signal on."""
+        if SIGNALED.is_set():
             raise ZeroDivisionError("a pane is broken")
         return super().lines(frame, width, height)
 
@@ -172,20 +178,23 @@ def break_app(app: TrainerApp, what: str) -> None:
     async def fail_later() -> None:
         fail()
 
-    def arm() -> None:
+    def break_once_signaled() -> None:
+        if not SIGNALED.is_set():
+            app.set_timer(0.1, break_once_signaled)
+            return
         match what:
             case "timer":
-                app.set_interval(1.0, fail)
+                app.set_timer(0.1, fail)
             case "message":
-                app.set_timer(1.0, lambda: app.overview.post_message(events.Click(None, 0, 0, 0, 0, 1, *[False] * 3)))
+                app.overview.post_message(events.Click(None, 0, 0, 0, 0, 1, *[False] * 3))
             case "worker":
-                app.set_timer(1.0, lambda: app.run_worker(fail_later()) and None)
+                app.run_worker(fail_later())
             case "callback":
-                app.set_timer(1.0, lambda: app.call_later(fail) and None)
+                app.call_later(fail)
 
     OverviewScreen.action_overlay = fail  # type: ignore[method-assign]  # only pressed where that is what fails
     OverviewScreen.on_click = fail  # type: ignore[attr-defined]  # likewise
-    app._on_shown = arm
+    app._on_shown = break_once_signaled
 
 
 def main() -> None:
@@ -208,6 +217,7 @@ def main() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     elif arguments.hangup == "blocked":
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    signal.signal(signal.SIGUSR1, lambda *_: SIGNALED.set())
     session = LiveSession(arguments.behaviors, arguments.stop_seconds, arguments.happening)
     if arguments.broken == "pane":
         screens.StateLine = BrokenPane  # type: ignore[misc]  # where screens take it from

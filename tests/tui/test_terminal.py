@@ -47,6 +47,7 @@ class LiveScreen:
 
     def __enter__(self) -> LiveScreen:
         self.terminal.wait_for("TRAINING")
+        os.kill(self.terminal.process.pid, signal.SIGUSR1)
         return self
 
     def __exit__(self, *_: object) -> None:
