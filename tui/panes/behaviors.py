@@ -41,13 +41,13 @@ class Column:
 COLUMNS = (
     Column("steps", 6, lambda b: count(b.step)),
     Column("return", 8, lambda b: number(b.mean_return)),
+    Column("done", 4, lambda b: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
     Column(
         "eval", 8, lambda b: number(b.evaluation.mean_return if b.evaluation else None), lambda b: bool(b.evaluations)
     ),
     Column("elo", 5, lambda b: f"{b.metrics[ELO]:.0f}" if ELO in b.metrics else "-", lambda b: ELO in b.metrics),
     Column("lesson", 6, lambda b: lesson_of(b) or "-", lambda b: bool(b.lessons)),
     Column("algo", 4, lambda b: safe_text(b.algorithm).upper()),
-    Column("done", 4, lambda b: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
     Column("of", 5, lambda b: count(b.max_steps) if b.max_steps else ""),
     Column("st/s", 5, lambda b: count(b.steps_per_second) if b.steps_per_second else "-"),
     Column("best", 8, lambda b: number(b.best_return)),

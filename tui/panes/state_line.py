@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
 from tui.charts.bar import bar
-from tui.lines import Line, Span, flush, line, pack, state_tone
+from tui.lines import Line, Span, Tone, cells, line, state_tone
 from tui.panes.base import BEAT, Frame, Pane, is_over
 from tui.panes.behaviors import is_filling
 from tui.panes.devices import DISK_LOW_BYTES
 from tui.text import count, duration, fit, left, percent, right, size, time_of_day
 
 STALE_SECONDS = 5.0  # the engine samples devices every second, so this much silence means it is stuck
+BAR_CELLS = 10
+DONE_CELLS = 6  # " 100% "
+NARROWEST_NAME = 8
+CROWDED = 120  # columns below which the parts stand nearer together
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some words of the line. rank: the lower, the longer they stay; forms: the longest first."""
+
+    rank: int
+    forms: tuple[Line, ...]
 
 
 class StateLine(Pane):
@@ -33,29 +46,73 @@ class StateLine(Pane):
 
 
 def state_line(frame: Frame, width: int) -> Line:
-    """The run's line, as much of it as fits `width`."""
+    """The run's line, as much of it as fits `width`; its progress stands at the right end."""
     view, glyphs = frame.view, frame.glyphs
-    name = safe_text(view.run.run_id if view.run else frame.config_name)
-    brand = Span("rl-tui " if width >= 100 else "", "dim")
-    title = line(brand, Span(fit(name, max(8, width // 3), glyphs.ellipsis), "strong"))
-    state = line(Span(f"{glyphs.of(view.state)} {_state_word(view)}", state_tone(view.state)))
-    parts = [line(" ", *title), state] if name else [line(" ", *state)]
+    sign = glyphs.of(view.state)
+    state = line(Span(f"{sign} {_state_word(view)}", state_tone(view.state)))
+    if cells(state) >= width:
+        state = line(Span(sign, state_tone(view.state)))
+    parts = [*_name_parts(frame, width), Part(0, (state,))]
     if frame.is_frozen:
-        parts.append(line(Span(" VIEW FROZEN ", "flag")))
-    parts += [line(Span(note, "accent")) for note in frame.notes]
-    parts += [line(Span(f"{glyphs.warning} {words}", "warning")) for words in _alarms(frame)]
-    parts += _figures(frame, width)
-    return pack(parts, width, gap=2) if width < 100 else _with_progress(frame, pack(parts, width), width)
+        parts.append(_said(1, "flag", " VIEW FROZEN ", " FROZEN "))
+    parts += [_said(2, "warning", *(f"{glyphs.warning} {words}" for words in alarm)) for alarm in _alarms(frame)]
+    parts += _figures(frame)
+    parts += [_said(7, "accent", note) for note in frame.notes]
+    share = _share_done(view)
+    done = line(f" {percent(share, 1.0):3}% ") if share is not None and cells(state) + DONE_CELLS < width else ()
+    gap = 2 if width < CROWDED else 3
+    kept = line(" ", *arranged(parts, width - 1 - cells(done), gap))
+    if share is None or not done:
+        return kept
+    room = width - cells(kept)
+    bars = (line(*bar(share, length, glyphs, "accent"), *done) for length in (2 * BAR_CELLS, BAR_CELLS))
+    end = next((end for end in bars if gap + cells(end) <= room), done)
+    return line(*kept, " " * (room - cells(end)), *end)
 
 
-def _alarms(frame: Frame) -> list[str]:
-    """What is wrong with the run as a whole, and how many warnings there are."""
+def arranged(parts: list[Part], width: int, gap: int) -> Line:
+    """The parts in their order: each short before any is long, and the more important before the less."""
+    by_rank = sorted(range(len(parts)), key=lambda at: parts[at].rank)
+    chosen: dict[int, Line] = {}
+    room = width + gap
+    for at in by_rank:
+        shortest = parts[at].forms[-1]
+        if cells(shortest) + gap <= room:
+            chosen[at] = shortest
+            room -= cells(shortest) + gap
+    for at in filter(chosen.__contains__, by_rank):
+        spare = room + cells(chosen[at])
+        chosen[at] = next(form for form in parts[at].forms if cells(form) <= spare)
+        room = spare - cells(chosen[at])
+    return tuple(span for at in sorted(chosen) for span in (Span(" " * gap), *chosen[at]))[1:]
+
+
+def _said(rank: int, tone: Tone, *forms: str) -> Part:
+    return Part(rank, tuple(line(Span(words, tone)) for words in forms))
+
+
+def _name_parts(frame: Frame, width: int) -> list[Part]:
+    """Which program, where there is much room, and which run."""
+    name = safe_text(frame.view.run.run_id if frame.view.run else frame.config_name)
+    if not name:
+        return []
+    longest = max(NARROWEST_NAME, width // 3)
+    forms = [line(Span(fit(name, room, frame.glyphs.ellipsis), "strong")) for room in (longest, NARROWEST_NAME)]
+    branded = [line(Span("rl-tui ", "dim"), *forms[0])] if width >= CROWDED else []
+    return [Part(5, (*branded, *forms))]
+
+
+def _alarms(frame: Frame) -> list[tuple[str, ...]]:
+    """What is wrong with the run as a whole, and how many warnings there are: each in words, and in fewer."""
     view, silent = frame.view, _silent_seconds(frame)
-    alarms = [f"no data for {duration(silent)}"] if silent else []
+    alarms: list[tuple[str, ...]] = []
+    if silent:
+        alarms.append((f"no data for {duration(silent)}", f"no data {duration(silent)}"))
     if view.devices is not None and view.devices.disk_free_bytes < DISK_LOW_BYTES and not is_over(view):
-        alarms.append(f"disk {size(view.devices.disk_free_bytes)} free")
+        free = size(view.devices.disk_free_bytes)
+        alarms.append((f"disk {free} free", f"disk {free}"))
     if view.warnings:
-        alarms.append(f"{len(view.warnings)} warning{'s' if len(view.warnings) > 1 else ''}")
+        alarms.append((f"{len(view.warnings)} warning{'s' if len(view.warnings) > 1 else ''}",))
     return alarms
 
 
@@ -75,36 +132,38 @@ def _state_word(view: RunView) -> str:
     return view.state.upper() + code
 
 
-def _figures(frame: Frame, width: int) -> list[Line]:
+def _figures(frame: Frame) -> list[Part]:
     """Each of a fixed width, so that none moves while another changes."""
-    view, is_wide = frame.view, width >= 100
+    view = frame.view
     if view.started_at is None:
         return []
-    figures = [line(Span("up " if is_wide else "", "dim"), left(duration(frame.time - view.started_at), 5))]
+    up = left(duration(frame.time - view.started_at), 5)
+    figures = [Part(8, (line(Span("up ", "dim"), up), line(up)))]
     if is_over(view):
         return figures
     remaining = eta_seconds(view)
     if remaining is not None:
-        end = f" ({time_of_day(frame.time + remaining, seconds=False)})" if is_wide else ""
-        figures.append(line(Span("ETA ", "dim"), left(duration(remaining) + end, 5 + len(end))))
+        eta = left(duration(remaining), 5)
+        end = left(f"{duration(remaining)} ({time_of_day(frame.time + remaining, seconds=False)})", 13)
+        figures.append(Part(6, (line(Span("ETA ", "dim"), end), line(Span("ETA ", "dim"), eta))))
     if view.steps_per_second > 0:
         rate = right(count(view.steps_per_second), 5)
-        figures.append(line(rate, Span(" steps/s" if is_wide else " st/s", "dim")))
+        figures.append(Part(9, tuple(line(rate, Span(unit, "dim")) for unit in (" steps/s", " st/s"))))
     saved_at = view.last_checkpoint_at
     if saved_at is not None:
-        age = left(duration(frame.time - saved_at) + " ago" * is_wide, 9 if is_wide else 5)
-        figures.append(line(Span("checkpoint " if is_wide else "ckpt ", "dim"), age))
+        age = duration(frame.time - saved_at)
+        figures.append(
+            Part(4, (line(Span("checkpoint ", "dim"), left(f"{age} ago", 9)), line(Span("ckpt ", "dim"), left(age, 5))))
+        )
     return figures
 
 
-def _with_progress(frame: Frame, spans: Line, width: int) -> Line:
-    """The line with the run's progress at its right end, where there is room."""
-    behaviors = [behavior for behavior in frame.view.behaviors.values() if behavior.max_steps > 0]
+def _share_done(view: RunView) -> float | None:
+    """Of all the steps that the behaviors are to make; None where they have no end."""
+    behaviors = [behavior for behavior in view.behaviors.values() if behavior.max_steps > 0]
     if not behaviors:
-        return spans
-    share = sum(min(1.0, behavior.step / behavior.max_steps) for behavior in behaviors) / len(behaviors)
-    shown = f" {percent(share, 1.0):3}% "
-    return flush(spans, line(*bar(share, 20 if width >= 160 else 10, frame.glyphs, "accent"), shown), width)
+        return None
+    return sum(min(1.0, behavior.step / behavior.max_steps) for behavior in behaviors) / len(behaviors)
 
 
 def eta_seconds(view: RunView) -> float | None:
