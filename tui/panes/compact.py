@@ -4,43 +4,59 @@ from __future__ import annotations
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, line, pack, state_tone, wrap
+from tui.lines import Line, Span, line, pack, wrap
 from tui.panes.base import Frame, Pane
-from tui.panes.behaviors import first_visible
+from tui.panes.behaviors import first_visible, state_sign
 from tui.text import count, left, number, percent, right
+
+WARNING_LINES = 3  # that the newest warning may take where no behavior needs them
 
 
 class CompactPane(Pane):
-    """One line per behavior, without a frame."""
+    """One line per behavior, without a frame, and below them the newest warning."""
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """The selected behavior stays in sight."""
         behaviors = list(frame.view.behaviors.values())
-        first = first_visible(frame.selected, len(behaviors), height)
-        shown = behaviors[first : first + height]
-        return [compact_line(b, i == frame.selected, frame.glyphs, width) for i, b in enumerate(shown, first)]
+        warning = warning_lines(frame, width, min(WARNING_LINES, max(1, height - len(behaviors))))
+        room = height - len(warning)
+        first = first_visible(frame.selected, len(behaviors), room)
+        shown = behaviors[first : first + room]
+        return [*(compact_line(b, i == frame.selected, frame, width) for i, b in enumerate(shown, first)), *warning]
 
 
-def compact_line(behavior: BehaviorView, is_selected: bool, glyphs: Glyphs, width: int) -> Line:
+def compact_line(behavior: BehaviorView, is_selected: bool, frame: Frame, width: int) -> Line:
     """State, name, reward, progress: as much as fits."""
-    sign = Span(f"{glyphs.of(behavior.state)} ", state_tone(behavior.state))
-    name = left(safe_text(behavior.name), min(16, max(8, width - 28)), glyphs.ellipsis)
+    state = state_sign(behavior, frame)
+    sign, _, word = state.text.partition(" ")
+    name = left(safe_text(behavior.name), min(16, max(8, width - 28)), frame.glyphs.ellipsis)
     parts = [
-        line(Span(glyphs.marker if is_selected else " ", "accent"), sign, name),
+        line(Span(frame.glyphs.marker if is_selected else " ", "accent"), Span(f"{sign} ", state.tone), name),
         line(right(number(behavior.mean_return), 8)),
         line(right(f"{percent(behavior.step, behavior.max_steps)}%", 4)),
-        line(Span(left(behavior.state, 8), state_tone(behavior.state))),
+        line(Span(left(word, 8), state.tone)),
         line(Span(f"{count(behavior.steps_per_second)} st/s", "dim")),
     ]
     return pack(parts, width, gap=1)
+
+
+def warning_lines(frame: Frame, width: int, max_lines: int) -> list[Line]:
+    """The newest warning in words, and of how many it is; nothing where there is none."""
+    warnings = frame.view.warnings
+    if not warnings or max_lines < 1:
+        return []
+    _, newest = max(warnings.values(), key=lambda warned: warned[0])
+    others = f"newest of {len(warnings)}: " if len(warnings) > 1 else ""
+    whose = f"{newest.behavior}: " if newest.behavior else ""
+    words = f"{frame.glyphs.warning} {others}{safe_text(whose + newest.message)}"
+    return [line(Span(f" {row}", "warning")) for row in wrap(words, width - 2, max_lines)]
 
 
 class TooSmallPane(Pane):
     """Words that fit anywhere."""
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """What is wrong, and that training is not."""
+        """What is wrong, and that training is not; then the newest warning."""
         columns, rows = self.screen.size
         texts = [
             f"terminal too small ({columns}x{rows}), need 40x10 - training goes on",
@@ -49,4 +65,7 @@ class TooSmallPane(Pane):
         ]
         wrapped = (wrap(text, width, len(text)) for text in texts)
         chosen = next((rows for rows in wrapped if len(rows) <= height), [texts[-1]])
-        return [line(Span(row, "warning")) for row in chosen]
+        return [
+            *(line(Span(row, "warning")) for row in chosen),
+            *warning_lines(frame, width, height - len(chosen)),
+        ]
