@@ -174,13 +174,13 @@ async def test_behavior_without_one_finite_value_leaves_the_chart_to_the_others(
     assert "✗" in text
 
 
-async def test_too_small_a_terminal_is_told() -> None:
-    view = scenes.healthy(1).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now + 2)
-    async with app.run_test(size=(60, 12)) as pilot:
-        await pilot.press("f")
-        await app.workers.wait_for_complete()
-        assert "too small for this chart" in await settled_text(pilot)
+@pytest.mark.parametrize("size", [(40, 10), (60, 12), (40, 14)])
+async def test_curve_is_drawn_where_there_is_no_room_for_a_frame_around_it(size: tuple[int, int]) -> None:
+    async with Driven(scenes.healthy(1).view(), size, opened="chart") as driven:
+        await driven.app.workers.wait_for_complete()
+        text = await driven.text()
+    assert "too small" not in text
+    assert sum(chr(0x2800) < char <= chr(0x28FF) for char in text) > 10
 
 
 async def test_chart_of_a_run_that_starts_says_what_it_waits_for() -> None:

@@ -70,14 +70,14 @@ class PlotextPane(CurvesPane):
         return self._chart.num_cells if self._chart else super().num_cells
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """Words above, plotext's figure below; words alone as long as there is none."""
+        """Words above, plotext's figure below, or the overview's where that has no room; words alone without one."""
         state = self.chart_state(frame)
         figure = self.figure(frame)
         if figure is None:
             return centered(empty_words(frame, state.metrics), height, width)
         if width < SMALLEST[0] or height < SMALLEST[1] + 1:
-            words = f"too small for this chart ({width}x{height}), it needs {SMALLEST[0]}x{SMALLEST[1] + 1}"
-            return centered([Span(words, "warning"), Span("f goes back; training goes on", "dim")], height, width)
+            self._chart = None
+            return super().lines(frame, width, height)
         if not self._is_loaded:
             return centered([Span(f"drawing {frame.glyphs.ellipsis}", "wait")], height, width)
         look, title = Look(frame.glyphs, frame.has_color), chart_heading(frame, state)
