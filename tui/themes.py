@@ -17,6 +17,8 @@ DEFAULT, FOR_16_COLORS = "rl-dark", "ansi"
 # Columns: see THEMES. The first two and the last are exact entries of xterm's 256 colors, so that a terminal or tmux
 # without true color shows the same; the other two are the terminal's own sixteen. The series follow Okabe and Ito
 # (2008): blue, orange, green, vermilion, sky, purple, moved so far apart that every kind of color blindness tells them.
+# Among the sixteen no six are that far apart. The first three are, and stand out from their ground, in every palette
+# that terminals come with; the later ones are told by their numbers and dashes, too.
 _COLORS: Mapping[str, tuple[str, str, str, str, str]] = {
     "ground": ("#121212", "#ffffff", "ansi_default", "ansi_default", "#000000"),
     "raised": ("#1c1c1c", "#eeeeee", "ansi_default", "ansi_default", "#000000"),
@@ -34,12 +36,12 @@ _COLORS: Mapping[str, tuple[str, str, str, str, str]] = {
     "bad": ("#ff5f5f", "#af0000", "ansi_bright_red", "ansi_red", "#ff8787"),
     "flag-text": ("#121212", "#ffffff", "ansi_black", "ansi_black", "#000000"),
     "flag-ground": ("#d7af5f", "#875f00", "ansi_yellow", "ansi_yellow", "#ffff00"),
-    "series-1": ("#0087d7", "#0000d7", "ansi_bright_blue", "ansi_blue", "#5fafff"),
-    "series-2": ("#ffd75f", "#af8700", "ansi_yellow", "ansi_magenta", "#ffd700"),
-    "series-3": ("#87ffaf", "#5f875f", "ansi_bright_green", "ansi_green", "#00ffaf"),
-    "series-4": ("#d75f00", "#870000", "ansi_red", "ansi_red", "#ff875f"),
-    "series-5": ("#afd7ff", "#0087ff", "ansi_bright_cyan", "ansi_cyan", "#afffff"),
-    "series-6": ("#d787af", "#d75faf", "ansi_magenta", "ansi_bright_black", "#ff87d7"),
+    "series-1": ("#0087d7", "#0000d7", "ansi_bright_cyan", "ansi_blue", "#5fafff"),
+    "series-2": ("#ffd75f", "#af8700", "ansi_bright_yellow", "ansi_red", "#ffd700"),
+    "series-3": ("#87ffaf", "#5f875f", "ansi_bright_red", "ansi_black", "#00ffaf"),
+    "series-4": ("#d75f00", "#870000", "ansi_bright_blue", "ansi_magenta", "#ff875f"),
+    "series-5": ("#afd7ff", "#0087ff", "ansi_magenta", "ansi_cyan", "#afffff"),
+    "series-6": ("#d787af", "#d75faf", "ansi_bright_green", "ansi_bright_black", "#ff87d7"),
 }
 THEMES: Mapping[str, str] = {  # in the order of the columns, with words for a list of them
     "rl-dark": "light on dark",

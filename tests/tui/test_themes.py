@@ -34,6 +34,32 @@ BLINDNESS = {
     "tritanopia": ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
 }
 
+SIXTEEN = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")  # and the same, bright
+PALETTES = {  # what terminals make of them
+    "xterm": (
+        "000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 "
+        "7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff 00ffff ffffff"
+    ),
+    "VGA": (
+        "000000 aa0000 00aa00 aa5500 0000aa aa00aa 00aaaa aaaaaa "
+        "555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff"
+    ),
+    "Tango": (
+        "2e3436 cc0000 4e9a06 c4a000 3465a4 75507b 06989a d3d7cf "
+        "555753 ef2929 8ae234 fce94f 729fcf ad7fa8 34e2e2 eeeeec"
+    ),
+    "VS Code": (
+        "000000 cd3131 0dbc79 e5e510 2472c8 bc3fbc 11a8cd e5e5e5 "
+        "666666 f14c4c 23d18b f5f543 3b8eea d670d6 29b8db e5e5e5"
+    ),
+}
+
+
+def in_palette(name: str, color: str) -> str:
+    """What the terminal shows for one of its own colors."""
+    word = color.removeprefix("ansi_").removeprefix("bright_")
+    return "#" + PALETTES[name].split()[SIXTEEN.index(word) + 8 * ("bright_" in color)]
+
 
 def channels(color: str) -> tuple[int, int, int]:
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
@@ -105,6 +131,17 @@ def test_the_terminals_own_colors_are_nothing_else(name: str) -> None:
     invisible = {"ansi_black", "ansi_blue"} if name == "ansi" else {"ansi_white", "ansi_bright_white", "ansi_yellow"}
     assert invisible.isdisjoint(colors[meaning] for meaning in (*TEXTS, *GRAPHICS))
     assert len({colors[series] for series in SERIES}) == len(SERIES)
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+@pytest.mark.parametrize(("name", "ground"), [("ansi", "#000000"), ("ansi-light", "#ffffff")])
+def test_first_series_of_the_terminals_own_colors_are_readable_and_told_apart(
+    name: str, ground: str, palette: str
+) -> None:
+    first = [in_palette(palette, colors_of(name)[series]) for series in SERIES[:3]]
+    assert min(contrast(color, ground) for color in first) >= 4.5
+    for matrix in BLINDNESS.values():
+        assert min(math.dist(*pair) for pair in itertools.combinations([lab(c, matrix) for c in first], 2)) >= 30
 
 
 def test_every_tone_and_every_variable_has_its_color() -> None:
