@@ -17,6 +17,7 @@ from tests.tui import scenes
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
 from tui.charts.drawing import GUTTER
+from tui.charts.metrics import REWARD
 from tui.charts.state import ChartState
 from tui.painting import spots
 from tui.panes.chart import ChartPane, CurvesPane
@@ -63,8 +64,9 @@ async def test_m_goes_through_all_metrics_of_the_behavior_and_comes_back() -> No
             seen.append(chart(app).metrics[0])
             await pilot.press("m")
         assert seen[:2] == [RETURN, "Environment/Episode Length"]
-        assert set(seen) == set(view.behaviors["Walker"].histories)
-        assert chart(app).metrics == [RETURN]
+        assert set(seen) == set(view.behaviors["Walker"].histories) - {REWARD}, "the return under another name"
+        assert len(seen) == len(set(seen)) + 1
+        assert seen[-1] == RETURN
 
 
 async def test_metrics_are_picked_by_a_few_letters() -> None:
@@ -103,6 +105,26 @@ async def test_picking_can_be_given_up_and_needs_something_that_fits() -> None:
         assert "no metric fits" in await settled_text(pilot)
         await pilot.press("enter")
         assert isinstance(app.screen, PickMetricsScreen)
+
+
+async def test_picking_says_what_enter_draws_also_where_a_filter_hides_it() -> None:
+    async with shown(scenes.healthy(1).view(), (80, 24)) as (app, pilot):
+        await pilot.press("M", "down")
+        assert "enter draws Episode Length, space adds it to Return" in await settled_text(pilot)
+        await pilot.press("space", *"entro", "space")
+        text = await settled_text(pilot)
+        assert "[✓] Environment/Episode Length" not in text
+        assert "enter draws 3: Return, Episode Length, Entropy" in text
+        await pilot.press("space", "enter")
+        assert chart(app).metrics == [RETURN, "Environment/Episode Length"]
+
+
+async def test_each_metric_is_offered_once_and_the_return_is_found_by_both_of_its_names() -> None:
+    async with shown(scenes.healthy(1).view()) as (app, pilot):
+        await pilot.press("M")
+        assert (await settled_text(pilot)).count("Environment/Cumulative Reward") == 1
+        await pilot.press("down", *"cumulative", "enter")
+        assert chart(app).metrics == [RETURN]
 
 
 def test_what_was_typed_finds_the_best_metric_first() -> None:
@@ -360,6 +382,16 @@ async def test_small_charts_share_window_and_crosshair() -> None:
         assert len(small) == 6
         assert {(each.sight, each.crosshair) for each in small if each} == {(large.sight, large.crosshair)}
         assert len({each.curves[0].metric for each in small if each}) == 6
+
+
+async def test_grid_never_repeats_what_the_large_chart_draws() -> None:
+    view = scenes.healthy(1).view()
+    async with shown(view, (200, 60)) as (app, pilot):
+        for _ in range(len(view.behaviors["Walker"].histories)):
+            figures = [pane.drawn() for pane in app.screen.query(ChartPane)]
+            drawn = [curve.metric for figure in figures if figure for curve in figure.curves]
+            assert len(drawn) == len(set(drawn)) == 7
+            await pilot.press("m")
 
 
 async def test_new_points_change_few_cells_of_a_chart_of_three() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from engine.session.text import safe_text
 from engine.session.view import EVALUATION, RETURN
 
+REWARD = "Environment/Cumulative Reward"  # the returns again, as means over summaries
 USUAL = (  # offered before the first summary has told what there is
     "Environment/Episode Length",
     "Policy/Entropy",
@@ -26,7 +27,6 @@ INTERESTING = (
     "Policy/Discrete Entropy Coeff",
     "Policy/Learning Rate",
     "Self-play/ELO",
-    "Environment/Cumulative Reward",
     "Policy/Clip Fraction",
     "Policy/Extrinsic Value Estimate",
     "Policy/Extrinsic Value",
@@ -34,16 +34,28 @@ INTERESTING = (
 
 
 def metric_order(tags: Iterable[str]) -> list[str]:
-    """The return first and what was measured apart, then what tells most about learning, then the rest by name."""
+    """The return first and what was measured apart, then what tells most about learning, then the rest by name.
+
+    Each stands once: where there is the return of episodes, the summaries' means of it are left out.
+    """
     there = set(tags)
+    there -= {REWARD} if RETURN in there else set()
     first = [tag for tag in (RETURN, EVALUATION, *INTERESTING) if tag in there]
     return first + sorted(there - set(first))
 
 
-def nth_metric(tags: Iterable[str], n: int) -> str:
-    """The nth metric besides those of the large chart, from 0; the usual one there while there are not so many."""
-    order = [tag for tag in metric_order(tags) if tag not in (RETURN, EVALUATION)]
+def nth_metric(tags: Iterable[str], n: int, drawn: Collection[str] = (RETURN,)) -> str:
+    """The nth metric besides those of the large chart, from 0; the usual one there while there are not so many.
+
+    drawn: the metrics of the large chart.
+    """
+    order = [tag for tag in metric_order(tags) if tag not in drawn and tag != EVALUATION]
     return order[n] if n < len(order) else USUAL[n % len(USUAL)]
+
+
+def full_name(tag: str) -> str:
+    """The tag, and where it is ours the name that other programs know it by."""
+    return f"{RETURN} ({REWARD})" if tag == RETURN else tag
 
 
 def metric_title(tag: str) -> str:

@@ -199,7 +199,8 @@ class MetricChart(ChartPane):
     def _tag(self, frame: Frame) -> str:
         if isinstance(self._metric, str):
             return self._metric
-        return nth_metric(frame.behavior.histories if frame.behavior else (), self._metric)
+        tags = frame.behavior.histories if frame.behavior else ()
+        return nth_metric(tags, self._metric, self.chart_state(frame).metrics)
 
 
 def _has_points(behavior: BehaviorView | None, tag: str) -> bool:

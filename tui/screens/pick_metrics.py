@@ -11,6 +11,7 @@ from textual.fuzzy import Matcher
 from textual.widgets import Input
 
 from engine.session.text import safe_text
+from tui.charts.metrics import full_name, metric_title
 from tui.context import Context
 from tui.keymap import bindings
 from tui.lines import Line, Span, flush, line
@@ -99,7 +100,7 @@ class PickPane(Pane):
 
     def wanted_height(self, frame: Frame, width: int) -> int:
         """As if nothing was typed, so that the dialog stands still."""
-        return min(ROWS, max(1, len(self._metrics)))
+        return 1 + min(ROWS, max(1, len(self._metrics)))
 
     def search(self, typed: str) -> None:
         """Only what fits to it, the best first."""
@@ -123,16 +124,29 @@ class PickPane(Pane):
         return self._fitting[self._cursor : self._cursor + 1]
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """The metrics around the cursor."""
+        """What would be drawn, and the metrics around the cursor."""
+        words = line(Span(fit(self._would_draw(), width, frame.glyphs.ellipsis), "dim"))
         if not self._fitting:
-            return [line(Span("  no metric fits to that", "dim"))]
-        first = max(0, min(self._cursor - height // 2, len(self._fitting) - height))
-        return [self._row(index, frame, width) for index in range(first, min(first + height, len(self._fitting)))]
+            return [words, line(Span("  no metric fits to that", "dim"))]
+        room = height - 1
+        first = max(0, min(self._cursor - room // 2, len(self._fitting) - room))
+        rows = range(first, min(first + room, len(self._fitting)))
+        return [words, *(self._row(index, frame, width) for index in rows)]
+
+    def _would_draw(self) -> str:
+        """What enter does, also of what the search hides."""
+        picked = [metric_title(tag) for tag in self.picked()]
+        if not picked:
+            return "nothing is marked"
+        count = f"{len(picked)}: " if len(picked) > 1 else ""
+        words = f"enter draws {count}{', '.join(picked)}"
+        marked = [metric_title(tag) for tag in self._marked if tag not in self.picked()]
+        return f"{words}, space adds it to {', '.join(marked)}" if marked else words
 
     def _row(self, index: int, frame: Frame, width: int) -> Line:
         tag = self._fitting[index]
         is_current, is_marked = index == self._cursor, tag in self._marked
-        name = fit(safe_text(tag), width - 7, frame.glyphs.ellipsis)
+        name = fit(safe_text(full_name(tag)), width - 7, frame.glyphs.ellipsis)
         spans = line(
             Span(f"{frame.glyphs.marker if is_current else ' '} ", "accent"),
             Span(f"[{frame.glyphs.done if is_marked else ' '}] ", "good" if is_marked else "dim"),
@@ -146,5 +160,5 @@ def fitting(tags: Mapping[str, str] | Sequence[str], typed: str) -> list[str]:
     if not typed:
         return list(tags)
     match = Matcher(typed).match
-    scores = {tag: match(tag) for tag in tags}
+    scores = {tag: match(full_name(tag)) for tag in tags}
     return sorted((tag for tag in tags if scores[tag] > 0), key=lambda tag: -scores[tag])
