@@ -119,7 +119,10 @@ class Builder:
         seed = self._seed + index * 1_000_003
         start_seconds = None if settings.num_workers else max(START_SECONDS, settings.timeout_wait)
         output = self._folder.output
-        return Source(source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy, output, start_seconds)
+        names = environment.behaviors
+        return Source(
+            source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy, output, start_seconds, names
+        )
 
     def _behavior(self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, saver: Saver) -> Behavior:
         config = settings_of(self._config, spec.name)

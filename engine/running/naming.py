@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 
 from engine.errors import ConfigError
+from engine.running.layout import EVENTS
+from engine.running.ownership import has_learned, writing_process
 
 LONGEST_NAME = 56  # of the 64 that a folder's name may have: the rest is for the count
 _COUNT = r"-([1-9][0-9]{0,5})"  # shorter than a date, which is the user's own
@@ -29,14 +31,21 @@ def next_run_id(results_dir: Path, name: str) -> str:
 
 
 def newest_run_id(results_dir: Path, name: str) -> str:
-    """The run of that name with the highest number. Raises ConfigError where there is none, and OSError."""
+    """The run of that name with the highest number, which passes over those that failed before they had learned
+    anything as long as another did not. Raises ConfigError where there is none, and OSError.
+    """
     counts = _counts(results_dir, name)
     if not counts:
         raise ConfigError(
             f"--resume: there is no run of {name} in {results_dir}. Name the run with --run-id, or remove --resume to"
             " start one."
         )
-    return counts[max(counts)]
+    newest_first = [counts[number] for number in sorted(counts, reverse=True)]
+    return next((name for name in newest_first if not _has_failed_at_start(results_dir / name)), newest_first[0])
+
+
+def _has_failed_at_start(folder: Path) -> bool:
+    return (folder / EVENTS).is_file() and not has_learned(folder) and writing_process(folder) is None
 
 
 def _is_numbered(name: str) -> bool:

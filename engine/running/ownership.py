@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -54,6 +55,31 @@ def has_learned(folder: Path) -> bool:
         return False
     with open(descriptor, "rb") as file:  # as short as the run was, where no summary stands near its beginning
         return any(_SUMMARY in line for line in file)
+
+
+def writing_process(run: Path) -> str | None:
+    """The id of the process that writes to the run in that folder, "another" when it cannot be told; None without one.
+
+    The lock is tried, not read: the kernel frees it with its process, in whatever way that ends.
+    """
+    try:
+        descriptor = os.open(run / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None  # never locked by this program
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return process_in(descriptor)
+    except OSError:  # a file system without locks
+        return None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def process_in(descriptor: int) -> str:
+    """The id of the process that holds the lock behind that descriptor, "another" when it cannot be told."""
+    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "another"
 
 
 def _is_own(folder: Path, names: list[str]) -> bool:

@@ -14,7 +14,7 @@ import threadpoolctl
 import torch
 
 from engine.config import RunConfig, effective_yaml, list_warnings, without_effect
-from engine.errors import CheckpointError, ConfigError, RlTuiError
+from engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
 from engine.running.allocator import keep_freed_memory
 from engine.running.building import Builder, device_of, run_seed
 from engine.running.commands import CommandLedger
@@ -74,6 +74,7 @@ class Run:
         self._bug: BaseException | None = None
         self._is_training = not config.checkpoint_settings.inference
         self._has_trained = False
+        self._has_report = False  # of an environment that failed at the start: its traceback is in the run's folder
         self._ended = threading.Event()
 
     def main(self) -> int:
@@ -98,6 +99,7 @@ class Run:
         try:
             return self._train(health)
         except RlTuiError as error:
+            self._has_report = isinstance(error, EnvironmentFailure)
             self._refuse(error)
             raise
         finally:
@@ -105,7 +107,8 @@ class Run:
             logs.close()
             writers.join(ENDING_SECONDS)
             if self._state == "failed" and not self._has_trained:
-                self._folder.discard()  # the corrected command may use the same run id
+                if not self._has_report:
+                    self._folder.discard()
             elif self._is_training:
                 self._write_timers(logs)
 
@@ -119,7 +122,8 @@ class Run:
         """Tell once that the run cannot start."""
         if self._state != "failed":
             self._answer_all()
-            self._enter("failed", f"{error}\n{excerpt(error.detail)}".rstrip(), error.exit_code)
+            detail = "" if self._has_report else excerpt(error.detail)
+            self._enter("failed", f"{error}\n{detail}".rstrip(), error.exit_code)
 
     def _train(self, health: HealthReporter) -> int:
         seed, device = run_seed(self._config), device_of(self._config)

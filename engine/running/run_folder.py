@@ -31,7 +31,7 @@ from engine.running.layout import (
     TRAINING_STATUS,
 )
 from engine.running.naming import newest_run_id, next_run_id, run_name
-from engine.running.ownership import foreign_text, has_learned, owner_of
+from engine.running.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
 
 if TYPE_CHECKING:  # their imports take longer than to list fifty runs
     from engine.config import RunConfig
@@ -62,30 +62,6 @@ def _hashed(behavior: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9]+", "-", behavior)[:SLUG_LENGTH].strip("-") or "behavior"
     digest = hashlib.sha256(behavior.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{slug}-{digest}"
-
-
-def writing_process(run: Path) -> str | None:
-    """The id of the process that writes to the run in that folder, "another" when it cannot be told; None without one.
-
-    The lock is tried, not read: the kernel frees it with its process, in whatever way that ends.
-    """
-    try:
-        descriptor = os.open(run / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None  # never locked by this program
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _process(descriptor)
-    except OSError:  # a file system without locks
-        return None
-    finally:
-        os.close(descriptor)
-    return None
-
-
-def _process(descriptor: int) -> str:
-    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +316,7 @@ class RunFolder:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            process = _process(descriptor)
+            process = process_in(descriptor)
             os.close(descriptor)
             raise self._busy(process) from error
         os.ftruncate(descriptor, 0)
@@ -363,7 +339,7 @@ class RunFolder:
     def _set_aside(self) -> tuple[str, ...]:
         """What would be taken for the new run's is out of its way; see docs/checkpoints.md."""
         done = []
-        for stale in (self.training_status, self.timers, self.events):
+        for stale in (self.training_status, self.timers, self.events, self.output):
             remove_tree(stale, self._disk)
         for folder in sorted(entry for entry in self.path.iterdir() if entry.is_dir() and not entry.is_symlink()):
             for stale in (*sorted(folder.glob("events.out.tfevents.*")), *folder.glob(REPLAY_BUFFER)):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import NonFiniteError, RlTuiError
+from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
 from engine.running.hanging import busy_seconds, call_watched, whereabouts
 from engine.running.portions import Portions
@@ -53,8 +53,9 @@ class Source:
         courtesy: Courtesy,
         output: Path,
         start_seconds: float | None = None,
+        names: Sequence[str] = (),
     ):
-        """output: the file for the traceback of a failure.
+        """output: the file for the traceback of a failure. names: of the behaviors that the file has settings for.
 
         start_seconds: what making the environments may take; None where the pool sees to that itself.
         """
@@ -67,17 +68,27 @@ class Source:
         self._is_lost = False
         self._make_pool = make_pool
         self._make_behaviors = make_behaviors
+        self._names = names
         self._seed = seed
         self._start_seconds = start_seconds
         self._bus = bus
         self._output = output
 
     def build(self) -> None:
-        """Start the environments and make the learners. Called once, before `main`, in the run's thread."""
+        """Start the environments and make the learners. Called once, before `main`, in the run's thread.
+
+        Raises RlTuiError; that an environment failed is then reported already.
+        """
         start = time.monotonic()
         self.pool = self._make_pool()
         self._tell("starting")  # the last line where its constructor hangs
-        self._start(self.pool)
+        try:
+            self._start(self.pool)
+        except EnvironmentFailure as error:
+            self._report(error, self._names)
+            for name in self._names:
+                self._bus.publish(BehaviorStateChanged(name, "failed", str(error)))
+            raise
         made = time.monotonic()
         where = f"worker processes {', '.join(map(str, self.pool.pids))}" if self.pool.pids else "this process"
         self._tell(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
@@ -274,13 +285,16 @@ class Source:
 
     def _fail(self, error: RlTuiError) -> None:
         """The environment is lost: its behaviors end with what they have learned."""
-        self._bus.publish(EnvironmentFailed(self.environment, tuple(self.behaviors), str(error), error.detail))
-        if error.detail:
-            self._bus.publish(self._keep_traceback(error))
+        self._report(error, tuple(self.behaviors))
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
             if behavior.inbox is None:
                 self.finish(behavior)
+
+    def _report(self, error: RlTuiError, behaviors: Sequence[str]) -> None:
+        self._bus.publish(EnvironmentFailed(self.environment, tuple(behaviors), str(error), error.detail))
+        if error.detail:
+            self._bus.publish(self._keep_traceback(error))
 
     def _keep_traceback(self, error: RlTuiError) -> LogEmitted:
         """What the environment failed of stands whole in the output file; where that is, or why it could not be.

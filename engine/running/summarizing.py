@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from engine.running.digest import Digest, number, whole
 from engine.running.disk import open_regular
 from engine.running.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
-from engine.running.run_folder import writing_process
+from engine.running.ownership import writing_process
 from engine.session.summaries import BehaviorSummary, RunSummary
 
 if TYPE_CHECKING:

@@ -148,9 +148,10 @@ def test_constructor_that_raises_shows_where_and_what_was_printed_before(folder:
     assert "engine/" not in stderr
     assert "Traceback" not in stdout
     assert "\x1b" not in stderr
-    if workers == "0":
-        assert "about to build" in stderr
-    assert not (folder / "results/a").exists()
+    log = (folder / "results/a/run_logs/output.log").read_text()
+    assert 'in build\n    raise KeyError("entrance")' in log
+    assert ("about to build" in log) == (workers == "0"), "a worker has a log of its own"
+    assert re.search(r"the whole traceback of maze:Maze is in \S*results/a/run_logs/output\.log\n", stdout)
 
 
 def test_what_was_printed_is_shown_once_the_log_is_gone_with_the_folder_of_the_run(folder: Path) -> None:

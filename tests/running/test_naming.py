@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -57,6 +58,14 @@ def test_the_newest_run_has_the_highest_number(tmp_path: Path) -> None:
     for name in ("Walker", "Walker-2", "Walker-10"):
         (tmp_path / name).mkdir()
     assert newest_run_id(tmp_path, "Walker") == "Walker-10"
+    for name in ("Walker-10", "Walker-2"):
+        (tmp_path / name / "events.jsonl").write_text('{"v": 1, "n": 1, "event": "RunStarted"}\n')
+    (tmp_path / "Walker-2/Walker/checkpoints/00000100").mkdir(parents=True)
+    assert newest_run_id(tmp_path, "Walker") == "Walker-2", "the run with the highest number failed at its start"
+    (tmp_path / "Walker-10/run.lock").touch()
+    with (tmp_path / "Walker-10/run.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert newest_run_id(tmp_path, "Walker") == "Walker-10", "it goes on, and may learn yet"
 
 
 def test_runs_of_files_that_are_numbered_themselves_are_not_taken_for_each_other(tmp_path: Path) -> None:

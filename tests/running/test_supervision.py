@@ -142,10 +142,32 @@ def test_environment_that_is_made_forever_ends_the_run_and_says_where(
     assert run.wait() == 3
     assert re.match(
         r"tests.running.worlds:made_forever: start has not returned for 1 s, at tests/running/worlds.py:\d+ in"
-        r" made_forever. Raise env_settings.timeout_wait if it needs longer\n",
+        r" made_forever. Raise env_settings.timeout_wait if it needs longer$",
         ending(run).reason,
     ), ending(run).reason
-    assert not run.folder.exists()
+    assert "in made_forever\n" in (run.folder / "run_logs/output.log").read_text()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_constructor_that_raises_leaves_its_traceback_in_a_folder_that_a_corrected_run_takes(
+    tmp_path: Path, workers: int
+) -> None:
+    env_settings = {"num_workers": workers, "num_envs": 2}
+    env = "tests.running.worlds:Unbuilt"
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, env, env_settings=env_settings))
+    assert run.launch.exit_code == 3
+    (failure,) = run.of(EnvironmentFailed)
+    assert failure.behaviors == ("Walker",)
+    assert 'raise KeyError("entrance")' in failure.detail
+    assert states(run, "Walker") == ["failed"]
+    assert ending(run).reason == failure.reason, "the traceback stands above"
+    log = (run.folder / "run_logs/output.log").read_text()
+    assert 'in __init__\n    raise KeyError("entrance")' in log
+    assert (run.folder / "events.jsonl").exists()
+    corrected = run_to_end(configuration(tmp_path, {"Walker": behavior(max_steps=300)}))
+    assert corrected.launch.exit_code == 0
+    assert corrected.folder == run.folder
+    assert not (run.folder / "run_logs/output.log").exists(), "of the earlier run"
 
 
 ENDLESS_UPDATES: list[dict[str, Any]] = [

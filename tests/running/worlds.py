@@ -118,6 +118,14 @@ class Wanted(OneStep):
         super().__init__("Walker", 4, scene=scene)
 
 
+class Unbuilt(Line):
+    """A Line whose constructor raises."""
+
+    def __init__(self) -> None:
+        super().__init__("Walker", 4)
+        raise KeyError("entrance")
+
+
 def made_forever() -> Line:
     """A factory that does not return until RELEASE is set."""
     RELEASE.wait()

@@ -83,6 +83,8 @@ class ConsoleWriter:
         if isinstance(event, RunStarted | BehaviorStarted) and not (self._has_trained or self._debug):
             self._starts.append(envelope)
             return
+        if isinstance(event, EnvironmentFailed | BehaviorStateChanged) and self._starts:
+            return  # it could not start
         if isinstance(event, RunStateChanged) and event.state == "training":
             starts, self._starts = self._starts, []
             for start in starts:
