@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,13 +12,21 @@ from textual.app import App
 from textual.geometry import Region
 from textual.screen import ModalScreen
 
-from engine.session.messages import BehaviorStateChanged, CheckpointFailed, Event, RunStateChanged, WarningRaised
+from engine.session.messages import (
+    BehaviorStateChanged,
+    CheckpointFailed,
+    CheckpointSaved,
+    Event,
+    RunStateChanged,
+    WarningRaised,
+)
 from engine.session.text import safe_text
 from engine.session.view import RunView
 from tui.painting import toast_regions
 from tui.text import count, fit, number
 
 TOAST_SECONDS = 8.0
+SAVING_SECONDS = 5.0  # after which a failure is shown though its last checkpoint is still being written
 MOST_TOASTS, MOST_ON_FEW_ROWS, FEW_ROWS = 3, 2, 30  # in TOAST_SECONDS; the rest is counted
 TOAST_WIDTH, TOAST_LINES = 56, 4  # the width is that of app.tcss, or 60 % of the screen where that is less
 LONGEST = 200  # characters of the terminal's own notice
@@ -42,20 +51,47 @@ class Notices:
         self._key, self._may_call = key_of_warnings, may_call
         self._heard: list[News] = []
         self._loud: list[News] = []
+        self._failed: dict[str, tuple[BehaviorStateChanged, float]] = {}  # whose last checkpoint is not decided; since
         self._covered: frozenset[Region] = frozenset()
         self._room, self._until = MOST_TOASTS, 0.0
 
     def hear(self, event: Event) -> None:
-        """An event was folded into the view."""
-        news = news_of(event, self._view)
+        """An event was folded into the view.
+
+        A failed behavior is saved once more: its toast waits until that is done, and names the newest checkpoint.
+        """
+        match event:
+            case BehaviorStateChanged(state="failed"):
+                self._failed[event.behavior] = event, time.monotonic()
+                return
+            case CheckpointSaved(reason="error") | CheckpointFailed(reason="error"):
+                self._release([event.behavior])
+            case RunStateChanged(state="finished" | "failed"):
+                self._release(list(self._failed))
+        self._note(news_of(event, self._view))
+
+    def _release(self, behaviors: Sequence[str]) -> None:
+        """What is on disk of these is known now."""
+        for name in behaviors:
+            if name in self._failed:
+                self._note(news_of(self._failed.pop(name)[0], self._view))
+
+    def _note(self, news: News | None) -> None:
         if news is not None:
             self._heard.append(news)
         if news is not None and news.is_loud and self._may_call:
             self._loud.append(news)
 
+    def _give_up_waiting(self, now: float) -> None:
+        for name, (event, since) in list(self._failed.items()):
+            if now - since > SAVING_SECONDS:
+                del self._failed[name]
+                self._note(failure_news(event, f"{_kept(self._view, name)}, and a newer one is being saved"))
+
     def tell(self, now: float) -> None:
         """Call for what is loud. Show what was heard, the worst first, but not over a dialog nor too much at once."""
         self._uncover()
+        self._give_up_waiting(now)
         if self._loud:
             call(self._app, self._loud[0])
             self._loud.clear()
@@ -91,7 +127,7 @@ def news_of(event: Event, view: RunView) -> News | None:
         case WarningRaised():
             return News(event.behavior or "run", f"{event.message}; {event.advice}", "warning")
         case BehaviorStateChanged(behavior=name, state="failed"):
-            return News(f"{name} failed", f"{event.reason}; {_kept(view, name)}", "error", is_loud=True)
+            return failure_news(event, _kept(view, name))
         case CheckpointFailed():
             text = f"step {count(event.step)} is not saved: {event.message}; earlier checkpoints are untouched"
             return News(event.behavior, text, "error")
@@ -101,6 +137,11 @@ def news_of(event: Event, view: RunView) -> News | None:
             return News("Run failed", event.reason, "error", is_loud=True)
         case _:
             return None
+
+
+def failure_news(event: BehaviorStateChanged, kept: str) -> News:
+    """Why it failed, and what is left of it."""
+    return News(f"{event.behavior} failed", f"{event.reason}; {kept}", "error", is_loud=True)
 
 
 def _kept(view: RunView, name: str) -> str:

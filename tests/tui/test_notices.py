@@ -8,6 +8,7 @@ from textual.widgets._toast import Toast
 from engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
+    CheckpointSaved,
     Event,
     ProgressReported,
     RunStateChanged,
@@ -97,6 +98,38 @@ async def test_a_warning_is_a_toast_once() -> None:
         app.tick()
         await pilot.pause()
         assert len(app.screen.query(Toast)) == 1
+
+
+@pytest.mark.parametrize(
+    ("decided", "words"),
+    [
+        (
+            CheckpointSaved("Walker", 163_000, "results/w/163000", "error", None, False, 9, 0.1),
+            "its last checkpoint is of step 163k",
+        ),
+        (CheckpointFailed("Walker", 163_000, "error", "disk full"), "its last checkpoint is of step 150k"),
+        (RunStateChanged("failed", "nan", 5), "its last checkpoint is of step 150k"),
+        (None, "its last checkpoint is of step 150k, and a newer one is being saved"),
+    ],
+)
+async def test_failed_behavior_names_the_newest_checkpoint_on_disk_once_that_is_known(
+    decided: Event | None, words: str
+) -> None:
+    view, session = scenes.healthy(1).view(), FakeSession()
+    app = TrainerApp(session, view, clock=lambda: view.now)
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        app.tick()
+        session.bus.publish(BehaviorStateChanged("Walker", "failed", "nan"))
+        app.tick()
+        await pilot.pause()
+        assert not app.screen.query(Toast)
+        if decided is None:
+            app._notices.tell(1e9)  # much later
+        else:
+            session.bus.publish(decided)
+            app.tick()
+        await pilot.pause()
+        assert f"nan; {words}" in [toast._notification.message for toast in app.screen.query(Toast)]
 
 
 async def test_ten_at_once_are_three_and_a_number() -> None:
