@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -298,6 +299,26 @@ def test_marks_give_way_to_labels() -> None:
     assert "★40" in axis
 
 
+@pytest.mark.parametrize("at", [0.0, 20.0, 21.0, 40.0, 99.9])
+@pytest.mark.parametrize("sign", ["★", "✗", "┤"])
+def test_labels_of_the_x_axis_are_readable_whatever_stands_there(sign: str, at: float) -> None:
+    ys = np.arange(101.0)
+    ys[int(at)] = np.nan if sign == "✗" else 0.0
+    curve = plain_curve(np.arange(0.0, 101.0), ys)
+    happened = (Mark(at, "★", "dim"),) if sign == "★" else ()
+    crosshair = at if sign == "┤" else None
+    axis = text_of(draw(figure(curve, marks=happened, crosshair=crosshair), 68, 8, Look(UNICODE)))[-1]
+    assert re.findall(r"\d+", axis) == ["0", "20", "40", "60", "80"]
+    assert sign in axis or sign == "┤", "the crosshair is seen above the axis"
+
+
+def test_what_gives_way_to_a_label_hides_no_other_mark() -> None:
+    happened = (Mark(1.9, "▴", "dim"), Mark(0, "¶", "strong"), Mark(0, "★", "warning"))
+    curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
+    axis = text_of(draw(figure(curve, marks=happened), 68, 8, Look(UNICODE)))[-1]
+    assert axis.lstrip().startswith("└0▴¶★")
+
+
 def test_mark_out_of_sight_is_not_drawn() -> None:
     curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
     axis = text_of(draw(figure(curve, shown=(50.0, 100.0), marks=(Mark(20, "★", "dim"),)), 68, 8, Look(UNICODE)))[-1]
@@ -378,7 +399,7 @@ def test_crosshair_stands_where_it_is_pointed() -> None:
         shown = (0.0, 52.0)
         chart = text_of(draw(figure(curve, shown=shown, crosshair=column + 0.5), 52 + GUTTER, 6, Look(UNICODE)))
         assert all(row[GUTTER + column] in "│" or is_dot(row[GUTTER + column]) for row in chart[:-1])
-        assert chart[-1][GUTTER + column] == "┤"
+        assert chart[-1][GUTTER + column] == ("┤" if column else "0"), "a label stays readable"
 
 
 def test_bar_shows_only_zero_to_one() -> None:

@@ -20,6 +20,7 @@ GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axi
 ASCII_LINES = "*+ox#@%&"
 DASHES = ((1, 0), (2, 2), (5, 3), (1, 2), (4, 1), (8, 4))  # dot columns drawn and left out, in turn
 CELLS_TO_A_POINT = 3  # on average at least, or signs would hide the line between them
+LABEL: Tone = "text"  # of the x axis; nothing else on it has that tone
 BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
 
 
@@ -210,26 +211,28 @@ def _column(x: float | None, x_range: Range, width: int) -> int | None:
 
 
 def _axis(figure: Figure, width: int, glyphs: Glyphs, broken: Sequence[int], cross: int | None) -> Line:
-    """The x axis: a label begins at its place; a mark stands at its own or at the next free place to the left."""
+    """The x axis: a label begins at its place; a mark stands at its own, or at the next free one beside a label."""
     shown = figure.sight.shown
     row = [Span(glyphs.floor, "dim")] * width
     for tick in x_ticks(shown, figure.x_axis, max(1, width // 12)):
         at = _column(tick.at, shown, width)
         if at is not None and at + len(tick.label) <= width:
-            row[at : at + len(tick.label)] = [Span(char, "text") for char in tick.label]
+            row[at : at + len(tick.label)] = [Span(char, LABEL) for char in tick.label]
     for mark in figure.marks:
         at = _column(mark.x, shown, width)
         if at is not None:
-            row[_free(row, at)] = Span(mark.glyph, mark.tone)
+            row[_free(row, at, glyphs)] = Span(mark.glyph, mark.tone)
     for at in broken:
-        row[at] = Span(glyphs.failed, "bad")
-    if cross is not None:
+        row[_free(row, at, glyphs)] = Span(glyphs.failed, "bad")
+    if cross is not None and row[cross].tone != LABEL:
         row[cross] = Span(glyphs.tick, "accent")
     merged = (Span("".join(s.text for s in group), tone) for tone, group in groupby(row, key=lambda s: s.tone))
     return line(Span(" " * (GUTTER - 1) + glyphs.corner, "dim"), *merged)
 
 
-def _free(row: Sequence[Span], at: int) -> int:
-    while at > 0 and row[at].tone == "text":
-        at -= 1
-    return at
+def _free(row: Sequence[Span], at: int, glyphs: Glyphs) -> int:
+    """The place itself unless a label is there; then the nearest that has neither label nor mark, if there is one."""
+    if row[at].tone != LABEL:
+        return at
+    empty = [i for i, span in enumerate(row) if span.text == glyphs.floor]
+    return min(empty, key=lambda i: abs(i - at), default=at)

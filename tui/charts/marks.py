@@ -20,9 +20,13 @@ def marks(
     def place(step: float, time: float) -> float:
         return step if x_axis == "steps" else time - origin if x_axis == "relative" else time
 
-    saved = [Mark(place(event.step, at), glyphs.saved, "dim", "checkpoint") for at, event in behavior.checkpoints]
-    best = [Mark(place(event.step, at), glyphs.best, "warning", "best", f"best checkpoint {number(event.mean_return)}")
-            for at, event in behavior.checkpoints if event.is_best]  # fmt: skip
+    best = [each for each in behavior.checkpoints if each[1].is_best][-1:]
+    saved = [Mark(place(event.step, at), glyphs.saved, "dim", "checkpoint")
+             for at, event in behavior.checkpoints if (at, event) not in best]  # fmt: skip
+    saved += [
+        Mark(place(event.step, at), glyphs.best, "warning", "best", f"best checkpoint {number(event.mean_return)}")
+        for at, event in best
+    ]
     lessons = [
         Mark(place(event.step, at), glyphs.lesson, "good", "lesson",
              f"{safe_text(event.parameter)} lesson {event.lesson} {safe_text(event.name)}".rstrip())
@@ -41,4 +45,4 @@ def marks(
         for note in notes
         if note.behavior in (None, behavior.name)
     ]
-    return (*saved, *best[-1:], *lessons, *changes, *rollbacks, *written)
+    return (*saved, *lessons, *changes, *rollbacks, *written)
