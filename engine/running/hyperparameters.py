@@ -1,11 +1,17 @@
-"""Hyperparameters that were set while training, over those of the file."""
+"""Hyperparameters that were set while training, over those of the file, and what they may be."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast, get_args
+
+from annotated_types import Ge, Gt, Le
+from pydantic.fields import FieldInfo
 
 from engine.errors import ConfigError
 from engine.learning.trainers.base import Trainer
+from engine.session.messages import Range
+from engine.setting_types import Settings
 from engine.specs import Json, State
 
 
@@ -56,3 +62,23 @@ class LiveHyperparameters:
                 return f"{name} {value:g} as set while training; the file says {configured:g}"
             case _:
                 return f"what was set for {name} while training is not taken over: it cannot be set here"
+
+
+def ranges(settings: Settings, names: Iterable[str]) -> dict[str, Range]:
+    """What a file may say of each."""
+    return {name: _range(type(settings).model_fields[name]) for name in names}
+
+
+def _range(field: FieldInfo) -> Range:
+    """Of a field that is a number, or a number or null."""
+    kinds = [field.annotation, *get_args(field.annotation)]
+    nested = [note for kind in kinds for note in getattr(kind, "__metadata__", ())]
+    limits = [limit for note in (field, *nested) for limit in getattr(note, "metadata", ())]
+    above = [limit.gt for limit in limits if isinstance(limit, Gt)]
+    low = [*above, *(limit.ge for limit in limits if isinstance(limit, Ge))]
+    high = [limit.le for limit in limits if isinstance(limit, Le)]
+    return Range(_first(low), _first(high), bool(above), int in kinds)
+
+
+def _first(limits: Sequence[object]) -> float | None:
+    return float(cast(float, limits[0])) if limits else None

@@ -15,7 +15,7 @@ from engine.errors import CheckpointError, ConfigError, RlTuiError
 from engine.learning.trainers.base import Trainer, always
 from engine.run_settings import metric_tag
 from engine.running.evaluator import Evaluator
-from engine.running.hyperparameters import LiveHyperparameters
+from engine.running.hyperparameters import LiveHyperparameters, ranges
 from engine.running.saver import Saver
 from engine.running.saving import HYPERPARAMETERS, Saving, Standing
 from engine.running.statistics import SummaryStatistics, histogram
@@ -308,7 +308,9 @@ class Learner:
     def tell_hyperparameters(self) -> None:
         """Tell what may be changed, unless the policy only plays."""
         if self._settings.is_training:
-            self._bus.publish(HyperparametersReported(self.behavior, dict(self.hyperparameters.values)))
+            values = dict(self.hyperparameters.values)
+            allowed = ranges(self._settings.config.hyperparameters, values)
+            self._bus.publish(HyperparametersReported(self.behavior, values, allowed))
 
     def restore_hyperparameters(self, state: State) -> None:
         """Use what was set while training, as a checkpoint's whole state tells it, and say so."""

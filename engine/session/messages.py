@@ -214,12 +214,44 @@ class ExportFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """The values that a number may have; None: no bound. above_minimum: the minimum itself is not among them."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    above_minimum: bool = False
+    is_whole: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether that is one of them."""
+        low, high = self.minimum, self.maximum
+        if not math.isfinite(value) or (self.is_whole and not float(value).is_integer()):
+            return False
+        if low is not None and (value < low or (self.above_minimum and value == low)):
+            return False
+        return high is None or value <= high
+
+    @property
+    def words(self) -> str:
+        """ "greater than 0", "a whole number of at least 1"; "" where every number is one of them."""
+        low, high = self.minimum, self.maximum
+        whole = "a whole number " if self.is_whole else ""
+        if low is not None and high is not None and not self.above_minimum:
+            return f"{whole}from {low:g} to {high:g}"
+        bounds = [] if low is None else [f"{'greater than' if self.above_minimum else 'at least'} {low:g}"]
+        bounds += [] if high is None else [f"at most {high:g}"]
+        of = "of " if whole and bounds and not self.above_minimum else ""
+        return f"{whole}{of}{' and '.join(bounds)}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
 class HyperparametersReported:
     """What may be changed while a behavior trains, by its name in the configuration; told at its start and after
-    every change. Where a schedule moves a value, this is the one the schedule starts from."""
+    every change. Where a schedule moves a value, this is the one the schedule starts from. ranges: of those names."""
 
     behavior: str
     values: Mapping[str, float]
+    ranges: Mapping[str, Range] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -597,4 +629,6 @@ def _hints(kind: type) -> dict[str, object]:
 @functools.cache
 def _optional(kind: type) -> frozenset[str]:
     """Its fields with a default."""
-    return frozenset(f.name for f in dataclasses.fields(kind) if f.default is not dataclasses.MISSING)
+    missing = dataclasses.MISSING
+    fields = dataclasses.fields(kind)
+    return frozenset(f.name for f in fields if f.default is not missing or f.default_factory is not missing)

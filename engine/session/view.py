@@ -35,6 +35,7 @@ from engine.session.messages import (
     NoteAdded,
     PolicyExported,
     ProgressReported,
+    Range,
     RunStarted,
     RunState,
     RunStateChanged,
@@ -174,6 +175,7 @@ class BehaviorView:
     changes: list[tuple[float, HyperparameterChanged]] = field(default_factory=list)
     rollbacks: list[tuple[float, BehaviorRolledBack]] = field(default_factory=list)
     hyperparameters: dict[str, float] = field(default_factory=dict)  # those that may be changed now
+    ranges: Mapping[str, Range] = field(default_factory=dict)  # what they may be changed to
 
     @property
     def returns(self) -> History:
@@ -347,7 +349,8 @@ def _short(value: float) -> str:
 
 
 def _hyperparameters(view: RunView, event: HyperparametersReported, _: float) -> None:
-    view.behavior(event.behavior).hyperparameters = dict(event.values)
+    behavior = view.behavior(event.behavior)
+    behavior.hyperparameters, behavior.ranges = dict(event.values), event.ranges
 
 
 def _changed(view: RunView, event: HyperparameterChanged, time: float) -> None:

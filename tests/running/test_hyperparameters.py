@@ -10,6 +10,7 @@ import pytest
 
 from engine.config import RunConfig
 from engine.running.checkpoint_format import read
+from engine.running.hyperparameters import ranges
 from engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -19,12 +20,14 @@ from engine.session.messages import (
     LogEmitted,
     MetricsReported,
     Pause,
+    Range,
     Resume,
     RunStateChanged,
     SaveCheckpoint,
     SetHyperparameter,
     Stop,
 )
+from engine.trainer_settings import PPOSettings, SACSettings
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live, run_to_end
 
 STEADY: dict[str, Any] = {
@@ -67,6 +70,16 @@ def stop(run: LiveRun) -> CheckpointSaved:
     run.send(Stop())
     assert run.wait() == 0
     return run.of(CheckpointSaved)[-1]
+
+
+def test_what_is_reported_of_a_hyperparameter_is_what_a_file_may_say_of_it() -> None:
+    assert ranges(PPOSettings(), ["learning_rate", "lambd", "num_epoch", "target_kl"]) == {
+        "learning_rate": Range(0.0, above_minimum=True),
+        "lambd": Range(0.0, 1.0),
+        "num_epoch": Range(1.0, is_whole=True),
+        "target_kl": Range(0.0, above_minimum=True),
+    }
+    assert ranges(SACSettings(), ["target_entropy"]) == {"target_entropy": Range()}
 
 
 def test_what_may_be_changed_is_told_when_a_behavior_starts(tmp_path: Path) -> None:

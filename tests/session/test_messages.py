@@ -20,9 +20,11 @@ from engine.session.messages import (
     Gpu,
     GpuProcess,
     Histogram,
+    HyperparametersReported,
     LogEmitted,
     MetricsReported,
     ProgressReported,
+    Range,
     decode,
     encode,
 )
@@ -41,7 +43,7 @@ def strategy_of(hint: object) -> st.SearchStrategy:
     simple = {float: FLOATS, int: st.integers(), str: TEXTS, bool: st.booleans(), Histogram: HISTOGRAMS}
     if hint in simple:
         return simple[hint]
-    if hint in (Gpu, GpuProcess):
+    if hint in (Gpu, GpuProcess, Range):
         return st.builds(hint, **{name: strategy_of(h) for name, h in typing.get_type_hints(hint).items()})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
@@ -93,6 +95,30 @@ def test_a_line_names_schema_number_time_and_event():
         "source": "run",
         "message": "hello",
     }
+
+
+def test_line_from_before_a_mapping_was_added_is_still_an_event():
+    event = HyperparametersReported("B", {"beta": 1.0}, {"beta": Range(0.0)})
+    body = json.loads(encode(Envelope(1, 0.0, event)))
+    del body["ranges"]
+    assert decode(json.dumps(body)).event == HyperparametersReported("B", {"beta": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("allowed", "words", "good", "bad"),
+    [
+        (Range(0.0, above_minimum=True), "greater than 0", 1e-9, 0.0),
+        (Range(0.0, 1.0), "from 0 to 1", 1.0, 1.1),
+        (Range(1.0, is_whole=True), "a whole number of at least 1", 3.0, 3.5),
+        (Range(1.0, 9.0, is_whole=True), "a whole number from 1 to 9", 9.0, 10.0),
+        (Range(0.0), "at least 0", 0.0, -0.1),
+        (Range(), "", -1e9, math.nan),
+    ],
+)
+def test_range_says_in_words_what_it_holds(allowed, words, good, bad):
+    assert allowed.words == words
+    assert allowed.holds(good)
+    assert not allowed.holds(bad)
 
 
 def test_unknown_fields_of_a_later_writer_are_left_out():

@@ -11,6 +11,7 @@ from engine.session.messages import (
     HyperparameterChanged,
     HyperparametersReported,
     MetricsReported,
+    Range,
     RunStateChanged,
     SetHyperparameter,
 )
@@ -21,13 +22,14 @@ from tui.screens.hyperparameters import HyperparametersScreen, new_value, newest
 from tui.screens.prompt import PromptScreen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
+RANGES = {"learning_rate": Range(0.0, above_minimum=True), "num_epoch": Range(1.0, is_whole=True)}
 VALUES = {"learning_rate": 3e-4, "beta": 0.005, "epsilon": 0.2, "num_epoch": 3.0}
 
 
 def tuned() -> scenes.Story:
     """Walker's learning rate was lowered once."""
     story = scenes.healthy(2)
-    story.tell(HyperparametersReported("Walker", VALUES))
+    story.tell(HyperparametersReported("Walker", VALUES, RANGES))
     moved = {"Policy/Learning Rate": 2e-4}
     story.tell(MetricsReported("Walker", 120_000, 99.0, moved, None, None, None, True))
     story.tell(HyperparameterChanged("Walker", 120_000, "learning_rate", 1e-3, 3e-4), after=10)
@@ -76,9 +78,35 @@ async def test_bad_number_is_told_and_nothing_is_lost() -> None:
         assert screen.session.commands == []
 
 
+async def test_value_that_a_file_could_not_hold_is_refused_while_it_is_typed() -> None:
+    async with Driven(tuned().view(), (120, 40), opened="hyperparameters") as screen:
+        text = await screen.press("enter")
+        assert "learning_rate of Walker, greater than 0" in text
+        text = await screen.press("minus", "1", "enter")
+        assert "must be greater than 0, got -1" in text
+        assert isinstance(screen.app.screen, PromptScreen)
+        await screen.press("escape", "end")
+        assert "num_epoch of Walker, a whole number of at least 1" in await screen.press("enter")
+        assert "must be a whole number of at least 1, got 2.5" in await screen.press("2", "full_stop", "5", "enter")
+        assert screen.session.commands == []
+
+
+@pytest.mark.parametrize(("typed", "factor"), [("1e9", "3.33e+12 times"), ("*0.001", "0.001 times")])
+async def test_change_by_more_than_a_hundred_times_is_asked_again(typed: str, factor: str) -> None:
+    async with Driven(tuned().view(), (120, 40), opened="hyperparameters") as screen:
+        keys = [{"*": "asterisk", ".": "full_stop"}.get(letter, letter) for letter in typed]
+        text = await screen.press("enter", *keys, "enter", "y")
+        assert screen.session.commands == []
+        assert f"That is {factor} what it is" in " ".join(text.replace("│", " ").split())
+        await screen.press("escape")
+        assert screen.session.commands == []
+        await screen.press("enter", *keys, "enter", "y", "y")
+        assert len(screen.session.commands) == 1
+
+
 async def test_refusal_of_the_engine_is_shown_with_its_reason() -> None:
     async with Driven(tuned().view(), (120, 40), opened="hyperparameters", answers=False) as screen:
-        assert "◌ change num_epoch of Walker: asked" in await screen.press("end", "enter", "0", "enter", "y")
+        assert "◌ change num_epoch of Walker: asked" in await screen.press("end", "enter", "9", "enter", "y")
         reason = "num_epoch: 0 is too small; at least 1"
         text = await screen.tell(CommandFinished(screen.session.commands[0].id, False, reason))
         assert "✗ change num_epoch of Walker: failed in" in text

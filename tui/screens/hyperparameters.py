@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from textual.app import ComposeResult
 
-from engine.session.messages import HyperparameterChanged, SetHyperparameter
+from engine.session.messages import HyperparameterChanged, Range, SetHyperparameter
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
 from tui.context import Context
@@ -17,6 +17,8 @@ from tui.panes.hyperparameter_list import ChangesList, HyperparameterList, figur
 from tui.screens.base import RunScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.prompt import PromptScreen, Verdict
+
+FAR = 100  # times the value or a part of it: further than anybody moves it in one step
 
 
 class HyperparametersScreen(RunScreen):
@@ -41,10 +43,9 @@ class HyperparametersScreen(RunScreen):
         if behavior is None or entry is None or old is None:
             self.say("change: there is no hyperparameter below the cursor")
         elif self._may(behavior, entry.key):
-            name = entry.key
-            prompt = PromptScreen(
-                f"{safe_text(name)} of {safe_text(behavior.name)}", lambda text: verdict(text, old), figure(old)
-            )
+            name, allowed = entry.key, behavior.ranges.get(entry.key, Range())
+            title = f"{safe_text(name)} of {safe_text(behavior.name)}{', ' if allowed.words else ''}{allowed.words}"
+            prompt = PromptScreen(title, lambda text: verdict(text, old, allowed), figure(old))
             self.open_dialog(prompt, lambda text: self._confirm(behavior, name, new_value(text, old)))
 
     def action_undo(self) -> None:
@@ -67,6 +68,17 @@ class HyperparametersScreen(RunScreen):
         dialog = ConfirmScreen(
             f"Change {safe_text(name)} of {safe_text(behavior.name)}?", told(behavior, name, new), yes="change it"
         )
+        self.open_dialog(dialog, lambda is_yes: self._ask_again(behavior, command) if is_yes else None)
+
+    def _ask_again(self, behavior: BehaviorView, command: SetHyperparameter) -> None:
+        """Change it; by more than FAR times, most likely a slip of the hand, after another question."""
+        name, old = safe_text(command.name), behavior.hyperparameters.get(command.name, math.nan)
+        factor = abs(command.value / old) if old else math.nan
+        if not (factor > FAR or 0 < factor < 1 / FAR):
+            self.context.controls.ask(command)
+            return
+        words = [f"That is {factor:.3g} times what it is. A change that large may end training at once."]
+        dialog = ConfirmScreen(f"Change {name} from {figure(old)} to {figure(command.value)}?", words, yes="do it")
         self.open_dialog(dialog, lambda is_yes: self.context.controls.ask(command) if is_yes else None)
 
 
@@ -80,12 +92,14 @@ def told(behavior: BehaviorView, name: str, new: float) -> list[str]:
     return rows
 
 
-def verdict(text: str, old: float) -> Verdict:
+def verdict(text: str, old: float, allowed: Range) -> Verdict:
     """What entering that text would do."""
     try:
         new = new_value(text, old)
     except ValueError as error:
         return Verdict(str(error), is_good=False)
+    if not allowed.holds(new):
+        return Verdict(f"must be {allowed.words}, got {figure(new)}", is_good=False)
     return Verdict(f"{figure(old)} -> {figure(new)}, from the next update on")
 
 
