@@ -12,7 +12,7 @@ Place: TypeAlias = Literal[
     "anywhere",  # the app: also inside dialogs
     "run",  # every screen of the run
     "overview", "detail", "chart", "checkpoints", "hyperparameters", "devices", "log", "warnings", "configuration",
-    "runs", "comparison",  # single screens
+    "runs", "comparison", "grid",  # single screens
     "list",  # whichever list has the focus
     "replay",  # every screen of a recorded run
     "leaving", "confirming", "asking", "help",  # dialogs
@@ -20,7 +20,9 @@ Place: TypeAlias = Literal[
     "picking",  # the dialog in which metrics are picked
 ]  # fmt: skip
 Group: TypeAlias = Literal["Look", "Chart", "Training", "Screens", "List", "Replay", "Leave", "Dialog"]
-WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "comparison")
+WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "grid", "comparison")
+WITH_PINS: tuple[Place, ...] = ("overview", "detail", "chart", "grid")
+WITH_GRID: tuple[Place, ...] = ("overview", "detail", "grid")
 LISTS: tuple[Place, ...] = ("checkpoints", "hyperparameters", "devices", "log", "warnings", "configuration", "runs")
 
 
@@ -30,7 +32,7 @@ class Key:
 
     id: its name in the user's keys.yaml and in the palette; keys: Textual's names; action: may hold {n}, the number
     on the key; shown: how a reader sees the keys. footer_rank: None keeps it out of the bottom line; the highest gives
-    way first. changes: refused with --readonly.
+    way first; footer_place: the only one in whose bottom line it stands. changes: refused with --readonly.
     """
 
     id: str
@@ -45,19 +47,20 @@ class Key:
     needs_run: bool = False  # useless once the run is over
     needs_several: bool = False  # useless with a single behavior
     changes: bool = False
+    footer_place: Place | None = None
 
 
 def _key(
     id: str, keys: str, action: str, label: str, explained: str, places: Place | tuple[Place, ...], group: Group,
     rank: int | None = None, *, shown: str = "", needs_run: bool = False, needs_several: bool = False,
-    changes: bool = False,
+    changes: bool = False, footer_place: Place | None = None,
 ) -> Key:  # fmt: skip
     """keys: Textual's names, separated by blanks."""
     names = tuple(keys.split())
     where: tuple[Place, ...] = (places,) if isinstance(places, str) else places
     return Key(
         id, names, action, shown or shown_keys(names), label, explained, where, group, rank,
-        needs_run, needs_several, changes,
+        needs_run, needs_several, changes, footer_place,
     )  # fmt: skip
 
 
@@ -65,6 +68,7 @@ SHOWN = {
     "question_mark": "?", "slash": "/", "plus": "+", "minus": "-", "equals_sign": "=", "escape": "esc",
     "less_than_sign": "<", "greater_than_sign": ">", "left_square_bracket": "[", "right_square_bracket": "]",
     "pageup": "pgup", "pagedown": "pgdn", "exclamation_mark": "!", "comma": ",", "full_stop": ".",
+    "number_sign": "#",
 }  # fmt: skip
 
 
@@ -87,7 +91,7 @@ KEYMAP: tuple[Key, ...] = (
     _key("freeze", "space", "freeze", "freeze view", "hold the picture still, or let it follow; training goes on",
          "run", "Look", 9),
     _key("copy", "y", "copy", "copy", "copy the selected line, or the value below the crosshair",
-         (*LISTS, "chart", "comparison"), "Look", 15),
+         (*LISTS, "chart", "grid", "comparison"), "Look", 15),
     _key("screenshot", "o", "screenshot", "screenshot", "write the screen as SVG and text into the run's folder",
          "run", "Look", 22),
     _key("theme", "T shift+t", "theme", "theme", "show other colors; the palette has them by name", "run", "Look"),
@@ -116,6 +120,12 @@ KEYMAP: tuple[Key, ...] = (
     _key("metric", "m", "metric(1)", "metric", "draw the next metric", WITH_CHART, "Chart", 8),
     _key("metrics", "M shift+m", "pick_metrics", "metrics", "choose what is drawn, several at once, by name",
          WITH_CHART, "Chart"),
+    _key("pin", "i", "pin", "pin", "keep the metrics of the chart in the grid of charts, or no longer", WITH_PINS,
+         "Chart", 17, footer_place="grid"),
+    _key("grid-next", "n", "grid_page(1)", "next page", "the next page of the grid of charts", WITH_GRID, "Chart", 9,
+         footer_place="grid"),
+    _key("grid-previous", "N shift+n", "grid_page(-1)", "page before", "the page before, in the grid of charts",
+         WITH_GRID, "Chart"),
     _key("overlay", "b", "overlay", "overlay", "draw every behavior in one chart, or the selected one alone",
          WITH_CHART, "Chart", needs_several=True),
     _key("zoom-in", "plus equals_sign", "zoom(2)", "zoom in", "half as much of the x axis", WITH_CHART, "Chart",
@@ -141,6 +151,8 @@ KEYMAP: tuple[Key, ...] = (
          "Chart"),
 
     _key("full-chart", "f", "open_screen('chart')", "chart", "the chart on the whole screen", "run", "Screens", 10),
+    _key("grid", "number_sign", "open_screen('grid')", "grid", "the chart among those of the pinned metrics", "run",
+         "Screens", 32),
     _key("checkpoints", "k", "open_screen('checkpoints')", "checkpoints", "checkpoints: details, roll back, copy path",
          "run", "Screens", 11),
     _key("hyperparameters", "u", "open_screen('hyperparameters')", "tune",

@@ -26,7 +26,7 @@ SECONDS_BETWEEN = 60.0  # that much of what was chosen is lost when the program 
 NOT_KEPT: dict[str, Any] = {
     "selected": True,
     "cursors": True,
-    "chart": {"crosshair"},
+    "chart": {"crosshair", "page"},
 }  # the next time they would mean something else
 
 

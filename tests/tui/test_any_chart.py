@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.session.history import History
 from engine.session.view import EVALUATION, RETURN, Note, RunView
+from tui.charts.metrics import USUAL
 from tui.charts.run_figure import place_on
 from tui.charts.state import X_AXES, ChartState
 from tui.glyphs import ASCII, UNICODE
@@ -116,7 +117,7 @@ def test_whatever_was_reported_and_pressed_every_chart_is_drawn(
 ) -> None:
     frame = frame_of(behaviors, is_ascii=is_ascii)
     frame.state.selected, frame.state.chart = selected, replace(state)
-    panes = [CurvesPane(), MetricChart(0), PlotextPane()]
+    panes = [CurvesPane(), MetricChart(0, USUAL[0]), PlotextPane()]
     for key in pressed:
         press(key, frame, panes[0])
     for pane in panes:

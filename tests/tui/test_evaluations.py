@@ -20,7 +20,7 @@ from tui.charts.compared_figure import Compared, compared_figure
 from tui.charts.curve import Curve, plain_curve
 from tui.charts.drawing import GUTTER, Look, draw
 from tui.charts.figure import read, sample, smoothed_at
-from tui.charts.metrics import metric_order, metric_title, nth_metric
+from tui.charts.metrics import grid_metrics, metric_order, metric_title
 from tui.charts.plotext_figure import SMALLEST, plotext_chart
 from tui.charts.run_figure import run_figure
 from tui.charts.state import ChartState
@@ -102,7 +102,7 @@ def test_evaluation_is_a_metric_with_a_name_of_its_own() -> None:
     assert metric_order(histories)[:3] == [RETURN, EVALUATION, "Environment/Episode Length"]
     assert metric_title(EVALUATION) == "Evaluation"
     assert metric_title("Evaluation/Episode Length") == "Evaluation Episode Length"
-    assert EVALUATION not in [nth_metric(histories, number) for number in range(8)], "it is in the large chart"
+    assert EVALUATION not in grid_metrics(histories, (), [RETURN]), "it is in the large chart"
     both = run_figure(scenes.soft().view(), 1, ChartState(metrics=[RETURN, EVALUATION]), UNICODE)
     assert both is not None
     assert [(curve.label, curve.has_points) for curve in both.curves] == [("1", False), ("2", True)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from engine.session.messages import BehaviorStateChanged, MetricsReported, ProgressReported
+from engine.session.view import RETURN
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import check
 from tests.tui.test_detail import read_all
-from tui.charts.metrics import nth_metric
+from tui.charts.metrics import grid_metrics
 from tui.panes.detail import metric_pairs
 
 
@@ -71,10 +72,10 @@ def test_figures_stand_in_order_without_those_of_networks_that_are_not_there() -
 
 def test_charts_are_of_what_tells_most() -> None:
     histories = scenes.soft().view().behaviors["Pendulum"].histories
-    assert [nth_metric(histories, number).rpartition("/")[2] for number in range(6)] == [
+    assert [tag.rpartition("/")[2] for tag in grid_metrics(histories, (), [RETURN])] == [
         "Episode Length", "Entropy", "Value Loss", "Q1 Loss", "Policy Loss", "Continuous Entropy Coeff",
     ]  # fmt: skip
-    assert nth_metric((), 5) == "Policy/Learning Rate"
+    assert grid_metrics((), (), [RETURN])[5] == "Policy/Learning Rate"
 
 
 async def test_only_the_learning_rate_follows_a_schedule() -> None:

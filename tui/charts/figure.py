@@ -42,6 +42,13 @@ class Figure:
     num_left_out: int = 0  # curves that would be too many
 
 
+def ingredients(figure: Figure) -> tuple[object, ...]:
+    """What differs when the figure does: curves only ever grow or are cut off, and their newest value changes."""
+    curves = tuple((curve.name, curve.metric, curve.tone, len(curve.xs), curve.xs[-1], repr(curve.mean[-1]))
+                   for curve in figure.curves)  # fmt: skip
+    return curves, figure.sight, figure.x_axis, figure.smoothing, figure.is_log, figure.crosshair, figure.marks
+
+
 class Sampled(NamedTuple):
     """One curve in the columns of a chart. spread: every value; line: the smoothed one, None without smoothing."""
 

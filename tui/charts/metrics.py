@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 
 from engine.session.text import safe_text
 from engine.session.view import EVALUATION, RETURN
@@ -44,13 +44,17 @@ def metric_order(tags: Iterable[str]) -> list[str]:
     return first + sorted(there - set(first))
 
 
-def nth_metric(tags: Iterable[str], n: int, drawn: Collection[str] = (RETURN,)) -> str:
-    """The nth metric besides those of the large chart, from 0; the usual one there while there are not so many.
+def grid_metrics(tags: Iterable[str], pinned: Sequence[str], drawn: Sequence[str]) -> list[str]:
+    """The metrics in the grid of a behavior that has `tags`: those pinned, else the usual ones.
 
-    drawn: the metrics of the large chart.
+    drawn: the metrics of the large chart, which the usual ones do not repeat. What the behavior does not have is left
+    out, as soon as its first summary has told what it has.
     """
-    order = [tag for tag in metric_order(tags) if tag not in drawn and tag != EVALUATION]
-    return order[n] if n < len(order) else USUAL[n % len(USUAL)]
+    there = set(tags)
+    if there <= {RETURN, EVALUATION}:
+        return list(pinned) or [tag for tag in USUAL if tag not in drawn]
+    kept = [tag for tag in pinned if tag in there]
+    return kept or [tag for tag in metric_order(there - {EVALUATION}) if tag not in drawn][: len(USUAL)]
 
 
 def full_name(tag: str) -> str:

@@ -19,7 +19,8 @@ class ChartState:
     """Owned by the screen's state, changed by keys and the mouse. x values are in the unit of `x_axis`.
 
     window: the part of the x axis in sight, None for all of it. is_live: the window's right end follows the newest
-    point. crosshair: its place, None while it is off.
+    point. crosshair: its place, None while it is off. pinned: the metrics in the grid of charts, by algorithm; those
+    not named have the usual ones. page: of the grid, counted on past its last page.
     """
 
     metrics: list[str] = field(default_factory=lambda: [RETURN])  # tags of the curves drawn together
@@ -30,6 +31,8 @@ class ChartState:
     smoothing: float = 0.6
     is_log: bool = False
     crosshair: float | None = None
+    pinned: dict[str, list[str]] = field(default_factory=dict)
+    page: int = 0
 
     @property
     def choices(self) -> object:
@@ -83,6 +86,12 @@ class ChartState:
         if order:
             at = order.index(self.metrics[0]) if self.metrics and self.metrics[0] in order else -by
             self.metrics = [order[(at + by) % len(order)]]
+
+    def pin(self, algorithm: str, metrics: Sequence[str]) -> None:
+        """The grid of behaviors with that algorithm has these metrics; with none of them, the usual ones."""
+        self.pinned.pop(algorithm, None)
+        if metrics:
+            self.pinned[algorithm] = list(metrics)
 
     def next_smoothing(self) -> None:
         """The next stronger one of the usual ones; none after the strongest."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textual import events
 
-from engine.session.view import BehaviorView
+from engine.session.view import RETURN, BehaviorView
 from tui.charts.drawing import GUTTER, Look, draw, sample_for
-from tui.charts.figure import Figure
-from tui.charts.metrics import metric_title, nth_metric
+from tui.charts.figure import Figure, ingredients
+from tui.charts.metrics import metric_title
 from tui.charts.run_figure import run_figure
 from tui.charts.state import ChartState
 from tui.charts.window import Sight, panned
@@ -148,59 +148,69 @@ class CurvesPane(ChartPane):
         figure = self.figure(frame)
         if figure is None:
             return centered(empty_words(frame, self.chart_state(frame).metrics), height, width)
-        has_words = height >= WORDS_HEIGHT
-        look = Look(frame.glyphs, frame.has_color)
-        samples = sample_for(figure, width, look)
-        chart = draw(figure, width, height - has_words, look, samples)
-        if not chart:
-            return centered(no_value_words(figure), height, width)
-        return [chart_words(frame, figure, samples, width), *chart] if has_words else chart
+        return charted(frame, figure, width, height)
 
 
 class MetricChart(ChartPane):
     """One metric in a grid, in the window and with the crosshair of the large chart.
 
-    metric: its tag, or a number from 0: that one of the interesting metrics which the behavior has.
+    number: in its grid, from 0; metric: its tag; note: a word beside its title. The grid changes the latter two.
     """
 
     seconds = 2 * BEAT
 
-    def __init__(self, metric: str | int) -> None:
+    def __init__(self, number: int, metric: str) -> None:
         super().__init__()
-        self._metric = metric
-        if isinstance(metric, int):  # those of a grid take turns, so that no picture costs too much
-            self.seconds = type(self).seconds + 0.25 * metric
+        self.metric, self.note = metric, ""
+        self.seconds = type(self).seconds + 0.25 * number  # they take turns, so that no picture costs too much
+        self._drawn: list[Line] = []
+        self._drawn_of: object = None
 
     def figure(self, frame: Frame) -> Figure | None:
         """The one metric."""
-        return run_figure(frame.view, frame.selected, self.chart_state(frame), frame.glyphs, [self._tag(frame)])
+        return run_figure(frame.view, frame.selected, self.chart_state(frame), frame.glyphs, [self.metric])
 
     def heading(self, frame: Frame) -> str:
         """What is drawn."""
-        return metric_title(self._tag(frame))
+        return f" {frame.glyphs.dot} ".join(part for part in (metric_title(self.metric), self.note) if part)
 
     def inputs(self, frame: Frame) -> object:
         """What the user chose, and whether there is a curve."""
-        return super().inputs(frame), self._tag(frame), _has_points(frame.behavior, self._tag(frame))
+        return super().inputs(frame), self.metric, _has_points(frame.behavior, self.metric)
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """The curve; its newest value, or that below the crosshair, stands at the upper right."""
+        """The curve; its newest value, or that below the crosshair, stands at the upper right.
+
+        They are those drawn before while nothing has changed that they show.
+        """
         figure = self.figure(frame)
         if figure is None:
-            return centered(empty_words(frame, [self._tag(frame)]), height, width)
-        look = Look(frame.glyphs, frame.has_color)
-        samples = sample_for(figure, width, look)
-        has_words = height >= WORDS_HEIGHT
-        chart = draw(figure, width, height - has_words, look, samples)
-        if not chart:
-            return centered(no_value_words(figure), height, width)
-        return [chart_words(frame, figure, samples, width), *chart] if has_words else chart
+            self._drawn_of = None
+            return centered(empty_words(frame, [self.metric]), height, width)
+        drawn_of = ingredients(figure), _in_words(frame, self.metric), frame.glyphs, frame.has_color, width, height
+        if drawn_of != self._drawn_of:
+            self._drawn, self._drawn_of = charted(frame, figure, width, height), drawn_of
+        return self._drawn
 
-    def _tag(self, frame: Frame) -> str:
-        if isinstance(self._metric, str):
-            return self._metric
-        tags = frame.behavior.histories if frame.behavior else ()
-        return nth_metric(tags, self._metric, self.chart_state(frame).metrics)
+
+def charted(frame: Frame, figure: Figure, width: int, height: int) -> list[Line]:
+    """Words above, the curves below; words alone where no value is in sight."""
+    look = Look(frame.glyphs, frame.has_color)
+    samples = sample_for(figure, width, look)
+    has_words = height >= WORDS_HEIGHT
+    chart = draw(figure, width, height - has_words, look, samples)
+    if not chart:
+        return centered(no_value_words(figure), height, width)
+    return [chart_words(frame, figure, samples, width), *chart] if has_words else chart
+
+
+def _in_words(frame: Frame, metric: str) -> object:
+    """What the words above a chart of that metric tell besides the figure."""
+    behavior = frame.behavior
+    if behavior is None:
+        return None
+    told = (behavior.step, behavior.max_steps, behavior.mean_return, behavior.best_return, behavior.evaluation)
+    return behavior.name, behavior.state, behavior.reason, told if metric == RETURN else ()
 
 
 def _has_points(behavior: BehaviorView | None, tag: str) -> bool:

@@ -93,6 +93,7 @@ def useful_keys(frame: Frame) -> list[Key]:
         key
         for key in frame.keymap.of(*frame.places)
         if key.footer_rank is not None
+        and key.footer_place in (None, *frame.places)
         and (runs or not (key.needs_run or key.changes))
         and (has_several or not key.needs_several)
         and (key.id != "back" or "overview" not in frame.places)

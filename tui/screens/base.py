@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SCREENS: Mapping[str, str] = {  # imported when first opened
     "detail": "tui.screens.detail:DetailScreen",
     "chart": "tui.screens.chart:ChartScreen",
+    "grid": "tui.screens.grid:GridScreen",
     "checkpoints": "tui.screens.checkpoints:CheckpointsScreen",
     "hyperparameters": "tui.screens.hyperparameters:HyperparametersScreen",
     "devices": "tui.screens.devices:DevicesScreen",

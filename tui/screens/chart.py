@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from textual.widget import Widget
 
 from tui.charts.drawing import Look
-from tui.charts.figure import Figure
+from tui.charts.figure import ingredients
 from tui.charts.metrics import metric_title
 from tui.charts.plotext_figure import SMALLEST, PlotextChart, load, plotext_chart
 from tui.keymap import bindings
@@ -88,10 +88,3 @@ class PlotextPane(CurvesPane):
         if not self._chart.lines:
             return centered(no_value_words(figure), height, width)
         return [chart_words(frame, figure, self._chart.samples, width), *self._chart.lines]
-
-
-def ingredients(figure: Figure) -> tuple[object, ...]:
-    """What differs when the figure does: curves only ever grow or are cut off, and their newest value changes."""
-    curves = tuple((curve.name, curve.metric, curve.tone, len(curve.xs), curve.xs[-1], repr(curve.mean[-1]))
-                   for curve in figure.curves)  # fmt: skip
-    return curves, figure.sight, figure.x_axis, figure.smoothing, figure.is_log, figure.crosshair, figure.marks

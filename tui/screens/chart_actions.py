@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tui.charts.curve import XAxis
 from tui.charts.figure import Figure
@@ -10,8 +10,11 @@ from tui.charts.metrics import metric_order, metric_title
 from tui.charts.run_figure import place_on
 from tui.charts.state import LARGEST_SMOOTHING, X_AXES, ChartState
 from tui.charts.x_axis import NAMES
+from tui.painting import Piece
+from tui.panes.base import Frame
 from tui.panes.chart import ChartPane, CurvesPane
 from tui.panes.chart_words import copied, window_words
+from tui.panes.metric_grid import MetricGrid, metrics_of
 from tui.screens.base import RunScreen
 from tui.screens.prompt import PromptScreen, Verdict
 
@@ -21,6 +24,18 @@ class ChartActions(RunScreen):
 
     A screen whose chart is not of its run says in `chart_state`, `tags` and `place_on` what holds instead.
     """
+
+    _grid: MetricGrid | None = None
+
+    def on_mount(self) -> None:
+        """The grid of charts is found once, where the screen has one."""
+        self._grid = next(iter(self.query(MetricGrid)), None)
+
+    def draw(self, frame: Frame) -> list[Piece]:
+        """Bring every pane up to `frame` and return what is to be painted."""
+        if self._grid is not None and self._grid.lay_out(frame):
+            self.call_after_refresh(self.context.redraw)
+        return super().draw(frame)
 
     @property
     def chart_state(self) -> ChartState:
@@ -64,6 +79,31 @@ class ChartActions(RunScreen):
             self.chart_state.metrics = dialog.picked
 
         self.open_dialog(dialog, take)
+
+    def action_pin(self) -> None:
+        """The metrics of the chart stand in the grid, or where all of them do, none of them."""
+        behavior, drawn = self.context.controls.selected, self.chart_state.metrics
+        if behavior is None:
+            self.say("pin: the run has no behavior yet")
+            return
+        pinned = metrics_of(self.context.view, self.context.state)
+        rest = [tag for tag in pinned if tag not in drawn]
+        are_pinned = len(pinned) - len(rest) == len(drawn)
+        self.chart_state.pin(behavior.algorithm, rest if are_pinned else [*rest, *drawn])
+        words = pinned_words(drawn, self.chart_state.pinned.get(behavior.algorithm, ()))
+        has_grid = self._grid is not None and self._grid.size.width
+        self.say(words if has_grid else f"{words}; {self.context.keymap.of_id('grid').shown} opens it")
+
+    def action_grid_page(self, by: int) -> None:
+        """Another page of the grid; after the last comes the first."""
+        if self._grid is None or not self._grid.size.width:
+            key = self.context.keymap.of_id("grid").shown
+            self.say(f"page: no grid of charts is in sight; {key} opens it")
+        elif self._grid.num_pages < 2:
+            self.say("page: every chart of the grid is in sight")
+        else:
+            self.chart_state.page = (self.chart_state.page + by) % self._grid.num_pages
+            self.context.redraw()
 
     def action_overlay(self) -> None:
         """Every behavior, or the selected one."""
@@ -191,6 +231,14 @@ class ChartActions(RunScreen):
             self.say(words)
         else:
             self.context.redraw()
+
+
+def pinned_words(metrics: Sequence[str], pinned: Sequence[str]) -> str:
+    """What was done to these metrics, now that those are pinned."""
+    titles = ", ".join(metric_title(tag) for tag in metrics)
+    if not pinned:
+        return f"unpinned {titles}, the last one: the usual metrics are back"
+    return f"{'pinned' if metrics[0] in pinned else 'unpinned'} {titles}: {len(pinned)} in the grid"
 
 
 def smoothing_verdict(text: str) -> Verdict:

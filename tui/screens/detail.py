@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.containers import Container, Grid, Horizontal, Vertical
+from textual.containers import Container, Horizontal, Vertical
 
 from engine.session.text import safe_text
 from tui.keymap import bindings
 from tui.panes.base import Frame
 from tui.panes.behavior_page import BehaviorPage
-from tui.panes.chart import CurvesPane, MetricChart
+from tui.panes.chart import CurvesPane
 from tui.panes.checkpoints import CheckpointsPane
 from tui.panes.histogram import HistogramPane
 from tui.panes.list import Entry
 from tui.panes.log_list import LogList, concerns, log_entry
+from tui.panes.metric_grid import MetricGrid
 from tui.screens.chart_actions import ChartActions
 
 NUM_METRIC_CHARTS = 6
+SMALLEST_CHART = (24, 6)
 
 
 class BehaviorLog(LogList):
@@ -66,9 +68,7 @@ class DetailScreen(ChartActions):
             with Container(id="beside"):
                 with Vertical(id="curves"):
                     yield CurvesPane()
-                    with Grid(id="small"):
-                        for number in range(NUM_METRIC_CHARTS):
-                            yield MetricChart(number).set_class(number >= 2, "extra")
+                    yield MetricGrid(NUM_METRIC_CHARTS, SMALLEST_CHART, id="small")
                 with Vertical(id="records"):
                     yield HistogramPane()
                     yield CheckpointsPane()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.containers import Grid, Horizontal, Vertical
+from textual.containers import Horizontal, Vertical
 
 from engine.session.text import safe_text
 from tui.context import Context
@@ -11,17 +11,19 @@ from tui.keymap import bindings
 from tui.painting import Piece
 from tui.panes.base import Frame, is_over
 from tui.panes.behaviors import BehaviorsPane
-from tui.panes.chart import CurvesPane, MetricChart
+from tui.panes.chart import CurvesPane
 from tui.panes.checkpoints import CheckpointsPane
 from tui.panes.compact import CompactPane
 from tui.panes.detail import DetailPane
 from tui.panes.devices import DevicesPane
 from tui.panes.histogram import HistogramPane
 from tui.panes.log_list import LogList
+from tui.panes.metric_grid import MetricGrid
 from tui.panes.summary import SummaryPane
 from tui.screens.chart_actions import ChartActions
 
 NUM_METRIC_CHARTS = 6
+SMALLEST_CHART = (24, 6)
 SCREEN_OF = {"behaviors": "detail"}  # by the focused pane's topic; the other topics are called as their screens
 
 
@@ -53,9 +55,7 @@ class OverviewScreen(ChartActions):
                 yield self._behaviors
                 with Horizontal(id="charts"):
                     yield CurvesPane()
-                    with Grid(id="metrics"):
-                        for number in range(NUM_METRIC_CHARTS):
-                            yield MetricChart(number).set_class(number >= 4, "extra")
+                    yield MetricGrid(NUM_METRIC_CHARTS, SMALLEST_CHART, id="metrics")
             with Vertical(id="side"):
                 yield DetailPane()
                 yield HistogramPane()

@@ -1,0 +1,94 @@
+"""Charts of single metrics side by side, a page of them at a time."""
+
+from __future__ import annotations
+
+import math
+
+from textual import events
+from textual.containers import Grid
+
+from engine.session.view import RunView
+from tui.charts.metrics import USUAL, grid_metrics
+from tui.panes.base import Frame
+from tui.panes.chart import ChartPane, MetricChart
+from tui.state import ScreenState
+
+SHAPE = 4.0  # width by height, in cells, in which a chart is read best
+
+
+class MetricGrid(Grid):
+    """Lives in the app's thread. Owns its charts, of which as many are in sight as fit.
+
+    least: the width and height, in cells, below which no chart is drawn beside others. first: a chart of its own that
+    stands before those of the metrics on every page, where there is room for two.
+    """
+
+    def __init__(
+        self, num_charts: int, least: tuple[int, int], first: ChartPane | None = None, *, id: str | None = None
+    ) -> None:
+        self._first, self._least = first, least
+        self._charts = [MetricChart(number, USUAL[number % len(USUAL)]) for number in range(num_charts)]
+        super().__init__(*([first] if first else []), *self._charts, id=id)
+        self.num_pages = 1
+        self._arranged: object = None
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Other charts may fit."""
+        self.call_later(self.run_action, "screen.redraw")
+
+    def lay_out(self, frame: Frame) -> bool:
+        """Each chart has its metric of the page that the state names; returns whether other charts are in sight."""
+        if not self.size.width or not self.size.height:
+            return False
+        metrics = metrics_of(frame.view, frame.state)
+        num_first = int(self._first is not None)
+        wanted = num_first + min(len(metrics), len(self._charts))
+        columns, rows = arranged(wanted, (self.size.width, self.size.height), self._least)
+        has_first = num_first < columns * rows
+        room = max(1, min(columns * rows - num_first * has_first, len(self._charts)))
+        self.num_pages = max(1, -(-len(metrics) // room))
+        page = frame.state.chart.page % self.num_pages
+        shown = metrics[page * room : (page + 1) * room]
+        for chart, metric in zip(self._charts, shown, strict=False):
+            chart.metric, chart.note = metric, ""
+        if self.num_pages > 1:
+            self._charts[0].note = f"page {page + 1}/{self.num_pages}"
+        return self._show(columns, rows, len(shown), has_first=has_first)
+
+    def _show(self, columns: int, rows: int, num_shown: int, *, has_first: bool) -> bool:
+        """The layout is that one; returns whether it was another."""
+        wanted = (columns, rows, num_shown, has_first)
+        if wanted == self._arranged:
+            return False
+        self._arranged = wanted
+        self.styles.grid_size_columns, self.styles.grid_size_rows = columns, rows
+        for number, chart in enumerate(self._charts):
+            chart.display = number < num_shown
+        if self._first is not None:
+            self._first.display = has_first
+        return True
+
+
+def metrics_of(view: RunView, state: ScreenState) -> list[str]:
+    """All that the grid has of the selected behavior, or with all of them drawn, of any."""
+    behavior = state.behavior_in(view)
+    if behavior is None:
+        return list(USUAL)
+    owners = view.behaviors.values() if state.chart.has_all_behaviors else [behavior]
+    tags = [tag for each in owners for tag in each.histories]
+    return grid_metrics(tags, state.chart.pinned.get(behavior.algorithm, ()), state.chart.metrics)
+
+
+def arranged(num_charts: int, size: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:
+    """(columns, rows) for so many charts, or as many as fit into so many cells: those in which they are read best."""
+    width, height = size
+    most_columns, most_rows = (max(1, cells // smallest) for cells, smallest in zip(size, least, strict=True))
+
+    def rows_of(columns: int) -> int:
+        return min(-(-num_charts // columns), most_rows)
+
+    def distance(columns: int) -> float:
+        return abs(math.log(width / columns / (height / rows_of(columns)) / SHAPE))
+
+    columns = min(range(1, most_columns + 1), key=distance)
+    return columns, rows_of(columns)
