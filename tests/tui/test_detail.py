@@ -61,9 +61,26 @@ async def test_failure_with_hostile_text_reaches_no_terminal() -> None:
 async def test_another_behavior_is_selected_there() -> None:
     async with Driven(scenes.healthy(3).view(), (120, 40)) as overview:
         await overview.press("enter")
-        assert isinstance(overview.app.screen.focused, CurvesPane)
         assert "Log of Hopper" in await overview.press("3")
+        await overview.press("tab")
+        assert isinstance(overview.app.screen.focused, CurvesPane)
         assert "Log of Crawler" in await overview.press("up")
+
+
+@pytest.mark.parametrize("key", ["down", "pagedown", "end"])
+async def test_page_is_scrolled_at_once(key: str) -> None:
+    async with Driven(scenes.eventful().view(), (80, 24)) as overview:
+        assert "lines 1-8 of" in await overview.press("enter")
+        text = await overview.press(key)
+        assert "lines 1-8 of" not in text
+        assert "Walker" in text.splitlines()[1]
+
+
+async def test_arrows_select_another_behavior_where_there_is_nothing_to_scroll() -> None:
+    async with Driven(scenes.healthy(3).view(), (200, 60)) as overview:
+        await overview.press("enter")
+        assert "Log of Crawler" in await overview.press("down")
+        assert "Log of Walker" in await overview.press("up")
 
 
 async def test_its_log_has_only_its_lines_and_all_levels() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
-from tui.lines import Line, Span, line, wrap
+from tui.lines import Line, Span, line
 from tui.panes.base import BEAT, Frame
 from tui.panes.behaviors import state_sign
 from tui.panes.detail import (
@@ -43,6 +43,13 @@ class BehaviorPage(PagePane):
         happened = len(one.lessons), len(one.changes), len(one.exports), len(one.evaluations)
         told = len(one.metrics), happened, one.num_parameters
         return super().inputs(frame), one.name, one.reason, told, tuple(view.warnings), len(view.failures)
+
+    def action_cursor(self, by: int) -> None:
+        """Scroll; where all is in sight, an arrow selects another behavior as it does elsewhere."""
+        if abs(by) == 1 and self._num_lines <= self._num_visible:
+            self.call_later(self.run_action, f"screen.move({by})")
+        else:
+            super().action_cursor(by)
 
     def heading(self, frame: Frame) -> str:
         """Which behavior."""
@@ -106,8 +113,8 @@ def _warnings(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
     rows: list[Line] = []
     for since, message, advice in warnings_of(behavior, frame.view):
         told = f"{frame.glyphs.warning} {message}, for {duration(frame.time - since)}"
-        rows += [line(Span(f" {row}", "warning")) for row in wrap(told, width - 2, 4)]
-        rows += [line(f"   {row}") for row in wrap(f"try: {advice}", width - 4, 4)] if advice else []
+        rows += [line(Span(f" {row}", "warning")) for row in wrapped(told, max(2, width - 2))]
+        rows += [line(f"   {row}") for row in wrapped(f"try: {advice}", max(2, width - 4))] if advice else []
     return rows
 
 
@@ -139,7 +146,7 @@ def _changes(behavior: BehaviorView, width: int) -> list[Line]:
         f"{time_of_day(at)} rolled back from step {count(back.from_step)} to {count(back.step)}"
         for at, back in reversed(behavior.rollbacks[-MOST_CHANGES:])
     ]
-    return [line(f" {row}") for text in told for row in wrap(text, width - 2, 2)]
+    return [line(f" {row}") for text in told for row in wrapped(text, max(2, width - 2))]
 
 
 def _lessons(behavior: BehaviorView, width: int) -> list[Line]:
@@ -148,7 +155,7 @@ def _lessons(behavior: BehaviorView, width: int) -> list[Line]:
         name = f' "{safe_text(lesson.name)}"' if lesson.name else ""
         where = f"{safe_text(lesson.parameter)} {lesson.lesson}/{lesson.num_lessons}{name}"
         told.append(f"{time_of_day(at)} {where} at step {count(lesson.step)}")
-    return [line(f" {row}") for text in told for row in wrap(text, width - 2, 2)]
+    return [line(f" {row}") for text in told for row in wrapped(text, max(2, width - 2))]
 
 
 def _notes(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
@@ -157,7 +164,7 @@ def _notes(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
         for note in reversed(frame.view.notes[-MOST_NOTES:])
         if note.behavior in (None, behavior.name)
     ]
-    return [line(f" {row}") for text in told for row in wrap(text, width - 2, 3)]
+    return [line(f" {row}") for text in told for row in wrapped(text, max(2, width - 2))]
 
 
 def _exports(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:

@@ -53,13 +53,7 @@ class DetailScreen(ChartActions):
 
     BINDINGS = bindings("detail")
     places = ("detail",)
-    AUTO_FOCUS = "CurvesPane"
-
-    def on_mount(self) -> None:
-        """Why it failed is what one wants to read of a failed behavior; else the chart has the keys."""
-        behavior = self.context.controls.selected
-        if behavior is not None and behavior.state == "failed":
-            self.query_one(BehaviorPage).focus()
+    AUTO_FOCUS = "BehaviorPage"
 
     def body(self) -> ComposeResult:
         """Every pane of every layout; app.tcss shows those that fit the size."""
