@@ -47,7 +47,7 @@ from engine.session.messages import (
     Stop,
     StopMode,
 )
-from engine.session.text import excerpt
+from engine.session.text import excerpt, one_line
 from engine.version import VERSION
 
 OVER = "the run is over"
@@ -243,7 +243,7 @@ class Run:
 
     def _note(self, command: AddNote, crew: Crew) -> tuple[bool, str]:
         """Whether the note is in the run's events, and what it is or why it is not."""
-        text = command.text.strip()
+        text = one_line(command.text)
         if command.behavior is not None and not crew.names(command.behavior):
             return False, _nothing(crew, command.behavior, "")
         if not text:

@@ -32,6 +32,11 @@ def excerpt(detail: str) -> str:
     return "\n".join([*lines[:EXCERPT_LINES], "..."])
 
 
+def one_line(text: str) -> str:
+    """The lines of `text` side by side, without blanks at their ends and without empty ones."""
+    return " ".join(stripped for row in text.splitlines() if (stripped := row.strip()))
+
+
 def safe_text(text: str, *, multiline: bool = False) -> str:
     """`text` without anything that could steer a terminal or turn the direction of writing.
 

@@ -25,15 +25,15 @@ def test_notes_stand_in_the_events_and_beside_the_curves(tmp_path: Path) -> None
         run.wait_for(MetricsReported)
         outcome = run.send(AddNote("  warmer now \n"))
         assert (outcome.ok, outcome.message) == (True, "warmer now")
-        assert run.send(AddNote("limps", "Walker")).ok
+        assert run.send(AddNote("limps\n  on the left\r\n", "Walker")).ok
         assert run.send(SetHyperparameter("Walker", "beta", 0.25)).ok
         run.send(Stop("now"))
         run.wait()
-    expected = [NoteAdded("warmer now"), NoteAdded("limps", "Walker")]
+    expected = [NoteAdded("warmer now"), NoteAdded("limps on the left", "Walker")]
     assert run.of(NoteAdded) == expected
     kept = [envelope.event for envelope in read_events(run.folder / "events.jsonl")]
     assert [event for event in kept if isinstance(event, NoteAdded)] == expected
-    assert texts(run.folder / "Walker", "Notes") == ["warmer now", "limps"]
+    assert texts(run.folder / "Walker", "Notes") == ["warmer now", "limps on the left"]
     assert texts(run.folder / "Other", "Notes") == ["warmer now"]
     assert texts(run.folder / "Walker", "Hyperparameters/changes") == ["beta 0.005 -> 0.25"]
 

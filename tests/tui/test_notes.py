@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from textual.events import Key
+from textual.events import Key, Paste
 
-from engine.session.messages import AddNote, RunStateChanged
+from engine.session.messages import AddNote, NoteAdded, RunStateChanged
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tui.screens.prompt import PromptScreen
@@ -70,3 +70,25 @@ async def test_quitting_keys_work_while_something_is_typed() -> None:
         assert type(screen.app.screen).__name__ == "LeaveScreen"
         await screen.press("escape", "escape")
         assert screen.session.commands == []
+
+
+async def test_lines_that_are_pasted_stand_side_by_side() -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await screen.press("a", "x", "space")
+        screen.app.post_message(Paste("lower rate\n  after the second plateau\r\n\nas planned\n"))
+        await screen.text()
+        await screen.press("enter")
+        (command,) = screen.session.commands
+        assert isinstance(command, AddNote)
+        assert command.text == "x lower rate after the second plateau as planned"
+
+
+async def test_longest_note_can_be_read_whole_on_the_page_and_in_the_log() -> None:
+    words = " ".join(f"word{number}" for number in range(28))
+    async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
+        await screen.tell(NoteAdded(words, "Walker"))
+        page = await screen.press("enter")
+        left = " ".join(line.split("│")[1] for line in page.splitlines() if line.startswith("│"))
+        assert words in " ".join(left.split())
+        log = await screen.press("l", "enter")
+        assert words in " ".join(log.replace("│", " ").split())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from textual.binding import Binding
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.widgets import Input
 
-from engine.session.text import safe_text
+from engine.session.text import one_line, safe_text
 
 EDITING = {
     key: binding.action
@@ -27,6 +27,12 @@ class LineInput(Input):
     def validate_value(self, value: str) -> str:
         """Textual asks before it takes a value over."""
         return safe_text(value)
+
+    def on_paste(self, event: Paste) -> None:
+        """All that is pasted is taken, its lines side by side; Textual would take the first line and drop the rest."""
+        event.stop()
+        event.prevent_default()
+        self.replace(one_line(event.text), *self.selection)
 
     async def on_key(self, event: Key) -> None:
         """Keys that edit act at once; as bindings they would come after letters typed right behind them."""
