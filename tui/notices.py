@@ -22,13 +22,16 @@ from engine.session.messages import (
 )
 from engine.session.text import safe_text
 from engine.session.view import RunView
+from tui.lines import wrap
 from tui.painting import toast_regions
 from tui.text import count, fit, number
+from tui.toast_place import place_toasts, toast_place
 
 TOAST_SECONDS = 8.0
 SAVING_SECONDS = 5.0  # after which a failure is shown though its last checkpoint is still being written
-MOST_TOASTS, MOST_ON_FEW_ROWS, FEW_ROWS = 3, 2, 30  # in TOAST_SECONDS; the rest is counted
-TOAST_WIDTH, TOAST_LINES = 56, 4  # the width is that of app.tcss, or 60 % of the screen where that is less
+MOST_TOASTS = 3  # in TOAST_SECONDS; the rest is counted
+TOAST_LINES = 4  # of its text
+TOAST_EDGES = 4  # columns: its bar, the blanks around its text, and one for words that break earlier
 LONGEST = 200  # characters of the terminal's own notice
 
 
@@ -92,19 +95,22 @@ class Notices:
         """Call for what is loud. Show what was heard, the worst first, but not over a dialog nor too much at once."""
         self._uncover()
         self._give_up_waiting(now)
+        place_toasts(self._app.screen)
         if self._loud:
             call(self._app, self._loud[0])
             self._loud.clear()
+        place = toast_place(self._app.screen)
+        num_lines, most = shares(place.height, gap=self._app.screen.has_class("-tall"))
         if now >= self._until:
-            self._room = MOST_TOASTS if self._app.size.height >= FEW_ROWS else MOST_ON_FEW_ROWS
+            self._room = most
         if not self._heard or not self._room or isinstance(self._app.screen, ModalScreen):
             return
         self._heard.sort(key=lambda news: ("error", "warning", "information").index(news.severity))
         shown, num_more = self._heard[: self._room], len(self._heard) - self._room
         for news in shown:
-            self._toast(news)
+            self._toast(news, place.width, num_lines)
         if num_more > 0:
-            self._toast(News("", f"and {num_more} more: {self._key} shows them", "warning"))
+            self._toast(News("", f"and {num_more} more: {self._key} shows them", "warning"), place.width, 1)
         self._room, self._until = self._room - len(shown), now + TOAST_SECONDS
         self._heard.clear()
 
@@ -115,10 +121,18 @@ class Notices:
             self._app.screen.refresh(*(self._covered - covered))
         self._covered = covered
 
-    def _toast(self, news: News) -> None:
-        width = min(TOAST_WIDTH, self._app.size.width * 6 // 10) - 10  # less what frame, blanks and whole words take
-        text = fit(safe_text(news.text), width * TOAST_LINES)
+    def _toast(self, news: News, width: int, num_lines: int) -> None:
+        text = " ".join(wrap(safe_text(news.text), max(1, width - TOAST_EDGES), num_lines))
         self._app.notify(text, title=safe_text(news.title), severity=news.severity, timeout=TOAST_SECONDS, markup=False)
+
+
+def shares(rows: int, gap: int) -> tuple[int, int]:
+    """Into so many rows: the lines of text for each toast, and how many toasts. gap: rows between them.
+
+    Each has a title, and one line counts those that have no room.
+    """
+    num_lines = max(1, min(TOAST_LINES, rows // 3))
+    return num_lines, max(1, min(MOST_TOASTS, (rows - 1 - gap) // (num_lines + 1 + gap)))
 
 
 def news_of(event: Event, view: RunView) -> News | None:

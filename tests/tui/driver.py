@@ -34,6 +34,7 @@ class Driven:
         answers: bool = True,
         refuses: str = "",
         player: Player | None = None,
+        notifications: bool = False,
     ) -> None:
         self.view = view
         self.session = FakeSession(answers)
@@ -42,7 +43,7 @@ class Driven:
             self.session, view, clock=lambda: self.now, runs=runs, ascii=is_ascii, refuses=refuses, player=player
         )
         self._opened = opened
-        self._running = self.app.run_test(size=size)
+        self._running = self.app.run_test(size=size, notifications=notifications)
 
     async def __aenter__(self) -> Driven:
         self.pilot = await self._running.__aenter__()

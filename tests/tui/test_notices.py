@@ -16,9 +16,11 @@ from engine.session.messages import (
 )
 from tests.fakes import FakeSession
 from tests.tui import scenes
+from tests.tui.driver import Driven
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
 from tui.notices import TOAST_SECONDS, News, news_of, notice
+from tui.painting import toast_regions
 
 WARNING = WarningRaised("entropy", "Walker", "entropy 0.003 since 1.2M: the policy may have collapsed", "raise beta")
 HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
@@ -132,7 +134,7 @@ async def test_failed_behavior_names_the_newest_checkpoint_on_disk_once_that_is_
         assert f"nan; {words}" in [toast._notification.message for toast in app.screen.query(Toast)]
 
 
-async def test_ten_at_once_are_three_and_a_number() -> None:
+async def test_ten_at_once_are_as_many_as_have_room_and_a_number() -> None:
     view, session = scenes.healthy(1).view(), FakeSession()
     app = TrainerApp(session, view, clock=lambda: view.now)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
@@ -142,13 +144,13 @@ async def test_ten_at_once_are_three_and_a_number() -> None:
         session.bus.publish(CheckpointFailed("Walker", 5000, "interval", "disk full"))
         app.tick()
         text = await settled_text(pilot)
-        assert "and 7 more: w shows them" in text
+        assert "and 8 more: w shows them" in text
         assert "is not saved" in text  # the worst comes first
-        assert len(app.screen.query(Toast)) == 4
+        assert len(app.screen.query(Toast)) == 3
         session.bus.publish(WarningRaised("late", "Walker", "another one", "wait"))
         app.tick()
         await pilot.pause()
-        assert len(app.screen.query(Toast)) == 4
+        assert len(app.screen.query(Toast)) == 3
         app._notices.tell(1e9)  # much later
         await pilot.pause()
         assert any("another one" in toast._notification.message for toast in app.screen.query(Toast))
@@ -166,8 +168,42 @@ async def test_toasts_leave_the_keys_and_what_was_said_in_sight(size: tuple[int,
         app.tick()
         after = (await settled_text(pilot)).splitlines()
         assert after[-2:] == before[-2:]
-        assert "more: w shows them" in "\n".join(after)
+        assert "more: w shows them" in "\n".join(after), "\n".join(after)
         assert after[1][: size[0] // 3] == before[1][: size[0] // 3]
+
+
+READ = "StateLine OutcomeLine KeysLine LogPane BehaviorsPane BehaviorPage BehaviorLog CheckpointsPane SummaryPane"
+
+
+@pytest.mark.parametrize("opened", ["", "detail", "chart"])
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (100, 24), (120, 40), (200, 60)])
+async def test_toasts_cover_no_more_than_a_chart(size: tuple[int, int], opened: str) -> None:
+    async with Driven(scenes.healthy(12).view(), size, opened=opened, notifications=True) as driven:
+        await driven.tell(*(WarningRaised(f"{number}", "Walker", "too long " * 9, "wait") for number in range(9)))
+        toasts = toast_regions(driven.screen)
+        assert toasts
+        assert "more: w shows them" in await driven.text()
+        for widget, (region, _) in driven.screen._compositor.visible_widgets.items():
+            is_read = type(widget).__name__ in READ.split()
+            assert not is_read or not any(region.overlaps(toast) for toast in toasts), (widget, toasts)
+
+
+@pytest.mark.parametrize("opened", ["log", "checkpoints", "hyperparameters", "warnings"])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_toasts_leave_the_newest_and_the_selected_line_of_a_list_in_sight(
+    size: tuple[int, int], opened: str
+) -> None:
+    async with Driven(scenes.eventful().view(), size, opened=opened, notifications=True) as driven:
+        for keys in ([], ["end"], ["home", "down"]):
+            await driven.press(*keys) if keys else None
+            await driven.tell(WARNING)
+            pane = driven.screen.list_pane
+            assert pane is not None
+            top = pane.content_region.y
+            kept = [top, *(top + row for row in pane.cursor_rows())]
+            assert len(kept) >= 2
+            assert not [y for y in kept for toast in toast_regions(driven.screen) if toast.y <= y < toast.bottom]
+            assert all(toast.bottom <= size[1] - 2 for toast in toast_regions(driven.screen))
 
 
 def line_with(words: str, text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
+from tui.toast_place import WIDEST
 
 LIVE = Path(__file__).parent / "live.py"
 TOLD = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped
@@ -292,9 +293,9 @@ def test_nothing_paints_over_a_toast_and_it_leaves_no_trace(tmp_path: Path) -> N
         live.terminal.watch(0.5)
         toast = [(y, line.index("▌")) for y, line in enumerate(live.terminal.screen.display) if "▌" in line]
         assert len(toast) >= 2
-        before = [live.terminal.screen.display[y][x:] for y, x in toast]
+        before = [live.terminal.screen.display[y][x : x + WIDEST] for y, x in toast]
         live.terminal.watch(2)
-        assert [live.terminal.screen.display[y][x:] for y, x in toast] == before
+        assert [live.terminal.screen.display[y][x : x + WIDEST] for y, x in toast] == before
         live.terminal.wait_for("▌", absent=True)
         check_that_painting_everything_changes_nothing(live.terminal)
 
