@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import os
 import queue
 import select
 import signal
@@ -13,10 +15,14 @@ from typing import Any
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
+from tui.keyboard import Keyboard
 from tui.signals import hand_back
 
 LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out
 FLUSH_SECONDS = 0.05
+KEY_MILLISECONDS = 50  # from one look at the keys to the next
+LARGEST_PIECE = 4096  # bytes
+GONE_SECONDS = 0.2
 SIGNALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)  # Textual's driver takes them and keeps them
 
 
@@ -56,11 +62,25 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Keys come until the screen is left or the terminal is gone, which `is_gone` then says."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN})  # reading another job's keys is an error then
         try:
-            super().run_input_thread()
+            self._read_keys()
         except Exception as error:  # noqa: BLE001  # Textual would leave without a word on why
-            if not self.is_gone:
-                self._app.call_later(self._app._handle_exception, error)
+            self._app.call_later(self._app._handle_exception, error)
+
+    def _read_keys(self) -> None:
+        keyboard, decoder = Keyboard(), codecs.getincrementaldecoder("utf-8")(errors="replace")
+        poll = select.poll()
+        poll.register(self.fileno, select.POLLIN)
+        while not self.exit_event.is_set():
+            piece = ""
+            if poll.poll(KEY_MILLISECONDS):
+                try:
+                    piece = decoder.decode(os.read(self.fileno, LARGEST_PIECE))
+                except OSError:
+                    self.exit_event.wait(GONE_SECONDS)  # until it is ours again, or known to be gone
+            for message in keyboard.feed(piece, time.monotonic()):
+                self.process_message(message)
 
     def close(self) -> None:
         """What was written has been taken, or had LEAVE_SECONDS for that; then it is dropped but for the last words."""
