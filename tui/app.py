@@ -162,10 +162,15 @@ class TrainerApp(App[Departure]):
         self._close_messages_no_wait()
 
     async def on_event(self, event: events.Event) -> None:
-        """A key should be answered as if nothing trained."""
+        """A key should be answered as if nothing trained. One pressed before ctrl+z took effect does nothing."""
+        if isinstance(event, events.InputEvent) and self._was_pressed_before_stop(event):
+            return
         if self._give_way is not None and isinstance(event, events.Key):
             self._give_way(ANSWER_SECONDS)
         await super().on_event(event)
+
+    def _was_pressed_before_stop(self, event: events.InputEvent) -> bool:
+        return isinstance(self._driver, TerminalDriver) and event.time < self._driver.on_again_at
 
     def get_default_screen(self) -> Screen[None]:
         """The overview."""
@@ -318,6 +323,12 @@ class TrainerApp(App[Departure]):
         """Hold the picture still, or let it follow again; events are folded all the same."""
         self._frozen = copy.deepcopy(self.view) if self._frozen is None else None
         self.redraw()
+
+    def action_suspend_process(self) -> None:
+        """To the shell, with the whole group of processes, as the terminal itself would do."""
+        if isinstance(self._driver, TerminalDriver) and not self._driver.suspend(0):
+            self.outcomes.say("ctrl+z: there is no shell that could bring the screen back, so it stays")
+            self.redraw()
 
     def action_leave(self) -> None:
         """Leave at once when nothing runs; otherwise ask."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import contextlib
 import os
@@ -10,8 +11,10 @@ import select
 import signal
 import termios
 import time
+from collections.abc import Callable
 from typing import Any
 
+from textual._time import get_time
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
@@ -22,18 +25,23 @@ LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out
 FLUSH_SECONDS = 0.05
 KEY_MILLISECONDS = 50  # from one look at the keys to the next
 LARGEST_PIECE = 4096  # bytes
-GONE_SECONDS = 0.2
+FOREGROUND_SECONDS = 0.2  # from one look whether the terminal is ours to the next
 SIGNALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)  # Textual's driver takes them and keeps them
 
 
 class TerminalDriver(LinuxDriver):
     """Made and used in the main thread. Owns the signals of the terminal's job control and size until `give_back`.
 
-    is_on: whether the terminal shows the screen.
+    The screen is on from `start_application_mode` to `stop_application_mode`, but for the time in which the terminal
+    is the shell's. is_on: whether the terminal shows it. on_again_at: when it came on last, on the clock of messages.
     """
 
     def __init__(self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: Any = None) -> None:
         self.is_on = False
+        self.on_again_at = 0.0
+        self._is_wanted = False
+        self._was_continued = False
+        self._next_look: asyncio.TimerHandle | None = None
         self._former = {number: signal.getsignal(number) for number in SIGNALS}
         super().__init__(app, debug=debug, mouse=mouse, size=size)
 
@@ -44,21 +52,57 @@ class TerminalDriver(LinuxDriver):
         poll.register(self.fileno, 0)
         return any(what & (select.POLLHUP | select.POLLERR) for _, what in poll.poll(0))
 
+    @property
+    def is_in_foreground(self) -> bool:
+        """Whether the terminal is ours, not the shell's or another job's: only then may its modes be changed."""
+        try:
+            return os.tcgetpgrp(self.fileno) == os.getpgrp()
+        except OSError:  # a terminal without job control
+            return True
+
     def start_application_mode(self) -> None:
-        """The terminal shows the screen. What it does not take waits, without holding anything up."""
-        super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no types there
-        if self._writer_thread is not None:
-            self.is_on = True
-            self._writer_thread._queue.maxsize = 0  # Textual's 30 would hold up the app, and with it keys and signals
+        """The terminal shows the screen, as soon as it is ours."""
+        self._is_wanted = True
+        self._turn_on()
 
     def stop_application_mode(self) -> None:
         """The terminal is as it was before, as soon as it takes that; pictures that it has not taken are dropped."""
-        self.is_on = False
+        self._is_wanted = False
+        self._turn_off()
+
+    def suspend(self, process: int) -> bool:
+        """The terminal is the shell's and the process (0: its group) stands still until somebody continues it.
+
+        Returns whether that was possible: without a shell that could continue it, the kernel stops none.
+        """
+        self._turn_off()
+        self.close()
+        self._was_continued = False
+        hand_back({signal.SIGTSTP: self._former[signal.SIGTSTP]})
+        os.kill(process, signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, self._sigtstp_application)
+        has_stopped, self._was_continued = self._was_continued, False
+        self._turn_on()
+        return has_stopped
+
+    def write(self, data: str) -> None:
+        """The terminal is given `data` while it shows the screen."""
         if self._writer_thread is not None:
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    self._writer_thread._queue.get_nowait()
-        super().stop_application_mode()
+            super().write(data)
+
+    def disable_input(self) -> None:
+        """No key comes any more; those that were typed ahead are dropped where the terminal is ours."""
+        keys, self._key_thread = self._key_thread, None
+        if keys is None:
+            return
+        signal.signal(signal.SIGWINCH, signal.SIG_DFL)
+        self._disable_mouse_support()
+        self.exit_event.set()
+        keys.join()
+        self.exit_event.clear()
+        if self.is_in_foreground:
+            with contextlib.suppress(termios.error):
+                termios.tcflush(self.fileno, termios.TCIFLUSH)
 
     def run_input_thread(self) -> None:
         """Keys come until the screen is left or the terminal is gone, which `is_gone` then says."""
@@ -78,13 +122,13 @@ class TerminalDriver(LinuxDriver):
                 try:
                     piece = decoder.decode(os.read(self.fileno, LARGEST_PIECE))
                 except OSError:
-                    self.exit_event.wait(GONE_SECONDS)  # until it is ours again, or known to be gone
+                    self.exit_event.wait(FOREGROUND_SECONDS)  # until it is ours again, or known to be gone
             for message in keyboard.feed(piece, time.monotonic()):
                 self.process_message(message)
 
     def close(self) -> None:
         """What was written has been taken, or had LEAVE_SECONDS for that; then it is dropped but for the last words."""
-        writer = self._writer_thread
+        writer, self._writer_thread = self._writer_thread, None
         if writer is None:
             return
         writer._queue.put(None)
@@ -96,10 +140,70 @@ class TerminalDriver(LinuxDriver):
 
     def give_back(self) -> None:
         """The terminal and its signals are as they were, also where the screen was left halfway."""
-        if self.is_on:
+        if self._is_wanted:
             self.stop_application_mode()
         self.close()
         hand_back(self._former)
+
+    def _turn_on(self) -> None:
+        """The terminal shows the whole screen; while it is not ours, it is looked at again and again."""
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
+        if self.is_on or not self._is_wanted:
+            return
+        if not self.is_in_foreground:
+            self._next_look = self._loop.call_later(FOREGROUND_SECONDS, self._turn_on)
+            return
+        unrestored = self.attrs_before
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no types there
+        if unrestored is not None:
+            self.attrs_before = unrestored
+        if self._writer_thread is not None:
+            self.is_on = True
+            self._writer_thread._queue.maxsize = 0  # Textual's 30 would hold up the app, and with it keys and signals
+            self.on_again_at = get_time()
+            self._app.refresh(layout=True)
+
+    def _turn_off(self) -> None:
+        """The terminal is as it was before; its modes are left alone where they are another's by now."""
+        if not self.is_on:
+            return
+        self.is_on = False
+        if self._writer_thread is not None:
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    self._writer_thread._queue.get_nowait()
+        kept = None
+        if not self.is_in_foreground:
+            kept, self.attrs_before = self.attrs_before, None
+        super().stop_application_mode()
+        self.attrs_before = kept
+
+    def _sigtstp_application(self, *_: object) -> None:
+        """Somebody else wants the program to stand still."""
+        self._call_in_loop(self._heed_stop)
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Somebody continued the program."""
+        self._was_continued = True
+        self._call_in_loop(self._heed_continue)
+
+    def _call_in_loop(self, call: Callable[[], object]) -> None:
+        """A signal may have interrupted code that holds a lock."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(call)
+
+    def _heed_stop(self) -> None:
+        self.suspend(os.getpid())
+
+    def _heed_continue(self) -> None:
+        """What stopped the program gave no notice (SIGSTOP): whatever the terminal shows now, and in which modes."""
+        if self._was_continued:
+            self._was_continued = False
+            self._turn_off()
+            self.close()
+            self._turn_on()
 
     def _forget_untaken(self) -> None:
         """The kernel drops what the terminal has not taken, so that there is room for the words that restore it."""
