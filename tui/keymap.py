@@ -215,6 +215,8 @@ KEYMAP: tuple[Key, ...] = (
     _key("filter-down", "down", "cursor(1)", "down", "the line below, in the list that is filtered", "filtering",
          "Dialog"),
     _key("pick", "space", "pick", "mark", "draw the metric below the cursor too, or no longer", "picking", "Dialog"),
+    _key("pick-pin", "tab", "pin", "pin", "keep the metric below the cursor in the grid of charts, or no longer",
+         "picking", "Dialog"),
     _key("pick-up", "up", "cursor(-1)", "up", "the metric above", "picking", "Dialog"),
     _key("pick-down", "down", "cursor(1)", "down", "the metric below", "picking", "Dialog"),
     _key("picked", "enter", "take", "draw", "draw what is marked; if nothing was, the metric below the cursor",

@@ -100,6 +100,22 @@ async def test_metric_of_the_chart_is_pinned_and_unpinned_by_the_same_key() -> N
         assert LENGTH not in in_sight(driven)
 
 
+async def test_metrics_are_pinned_while_they_are_picked_and_only_enter_keeps_that() -> None:
+    async with grid_of(scenes.healthy(1).view(), (120, 40)) as driven:
+        state = driven.app.context.state.chart
+        text = await driven.press("M", *"clip", "tab")
+        assert "enter keeps 7 in the grid" in text
+        assert "Policy/Clip Fraction" in next(row for row in text.splitlines() if "in the grid  " in row and "[" in row)
+        await driven.press("escape")
+        assert state.pinned == {}
+        await driven.press("M", *"clip", "tab", "enter")
+        assert state.pinned == {"ppo": [*USUAL, "Policy/Clip Fraction"]}
+        assert state.metrics == [RETURN], "what the large chart draws was not marked"
+        await driven.press("M", *"entropy", "space", "tab", "enter")
+        assert ENTROPY not in state.pinned["ppo"]
+        assert state.metrics == [RETURN, ENTROPY]
+
+
 async def test_usual_metrics_come_back_when_the_last_pinned_one_goes() -> None:
     async with grid_of(scenes.healthy(1).view(), (80, 24)) as driven:
         state = driven.app.context.state.chart

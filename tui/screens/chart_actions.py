@@ -22,7 +22,7 @@ from tui.screens.prompt import PromptScreen, Verdict
 class ChartActions(RunScreen):
     """What the user chooses to see of the curves. Each key shows at once, or says why nothing changed.
 
-    A screen whose chart is not of its run says in `chart_state`, `tags` and `place_on` what holds instead.
+    A screen whose chart is not of its run says in `chart_state`, `tags`, `pinned` and `place_on` what holds instead.
     """
 
     _grid: MetricGrid | None = None
@@ -61,6 +61,10 @@ class ChartActions(RunScreen):
         state = self.context.state
         return place_on(self.context.view, state.selected, x, self.chart_state.x_axis, x_axis)
 
+    def pinned(self) -> list[str] | None:
+        """The metrics in the grid of the selected behavior; None where metrics cannot be pinned."""
+        return metrics_of(self.context.view, self.context.state)
+
     def action_metric(self, by: int) -> None:
         """The next metric that the selected behavior has, or with all drawn any of them has."""
         behavior = self.context.controls.selected
@@ -73,10 +77,13 @@ class ChartActions(RunScreen):
         """Ask for several by name."""
         from tui.screens.pick_metrics import PickMetricsScreen  # imported when first opened
 
-        dialog = PickMetricsScreen(self.context, self.tags(), self.chart_state.metrics)
+        behavior = self.context.controls.selected
+        dialog = PickMetricsScreen(self.context, self.tags(), self.chart_state.metrics, self.pinned())
 
         def take(_: bool) -> None:
-            self.chart_state.metrics = dialog.picked
+            self.chart_state.metrics = dialog.picked or self.chart_state.metrics
+            if behavior is not None and dialog.pinned is not None:
+                self.chart_state.pin(behavior.algorithm, dialog.pinned)
 
         self.open_dialog(dialog, take)
 

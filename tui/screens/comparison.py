@@ -69,6 +69,10 @@ class ComparisonScreen(ChartActions):
         num_with = {tag: sum(tag in each.behavior.histories for each in shown) for tag in order}
         return {tag: "" if num_with[tag] == len(shown) else f"{num_with[tag]} of {len(shown)}" for tag in order}
 
+    def pinned(self) -> list[str] | None:
+        """There is no grid of several runs."""
+        return None
+
     def place_on(self, x: float, x_axis: XAxis) -> float:
         """Where x of the present axis lies on another, as the first of the runs went."""
         for each in self._compared():

@@ -24,28 +24,37 @@ ROWS = 12
 
 
 class PickMetricsScreen(PaneDialog):
-    """Ends with True when `picked` is to be drawn, and with None when the user would rather not.
+    """Ends with True when `picked` is to be drawn and `pinned` to be in the grid, and with None when the user would
+    rather not.
 
-    metrics: every tag, in its order, with a word on where it comes from.
+    metrics: every tag, in its order, with a word on where it comes from. pinned: those in the grid, None where there
+    is no grid.
     """
 
     BINDINGS = bindings("picking")
 
-    def __init__(self, context: Context, metrics: Mapping[str, str], drawn: Sequence[str]) -> None:
-        self._list = PickPane(metrics, drawn)
+    def __init__(
+        self, context: Context, metrics: Mapping[str, str], drawn: Sequence[str], pinned: Sequence[str] | None
+    ) -> None:
+        self._list = PickPane(metrics, drawn, pinned)
         super().__init__(self._list)
         self._shared = context
 
     @property
     def picked(self) -> list[str]:
-        """The tags to be drawn together, in the order in which they were marked."""
+        """The tags to be drawn together, in the order in which they were marked; none where pins alone were changed."""
         return self._list.picked()
+
+    @property
+    def pinned(self) -> list[str] | None:
+        """The tags in the grid, in the order in which they were pinned; None where the user has changed nothing."""
+        return self._list.pinned()
 
     def compose(self) -> ComposeResult:
         """What was typed, and the metrics that fit to it."""
         with Vertical(id="pick", classes="dialog") as box:
             box.border_title = Content("Metrics")
-            box.border_subtitle = "space mark   enter draw   esc cancel"
+            box.border_subtitle = "space mark   tab pin   enter take   esc cancel"
             yield SearchInput("")
             yield self._list
 
@@ -69,9 +78,14 @@ class PickMetricsScreen(PaneDialog):
         self._list.toggle()
         self._shared.redraw()
 
+    def action_pin(self) -> None:
+        """The metric below the cursor stands in the grid, or no longer."""
+        self._list.toggle_pin()
+        self._shared.redraw()
+
     def action_take(self) -> None:
-        """Draw them."""
-        if self.picked:
+        """Draw what is marked, and keep what is pinned."""
+        if self.picked or self.pinned is not None:
             self.dismiss(True)
 
     def action_cancel(self) -> None:
@@ -88,10 +102,13 @@ class SearchInput(LineInput):
 
 
 class PickPane(Pane):
-    """Owns the marks and the cursor."""
+    """Owns the marks, the pins and the cursor."""
 
-    def __init__(self, metrics: Mapping[str, str], drawn: Sequence[str]) -> None:
+    def __init__(self, metrics: Mapping[str, str], drawn: Sequence[str], pinned: Sequence[str] | None) -> None:
         super().__init__()
+        self._pinned = list(pinned or ())
+        self._has_grid = pinned is not None
+        self._was_pinned_by_hand = False
         self._metrics = metrics
         self._marked = [tag for tag in drawn if tag in metrics]
         self._fitting = list(metrics)
@@ -117,10 +134,24 @@ class PickPane(Pane):
             tag = self._fitting[self._cursor]
             self._marked = [each for each in self._marked if each != tag] + [tag] * (tag not in self._marked)
 
+    def toggle_pin(self) -> None:
+        """Pin the metric below the cursor, or unpin it; where there is no grid, only words say so."""
+        self._was_pinned_by_hand = True
+        if self._fitting and self._has_grid:
+            tag = self._fitting[self._cursor]
+            self._pinned = [each for each in self._pinned if each != tag] + [tag] * (tag not in self._pinned)
+
+    def pinned(self) -> list[str] | None:
+        """Those pinned; None when the user has pinned and unpinned nothing."""
+        return list(self._pinned) if self._has_grid and self._was_pinned_by_hand else None
+
     def picked(self) -> list[str]:
-        """Those marked; if the user marked none, the one below the cursor. Empty when there is neither."""
+        """Those marked; if the user marked none, the one below the cursor. Empty when there is neither, and where the
+        user only pinned."""
         if self._was_marked_by_hand and self._marked:
             return list(self._marked)
+        if self.pinned() is not None:
+            return []
         return self._fitting[self._cursor : self._cursor + 1]
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
@@ -135,9 +166,12 @@ class PickPane(Pane):
 
     def _would_draw(self) -> str:
         """What enter does, also of what the search hides."""
+        if self._was_pinned_by_hand and not self._has_grid:
+            return "a comparison has no grid of charts to pin to"
         picked = [metric_title(tag) for tag in self.picked()]
+        pins = self.pinned()
         if not picked:
-            return "nothing is marked"
+            return "nothing is marked" if pins is None else f"enter keeps {len(pins) or 'the usual'} in the grid"
         count = f"{len(picked)}: " if len(picked) > 1 else ""
         words = f"enter draws {count}{', '.join(picked)}"
         marked = [metric_title(tag) for tag in self._marked if tag not in self.picked()]
@@ -152,7 +186,8 @@ class PickPane(Pane):
             Span(f"[{frame.glyphs.done if is_marked else ' '}] ", "good" if is_marked else "dim"),
             Span(name, "strong" if is_current else "text"),
         )
-        return flush(spans, line(Span(self._metrics[tag], "dim")), width)
+        pinned = Span("in the grid  " if tag in self._pinned else "", "accent")
+        return flush(spans, line(pinned, Span(self._metrics[tag], "dim")), width)
 
 
 def fitting(tags: Mapping[str, str] | Sequence[str], typed: str) -> list[str]:
