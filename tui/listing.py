@@ -11,9 +11,9 @@ from engine.session.summaries import BehaviorSummary, RunSummary, plain
 from engine.session.text import safe_text
 from tui.text import count, duration, fit, left, number, right, round_count
 
-HEADINGS = ("RUN", "STATE", "BEHAVIOR", "STEPS", "BEST", "LAST", "AGE", "PATH")
+HEADINGS = ("RUN", "STATE", "BEHAVIOR", "STEPS", "BEST CKPT", "MEAN 100", "AGE", "PATH")
 NAMES = (HEADINGS.index("RUN"), HEADINGS.index("BEHAVIOR"))  # columns that give way to the others
-NUMBERS = tuple(HEADINGS.index(heading) for heading in ("STEPS", "BEST", "LAST", "AGE"))
+NUMBERS = tuple(HEADINGS.index(heading) for heading in ("STEPS", "BEST CKPT", "MEAN 100", "AGE"))
 NARROWEST = 8  # of a column of names
 GAP = "  "
 ELLIPSIS = "..."  # a list may be read by anything

@@ -165,7 +165,7 @@ def _kept(view: RunView, name: str) -> str:
 
 def _best(view: RunView) -> str:
     best = [f"{b.name} {number(b.best_return)}" for b in view.behaviors.values() if b.best_return is not None]
-    return f"best return: {', '.join(best)}. " if best else ""
+    return f"best checkpoint: {', '.join(best)}. " if best else ""
 
 
 def call(app: App[Any], news: News) -> None:

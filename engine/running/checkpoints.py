@@ -23,6 +23,7 @@ from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tre
 from engine.running.layout import ABANDONED_CHECKPOINTS, MANIFEST
 from engine.running.run_folder import file_name
 from engine.session.messages import CheckpointReason
+from engine.session.returns import best_checkpoint
 from engine.specs import BehaviorSpec, Json, State
 from engine.version import VERSION
 
@@ -100,7 +101,7 @@ class CheckpointStore:
     def prune(self) -> tuple[Checkpoint, ...]:
         """Remove the oldest beyond `keep`, never the best, and tell which. Raises CheckpointError."""
         standing = self.list()
-        best = _best(standing)
+        best = best_checkpoint(standing)
         extra = standing[: max(len(standing) - self._keep, 0)] if self._keep > 0 else ()
         removed = tuple(checkpoint for checkpoint in extra if checkpoint is not best)
         for checkpoint in removed:
@@ -120,7 +121,7 @@ class CheckpointStore:
 
     def best(self) -> Checkpoint | None:
         """The one with the highest mean return, the newest of equals; None when no return is known."""
-        return _best(self.list())
+        return best_checkpoint(self.list())
 
     def newest_valid(self) -> Newest:
         """The newest checkpoint that verifies in every byte.
@@ -262,11 +263,6 @@ def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mappin
             differences.append(f"{name}: found {shape_text(found[name])}, expected {shape_text(expected[name])}")
     if differences:
         raise CheckpointError("the checkpoint does not fit this run:" + "".join(f"\n  {line}" for line in differences))
-
-
-def _best(checkpoints: tuple[Checkpoint, ...]) -> Checkpoint | None:
-    ranked = [(c.mean_return, c.step, c) for c in checkpoints if c.mean_return is not None]
-    return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
 
 
 def _refused(path: Path, error: OSError) -> CheckpointError:

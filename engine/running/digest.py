@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-RECENT_EPISODES = 100  # over which the field reports a return
+from engine.session.returns import RecentEpisodes, best_checkpoint
+
 LARGEST = 1e300  # of a number worth telling: sums of a few stay finite
 PROGRESS = frozenset(
     {
@@ -14,49 +15,65 @@ PROGRESS = frozenset(
         "EpisodesFinished",
         "MetricsReported",
         "CheckpointSaved",
+        "CheckpointRemoved",
         "BehaviorRolledBack",
     }
 )
+NOT_FINITE = frozenset({"nan", "inf", "-inf"})  # as events write these numbers
 STATES = frozenset({"starting", "training", "paused", "stopping", "finished", "failed"})
+
+
+class Saved(NamedTuple):
+    """A checkpoint on disk."""
+
+    step: int
+    mean_return: float | None
 
 
 @dataclass(slots=True)
 class BehaviorDigest:
-    """step: None when only an older one is known, which is then in saved_step."""
+    """step: None when only an older one is known, which is then in known_step. checkpoints: by path, oldest first."""
 
     algorithm: str = ""
     max_steps: int = 0
     step: int | None = None
-    saved_step: int = 0
-    saved_return: float | None = None
-    best_return: float | None = None
-    episodes: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=RECENT_EPISODES))
+    known_step: int = 0
+    checkpoints: dict[str, Saved] = field(default_factory=dict)
+    episodes: RecentEpisodes = field(default_factory=RecentEpisodes)
+    has_begun: bool = False  # in what was read last: no older episodes count
 
     def start(self, algorithm: object, max_steps: object) -> None:
-        """What its trainer is made for."""
+        """What its trainer is made for; its episodes begin anew."""
         self.algorithm = algorithm if isinstance(algorithm, str) else ""
         self.max_steps = whole(max_steps) or 0
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Earlier episodes count no longer: they are those of another policy."""
+        self.episodes, self.has_begun = RecentEpisodes(), True
 
     def add_episodes(self, count: int | None, mean_return: float | None) -> None:
         """Count episodes that ended together."""
         if count is not None and count > 0 and mean_return is not None:
-            self.episodes.append((count, mean_return))
+            self.episodes.add(count, mean_return)
 
-    def add_checkpoint(self, step: int, mean_return: float | None) -> None:
-        """Count a checkpoint; one that was saved before any episode ended has no return."""
-        self.saved_step = step
-        if mean_return is not None:
-            self.saved_return = mean_return
-            self.best_return = mean_return if self.best_return is None else max(self.best_return, mean_return)
+    @property
+    def newest_step(self) -> int:
+        """As far as is known."""
+        saved = max((checkpoint.step for checkpoint in self.checkpoints.values()), default=0)
+        return max(saved, self.known_step) if self.step is None else self.step
 
+    @property
+    def best_return(self) -> float | None:
+        """Of the best checkpoint."""
+        best = best_checkpoint(list(self.checkpoints.values()))
+        return None if best is None else best.mean_return
+
+    @property
     def last_return(self) -> float | None:
-        """The mean of the newest episodes, of which only the means of groups are known."""
-        count, total = 0, 0.0
-        for size, mean in reversed(self.episodes):
-            count, total = count + size, total + size * mean
-            if count >= RECENT_EPISODES:
-                break
-        return total / count if count else self.saved_return
+        """Of the newest episodes; where none are known, what the newest checkpoint was saved with."""
+        saved = [each.mean_return for each in self.checkpoints.values() if each.mean_return is not None]
+        return self.episodes.mean if self.episodes.groups else saved[-1] if saved else None
 
 
 @dataclass(slots=True)
@@ -76,13 +93,18 @@ class Digest:
         """That behavior, made when it is new."""
         return self.behaviors.setdefault(name, BehaviorDigest())
 
+    @property
+    def has_recent_episodes(self) -> bool:
+        """Whether what was read last tells the newest episodes of every behavior, as many as their mean is of."""
+        return all(behavior.has_begun or behavior.episodes.is_full for behavior in self.behaviors.values())
+
     def skip(self) -> None:
         """A part of the file is not read: what may have changed in it is not known."""
         self.state, self.exit_code, self.has_progress = None, None, False
         for behavior in self.behaviors.values():
-            behavior.saved_step = max(behavior.saved_step, behavior.step or 0)
+            behavior.known_step = max(behavior.known_step, behavior.step or 0)
             behavior.step = None
-            behavior.episodes.clear()
+            behavior.episodes, behavior.has_begun = RecentEpisodes(), False
 
     def take(self, body: object) -> None:
         """Take in one line; what is no event is left out."""
@@ -111,24 +133,32 @@ class Digest:
             self.state, self.exit_code = state, whole(exit_code)
 
     def _take_progress(self, event: str, behavior: BehaviorDigest, step: int, body: dict[str, object]) -> None:
+        if event == "CheckpointRemoved":
+            behavior.checkpoints.pop(str(body.get("path")), None)
+            return
         behavior.step = step
         match event:
             case "ProgressReported":
                 self.has_progress = True
             case "EpisodesFinished":
                 self.has_progress = True
-                behavior.add_episodes(whole(body.get("count")), number(body.get("mean_return")))
+                behavior.add_episodes(whole(body.get("count")), return_of(body.get("mean_return")))
             case "CheckpointSaved":
-                behavior.add_checkpoint(step, number(body.get("mean_return")))
+                behavior.checkpoints[str(body.get("path"))] = Saved(step, number(body.get("mean_return")))
             case "BehaviorStarted":
                 behavior.start(body.get("algorithm"), body.get("max_steps"))
             case "BehaviorRolledBack":
-                behavior.episodes.clear()
+                behavior.begin_anew()
 
 
 def number(value: object) -> float | None:
     """A finite number; None for anything else that JSON may hold."""
     return float(value) if isinstance(value, int | float) and abs(value) < LARGEST else None
+
+
+def return_of(value: object) -> float | None:
+    """A mean return, finite or not, as an event has it; None for anything else."""
+    return float(value) if isinstance(value, str) and value in NOT_FINITE else number(value)
 
 
 def whole(value: object) -> int | None:

@@ -35,10 +35,10 @@ from engine.session.messages import (
     SaveCheckpoint,
     SetHyperparameter,
 )
+from engine.session.returns import RECENT_EPISODES
 from engine.settings import BehaviorConfig
 from engine.specs import Measured, State, Trajectories, Weights
 
-RECENT_EPISODES = 100  # over which the field reports a policy's return; ranks checkpoints
 ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
 

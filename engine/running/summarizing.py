@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from engine.running.digest import Digest, number, whole
+from engine.running.digest import Digest, Saved, number, whole
 from engine.running.disk import open_regular
 from engine.running.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
 from engine.running.ownership import writing_process
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 1 << 14  # holds the start of every behavior
 TAIL_BYTES = 1 << 14  # a second of a busy run with many behaviors, a quarter of an hour of a paused one
+LONG_TAIL_BYTES = 1 << 18  # read where the newest episodes do not stand in the former
 STATUS_BYTES = 1 << 20
 RUN_FILES = frozenset({CONFIGURATION, EVENTS, LOCK})
 _IDLE = ('"event": "TimeSplit"', '"event": "DevicesSampled"')  # most of a quiet run, and nothing of its course
@@ -50,38 +51,46 @@ def summarize(folder: Path) -> RunSummary | None:
 def _read_events(path: Path, digest: Digest) -> str:
     """Take in what the file tells, and return what is wrong with it."""
     try:
-        head, tail = _head_and_tail(path)
+        descriptor = open_regular(path, follows_links=True)
+        try:
+            _read_ends(descriptor, digest)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         played = path.with_name(INFERENCE).is_file()
         return f"no {EVENTS}: it was only played, see {INFERENCE}" if played else f"no {EVENTS}"
     except OSError as error:
         return f"{EVENTS}: {error.strerror}"
-    if tail:
-        _take_lines([line for line in head if "Started" in line], digest)
-        digest.skip()
-    *lines, torn, last = ["", "", *(tail or head)]
-    _take_lines([line for line in lines if not any(kind in line for kind in _IDLE)], digest)
-    _take_lines([torn, last], digest)  # of any kind: they tell when the run was heard from
     return "" if digest.last_at is not None else f"{EVENTS} holds no events"
 
 
-def _take_lines(lines: Iterable[str], digest: Digest) -> None:
+def _read_ends(descriptor: int, digest: Digest) -> None:
+    """Take in the whole lines at both ends of the file; of a short one, all of them."""
+    size = os.fstat(descriptor).st_size
+    if size <= HEAD_BYTES + TAIL_BYTES:
+        _take_lines(_lines(os.pread(descriptor, size, 0)), digest)
+        return
+    head = _lines(os.pread(descriptor, HEAD_BYTES, 0))[:-1]
+    _take_all([line for line in head if "Started" in line], digest)
+    for length in (TAIL_BYTES, LONG_TAIL_BYTES):
+        digest.skip()
+        start = max(0, size - length)
+        _take_lines(_lines(os.pread(descriptor, length, start))[1 if start else 0 :], digest)
+        if digest.has_recent_episodes:
+            return
+
+
+def _take_lines(lines: list[str], digest: Digest) -> None:
+    """Take in lines up to the end of a file."""
+    *others, torn, last = ["", "", *lines]
+    _take_all([line for line in others if not any(kind in line for kind in _IDLE)], digest)
+    _take_all([torn, last], digest)  # of any kind: they tell when the run was heard from
+
+
+def _take_all(lines: Iterable[str], digest: Digest) -> None:
     for line in lines:
         with suppress(ValueError, RecursionError):  # torn, or of somebody else
             digest.take(json.loads(line))
-
-
-def _head_and_tail(path: Path) -> tuple[list[str], list[str]]:
-    """The whole lines at both ends of a file; of a short one all are its head."""
-    descriptor = open_regular(path, follows_links=True)
-    try:
-        size = os.fstat(descriptor).st_size
-        if size <= HEAD_BYTES + TAIL_BYTES:
-            return _lines(os.pread(descriptor, size, 0)), []
-        head = _lines(os.pread(descriptor, HEAD_BYTES, 0))
-        return head[:-1], _lines(os.pread(descriptor, TAIL_BYTES, size - TAIL_BYTES))[1:]
-    finally:
-        os.close(descriptor)
 
 
 def _lines(content: bytes) -> list[str]:
@@ -99,8 +108,11 @@ def _read_status(path: Path, digest: Digest) -> str:
         for name, status in body.items():
             if "max_steps" in status:  # of the newest process, whose start may lie in what is not read
                 digest.behavior(name).max_steps = whole(status["max_steps"]) or 0
-            for checkpoint in status.get("checkpoints", ()):
-                digest.behavior(name).add_checkpoint(whole(checkpoint["steps"]) or 0, number(checkpoint["reward"]))
+            if "checkpoints" in status:  # all that are on disk, whatever events were read
+                digest.behavior(name).checkpoints = {
+                    f"{at}": Saved(whole(entry["steps"]) or 0, number(entry["reward"]))
+                    for at, entry in enumerate(status["checkpoints"])
+                }
     except OSError as error:
         return f"{TRAINING_STATUS}: {error.strerror}"
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -127,10 +139,10 @@ def _summary(folder: Path, digest: Digest, is_alive: bool, note: str) -> RunSumm
             BehaviorSummary(
                 name=name,
                 algorithm=behavior.algorithm,
-                step=behavior.saved_step if behavior.step is None else behavior.step,
+                step=behavior.newest_step,
                 max_steps=behavior.max_steps,
                 best_return=behavior.best_return,
-                last_return=behavior.last_return(),
+                last_return=behavior.last_return,
             )
             for name, behavior in digest.behaviors.items()
         ),

@@ -44,6 +44,7 @@ from engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
+from engine.session.returns import RecentEpisodes, best_checkpoint
 from engine.session.text import excerpt
 
 LOG_LINES = 1000
@@ -52,7 +53,6 @@ FAILURES_KEPT = 50
 NOTES_KEPT = LESSONS_KEPT = CHANGES_KEPT = EVALUATIONS_KEPT = 200
 RETURN = "Return"  # the curve of episodes as they end, beside those of the summaries' tags
 EVALUATION = "Evaluation/Cumulative Reward"  # the curve of the policy measured apart from its training
-RECENT_EPISODES = 100  # over which the field reports a return
 COMMAND_WORDS = {  # what a user calls a command, by its class
     "Pause": "pause",
     "Resume": "resume",
@@ -109,34 +109,11 @@ class Failure:
 
 
 @dataclass(slots=True)
-class RecentEpisodes:
-    """The mean return of the last RECENT_EPISODES episodes, of which only the means of groups are known."""
-
-    groups: deque[tuple[int, float]] = field(default_factory=deque)
-    count: int = 0
-
-    def add(self, count: int, mean_return: float) -> float:
-        """The mean with these episodes; groups that lie wholly before the last RECENT_EPISODES are forgotten."""
-        self.groups.append((count, mean_return))
-        self.count += count
-        while self.count - self.groups[0][0] >= RECENT_EPISODES:
-            self.count -= self.groups.popleft()[0]
-        return sum(mean * (number / self.count) for number, mean in self.groups)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether that many episodes have ended."""
-        return self.count >= RECENT_EPISODES
-
-
-@dataclass(slots=True)
 class BehaviorView:
     """One behavior as a pane shows it.
 
-    mean_return: over the last RECENT_EPISODES episodes, None before the first ended. best_return: the highest that
-    mean has been over so many episodes; while there never were so many, the mean itself.
-
-    evaluations: the newest of this policy, oldest first; best_evaluation: the one whose mean was highest, of any.
+    After a roll back, and where a resumed run goes on from an earlier step, nothing of the course that was given up
+    counts any more. recent: the newest episodes since then. evaluations: the newest, oldest first.
     """
 
     name: str
@@ -157,12 +134,10 @@ class BehaviorView:
     num_updates: int = 0
     steps_per_second: float = 0.0
     num_episodes: int = 0
-    mean_return: float | None = None
-    best_return: float | None = None
-    is_best_settled: bool = False  # best_return is over RECENT_EPISODES episodes
+    episode_counts: History = field(default_factory=History)  # num_episodes by step
     mean_length: float | None = None
     evaluations: list[EvaluationReported] = field(default_factory=list)
-    best_evaluation: EvaluationReported | None = None
+    best_evaluations: list[EvaluationReported] = field(default_factory=list)  # each better than all before it
     recent: RecentEpisodes = field(default_factory=RecentEpisodes)
     metrics: dict[str, float] = field(default_factory=dict)  # latest summary by ML-Agents' tag
     histories: dict[str, History] = field(default_factory=lambda: {RETURN: History()})  # by tag
@@ -183,9 +158,30 @@ class BehaviorView:
         return self.histories[RETURN]
 
     @property
+    def mean_return(self) -> float | None:
+        """Of the newest episodes of training; None before the first has ended."""
+        return self.recent.mean
+
+    @property
+    def best_checkpoint(self) -> CheckpointSaved | None:
+        """Of those on disk; None while none has a return."""
+        return best_checkpoint([saved for _, saved in self.checkpoints])
+
+    @property
+    def best_return(self) -> float | None:
+        """Of the best checkpoint."""
+        best = self.best_checkpoint
+        return None if best is None else best.mean_return
+
+    @property
     def evaluation(self) -> EvaluationReported | None:
         """The newest; None without any."""
         return self.evaluations[-1] if self.evaluations else None
+
+    @property
+    def best_evaluation(self) -> EvaluationReported | None:
+        """The one with the highest mean; None without any."""
+        return self.best_evaluations[-1] if self.best_evaluations else None
 
 
 @dataclass(slots=True)
@@ -271,18 +267,23 @@ def _behavior_started(view: RunView, event: BehaviorStarted, _: float) -> None:
 def _rewind(behavior: BehaviorView, step: int) -> None:
     """Forget what was learned beyond `step`. Marks go too, or they would stand in the curve that comes instead."""
     behavior.step = behavior.sampled = step
-    behavior.recent = RecentEpisodes()
+    behavior.recent, behavior.mean_length, behavior.histogram = RecentEpisodes(), None, None
     behavior.evaluations = [evaluation for evaluation in behavior.evaluations if evaluation.step <= step]
+    behavior.best_evaluations = [evaluation for evaluation in behavior.best_evaluations if evaluation.step <= step]
     behavior.lessons = [(at, lesson) for at, lesson in behavior.lessons if lesson.step <= step]
     behavior.changes = [(at, change) for at, change in behavior.changes if change.step <= step]
-    for history in behavior.histories.values():
+    for history in (*behavior.histories.values(), behavior.episode_counts):
         history.rewind(step)
+    behavior.num_episodes = int(behavior.episode_counts.high[-1]) if len(behavior.episode_counts) else 0
+    curves = {tag: history.mean for tag, history in behavior.histories.items() if len(history)}
+    behavior.metrics = {tag: curves[tag][-1] for tag in behavior.metrics if tag in curves}
 
 
 def _rolled_back(view: RunView, event: BehaviorRolledBack, time: float) -> None:
     behavior = view.behavior(event.behavior)
     behavior.first_step = min(behavior.first_step, event.step)
     _rewind(behavior, event.step)
+    behavior.exports = [(at, exported) for at, exported in behavior.exports if exported.step <= event.step]
     behavior.rollbacks.append((time, event))
     view.add_log(time, "warning", "BACK", event.behavior, f"from step {event.from_step} to {event.step}: {event.path}")
 
@@ -309,19 +310,10 @@ def _episodes(view: RunView, event: EpisodesFinished, time: float) -> None:
         return
     behavior = view.behavior(event.behavior)
     behavior.num_episodes += event.count
-    mean = behavior.recent.add(event.count, event.mean_return)
-    behavior.mean_return, behavior.mean_length = mean, event.mean_length
+    behavior.episode_counts.append(event.step, time, behavior.num_episodes)
+    behavior.recent.add(event.count, event.mean_return)
+    behavior.mean_length = event.mean_length
     behavior.returns.append(event.step, time, event.mean_return)
-    _compare_with_best(behavior, mean)
-
-
-def _compare_with_best(behavior: BehaviorView, mean: float) -> None:
-    """A mean over fewer episodes counts only while there never was one over all."""
-    best, is_full = behavior.best_return, behavior.recent.is_full
-    if not math.isfinite(mean) or (behavior.is_best_settled and not is_full):
-        return
-    if best is None or mean > best or not behavior.is_best_settled:
-        behavior.best_return, behavior.is_best_settled = mean, is_full
 
 
 def _metrics(view: RunView, event: MetricsReported, time: float) -> None:
@@ -338,7 +330,7 @@ def _evaluated(view: RunView, event: EvaluationReported, time: float) -> None:
     behavior.evaluations = [*behavior.evaluations[1 - EVALUATIONS_KEPT :], event]
     best = behavior.best_evaluation
     if math.isfinite(event.mean_return) and (best is None or event.mean_return > best.mean_return):
-        behavior.best_evaluation = event
+        behavior.best_evaluations = [*behavior.best_evaluations[1 - EVALUATIONS_KEPT :], event]
     behavior.histories.setdefault(EVALUATION, History()).append(event.step, time, event.mean_return)
     told = f"{_short(event.mean_return)} sd {_short(event.std_return)} over {event.episodes} episodes"
     view.add_log(time, "info", "EVAL", event.behavior, f"step {event.step}, return {told}, {event.seconds:.1f}s")

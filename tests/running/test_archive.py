@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ from hypothesis import strategies as st
 from engine.errors import ConfigError
 from engine.running.archive import Archive
 from engine.running.run_folder import RunFolder
-from engine.running.summarizing import HEAD_BYTES, TAIL_BYTES, summarize
+from engine.running.summarizing import HEAD_BYTES, LONG_TAIL_BYTES, TAIL_BYTES, summarize
+from engine.running.writers.jsonl import read_events
 from engine.session.messages import (
     SCHEMA_VERSION,
     AddNote,
     BehaviorRolledBack,
     BehaviorStarted,
+    CheckpointRemoved,
     CheckpointSaved,
     DevicesSampled,
     Envelope,
@@ -39,6 +42,7 @@ from engine.session.messages import (
     encode,
 )
 from engine.session.summaries import BehaviorSummary, RunSummary, plain
+from engine.session.view import RunView
 from tests.running.runs import behavior, configuration, live, run_to_end
 
 ROOT = Path(__file__).parents[2]
@@ -171,17 +175,17 @@ def test_runs_come_newest_first(tmp_path: Path) -> None:
 
 def test_a_long_file_is_read_at_its_ends_only(tmp_path: Path) -> None:
     """Behaviors, their limits and the start come from the head, everything else from the tail."""
-    middle = lines(*(LogEmitted("info", "", "x" * 1000) for _ in range(3 * (HEAD_BYTES + TAIL_BYTES) // 1000)))
+    middle = lines(*(LogEmitted("info", "", "x" * 1000) for _ in range(2 * LONG_TAIL_BYTES // 1000)))
     head = lines(RUN, started(), started("Crawler"), TRAINING, episodes(10, -1000.0), progress(10))
     tail = lines(progress(700), episodes(701, 50.0, 60), episodes(702, 100.0, 60), progress(710), start=T + 9000)
     folder = make_run(tmp_path, "first", head + middle + tail)
-    assert folder.joinpath("events.jsonl").stat().st_size > 3 * (HEAD_BYTES + TAIL_BYTES)
+    assert folder.joinpath("events.jsonl").stat().st_size > 2 * LONG_TAIL_BYTES
     summary = summary_of(folder)
     assert summary.started_at == T
     assert summary.last_event_at == T + 9003
     assert summary.elapsed_seconds == 9003.0
     assert summary.behaviors == (
-        BehaviorSummary("Walker", "ppo", 710, 1000, None, 75.0),
+        BehaviorSummary("Walker", "ppo", 710, 1000, None, 80.0),
         BehaviorSummary("Crawler", "ppo", 0, 1000, None, None),
     )
     assert summary.state == "interrupted"
@@ -201,15 +205,9 @@ def test_a_file_of_gigabytes_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_the_best_checkpoint_and_a_step_come_from_the_status_where_events_are_silent(tmp_path: Path) -> None:
-    noise = lines(*(LogEmitted("info", "", "x" * 1000) for _ in range(3 * (HEAD_BYTES + TAIL_BYTES) // 1000)))
+    noise = lines(*(LogEmitted("info", "", "x" * 1000) for _ in range(2 * LONG_TAIL_BYTES // 1000)))
     folder = make_run(tmp_path, "first", lines(RUN, started(), TRAINING) + noise + lines(END))
-    entries = [
-        {"steps": step, "reward": reward, "file_path": "", "creation_time": 1.0, "auxillary_file_paths": []}
-        for step, reward in ((100, 5.0), (200, 9.0), (300, None), (400, 7.0))
-    ]
-    (folder / "run_logs").mkdir()
-    status = {"Walker": {"checkpoints": entries}, "metadata": {"stats_format_version": "0.3.0"}}
-    (folder / "run_logs" / "training_status.json").write_text(json.dumps(status))
+    list_checkpoints(folder, {100: 5.0, 200: 9.0, 300: None, 400: 7.0})
     assert summary_of(folder).behaviors == (BehaviorSummary("Walker", "ppo", 400, 1000, 9.0, 7.0),)
 
 
@@ -244,7 +242,7 @@ def test_a_process_that_only_plays_does_not_train_what_was_interrupted(tmp_path:
 
 
 def test_time_of_a_resumed_run_is_its_newest_processes(tmp_path: Path) -> None:
-    noise = lines(*(LogEmitted("info", "", "x" * 1000) for _ in range(3 * (HEAD_BYTES + TAIL_BYTES) // 1000)))
+    noise = lines(*(LogEmitted("info", "", "x" * 1000) for _ in range(2 * LONG_TAIL_BYTES // 1000)))
     summaries = MetricsReported("Walker", 600, 30.0, {}, None, None, None, True)
     tail = lines(summaries, progress(610), start=T + 9000)
     assert summary_of(make_run(tmp_path, "first", lines(RUN, started()) + noise + tail)).elapsed_seconds == 31.0
@@ -256,9 +254,71 @@ def test_a_rolled_back_behavior_stands_where_it_was_put(tmp_path: Path) -> None:
     assert (walker.step, walker.last_return) == (300, None)
 
 
+def list_checkpoints(folder: Path, returns: Mapping[int, float | None]) -> None:
+    """training_status.json names checkpoints of these steps and returns."""
+    entries = [
+        {"steps": step, "reward": reward, "file_path": "", "creation_time": 1.0, "auxillary_file_paths": []}
+        for step, reward in returns.items()
+    ]
+    (folder / "run_logs").mkdir()
+    status = {"Walker": {"checkpoints": entries}, "metadata": {"stats_format_version": "0.3.0"}}
+    (folder / "run_logs" / "training_status.json").write_text(json.dumps(status))
+
+
+def checkpoint(step: int, mean: float) -> CheckpointSaved:
+    return CheckpointSaved("Walker", step, f"results/first/Walker/{step}", "interval", mean, True, 1, 0.1)
+
+
+def numbers(folder: Path) -> tuple[object, ...]:
+    """Step, best and last return of the only behavior, as the list of runs has them."""
+    (walker,) = summary_of(folder).behaviors
+    return walker.step, walker.best_return, walker.last_return
+
+
+def on_screen(folder: Path) -> tuple[object, ...]:
+    """The same as a screen has them."""
+    view = RunView()
+    for envelope in read_events(folder / "events.jsonl"):
+        view.apply(envelope)
+    (walker,) = view.behaviors.values()
+    return walker.step, walker.best_return, walker.mean_return
+
+
+@pytest.mark.parametrize("last", [episodes(950, 30.0, 1), episodes(950, 500.0, 40), episodes(950, float("nan"), 3)])
+def test_the_list_has_the_numbers_of_the_screen(tmp_path: Path, last: Event) -> None:
+    """Also where a hundred episodes take more of the file than its last lines, and after a roll back."""
+    slow = [
+        event for n in range(150) for event in (*(progress(600 + n) for _ in range(4)), episodes(600 + n, float(n), 1))
+    ]
+    told = [
+        RUN,
+        started(),
+        TRAINING,
+        episodes(100, 9.0),
+        checkpoint(100, 9.0),
+        *slow,
+        checkpoint(750, 99.0),
+        progress(950),
+        last,
+    ]
+    given_up = [
+        CheckpointRemoved("Walker", 750, "results/first/Walker/750"),
+        BehaviorRolledBack("Walker", 100, 950, "results/first/Walker/100"),
+        progress(120),
+        episodes(120, 8.0, 5),
+    ]
+    stories = {"a": (told, {100: 9.0, 750: 99.0}), "b": ([*told, *given_up], {100: 9.0})}
+    for name, (events, on_disk) in stories.items():
+        folder = make_run(tmp_path, name, lines(*events))
+        list_checkpoints(folder, on_disk)
+        assert folder.joinpath("events.jsonl").stat().st_size > 3 * TAIL_BYTES
+        assert numbers(folder) == pytest.approx(on_screen(folder), nan_ok=True)
+    assert numbers(folder) == (120, 9.0, 8.0)
+
+
 @pytest.mark.parametrize(("last", "state"), [(progress(700), "training"), (DEVICES, "paused")])
 def test_what_a_live_run_does_shows_where_its_state_was_told_long_ago(tmp_path: Path, last: Event, state: str) -> None:
-    noise = lines(*(DEVICES for _ in range(3 * (HEAD_BYTES + TAIL_BYTES) // 200)))
+    noise = lines(*(DEVICES for _ in range(2 * LONG_TAIL_BYTES // 200)))
     make_run(tmp_path, "first", lines(RUN, started(), TRAINING) + noise + lines(last))
     with RunFolder(tmp_path, "first") as folder:
         folder.open(resume=True)

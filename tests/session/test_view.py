@@ -39,6 +39,7 @@ from engine.session.messages import (
     decode,
     encode,
 )
+from engine.session.returns import RECENT_EPISODES
 from engine.session.view import (
     CHANGES_KEPT,
     COMMANDS_KEPT,
@@ -47,7 +48,6 @@ from engine.session.view import (
     LESSONS_KEPT,
     LOG_LINES,
     NOTES_KEPT,
-    RECENT_EPISODES,
     RunView,
 )
 
@@ -72,8 +72,12 @@ def evaluated(step: int, mean: float) -> EvaluationReported:
     return EvaluationReported("B", step, mean, 12.25, 10, 200.0, 1.5)
 
 
-def saved(step: int, is_best: bool = False) -> CheckpointSaved:
-    return CheckpointSaved("B", step, f"results/first/B/{step}", "interval", 1.0, is_best, 100, 0.1)
+def saved(step: int, is_best: bool = False, mean: float | None = 1.0) -> CheckpointSaved:
+    return CheckpointSaved("B", step, f"results/first/B/{step}", "interval", mean, is_best, 100, 0.1)
+
+
+def removed(step: int) -> CheckpointRemoved:
+    return CheckpointRemoved("B", step, f"results/first/B/{step}")
 
 
 def fold(*events: object, view: RunView | None = None, start: int = 1) -> RunView:
@@ -125,14 +129,14 @@ def test_the_story_of_a_run():
     view = fold(*STORY)
     a, b = view.behaviors.values()
     assert (a.name, a.step, a.sampled, a.state) == ("A", 10, 12, "training")
-    assert (b.state, b.reason, b.num_episodes, b.mean_return) == ("failed", "its environment hung", 2, 4.0)
+    assert (b.state, b.reason, b.num_episodes, b.mean_return) == ("failed", "its environment hung", 2, None)
     assert (list(b.returns.steps), list(b.returns.mean)) == ([8.0, 16.0], [3.0, 5.0])
     assert b.step == 16
     assert b.hyperparameters == {"beta": 0.25, "num_epoch": 3.0}
     assert [note.text for note in view.notes] == ["warmer"]
     assert (view.warnings, view.num_warnings) == ({}, 1)
     assert [event.step for _, event in b.checkpoints] == [40]
-    assert b.metrics == {"Policy/Entropy": 0.5, REWARD: 4.0}
+    assert b.metrics == {}, "the summary was of a step beyond the one it went back to"
     assert (view.state, view.exit_code, view.steps_per_second) == ("failed", 1, 100.0)
     assert view.last_checkpoint_at == 1016.0
     assert view.devices is not None
@@ -193,50 +197,59 @@ def test_a_behavior_that_does_not_train_has_no_speed(state):
     assert again.steps_per_second == 100.0
 
 
-def test_the_mean_return_is_that_of_the_last_episodes_by_number():
+def test_the_mean_return_is_that_of_the_last_hundred_episodes():
     behavior = behavior_after(episodes(1, 0.0, 150), episodes(2, 10.0, 30))
-    assert behavior.mean_return == pytest.approx((150 * 0.0 + 30 * 10.0) / 180), "groups are not cut"
+    assert behavior.mean_return == pytest.approx((70 * 0.0 + 30 * 10.0) / 100)
     behavior = behavior_after(episodes(1, 0.0, 150), episodes(2, 10.0, 30), episodes(3, 20.0, 70))
     assert behavior.mean_return == pytest.approx((30 * 10.0 + 70 * 20.0) / 100), "the first 150 lie before"
     assert (behavior.num_episodes, behavior.recent.count) == (250, RECENT_EPISODES)
+    behavior = behavior_after(episodes(1, 4.0, 2), episodes(2, 10.0, 1))
+    assert (behavior.mean_return, behavior.recent.count) == (6.0, 3)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 300), st.floats(-1e6, 1e6)), min_size=1, max_size=50))
-def test_recent_episodes_are_at_least_so_many_and_no_more_than_needed(groups):
+def test_the_mean_return_weighs_every_episode_alike(groups):
     behavior = behavior_after(*(episodes(step, mean, count) for step, (count, mean) in enumerate(groups)))
-    kept = list(behavior.recent.groups)
-    assert kept == [(count, mean) for count, mean in groups[-len(kept) :]]
-    assert sum(count for count, _ in kept[1:]) < RECENT_EPISODES
-    assert len(kept) == len(groups) or behavior.recent.count >= RECENT_EPISODES
-    expected = sum(count * mean for count, mean in kept) / sum(count for count, _ in kept)
-    assert behavior.mean_return == pytest.approx(expected, abs=1e-6)
+    newest = [mean for count, mean in groups for _ in range(count)][-RECENT_EPISODES:]
+    assert behavior.mean_return == pytest.approx(sum(newest) / len(newest), abs=1e-6)
+    assert behavior.recent.count == len(newest)
+    assert len(behavior.recent.groups) <= RECENT_EPISODES
 
 
-def test_the_best_return_is_the_mean_itself_until_enough_episodes_have_ended():
-    few = [episodes(1, 50.0, 5), episodes(2, 10.0, 5)]
-    assert behavior_after(*few).best_return == 30.0
-    enough = [*few, episodes(3, 10.0, 190)]
-    assert behavior_after(*enough).best_return == 10.0, "thirty was by chance"
-    assert behavior_after(*enough, episodes(4, 5.0, 100)).best_return == 10.0
-    assert behavior_after(*enough, episodes(4, 90.0, 100)).best_return == 90.0
+def test_the_best_return_is_that_of_the_best_checkpoint_on_disk():
+    assert behavior_after(episodes(1, 50.0, 200)).best_return is None, "no checkpoint holds that policy"
+    told = (saved(10, mean=3.0), saved(20, True, 9.0), saved(30, mean=7.0), saved(40, mean=None))
+    assert behavior_after(*told).best_return == 9.0
+    assert behavior_after(*told, removed(20)).best_return == 7.0
+    assert behavior_after(*told, saved(50, mean=float("nan"))).best_checkpoint == told[1]
+    assert behavior_after(*told, saved(50, mean=9.0)).best_checkpoint == saved(50, mean=9.0), "the newest of equals"
 
 
-def test_the_best_return_outlives_a_roll_back_and_is_not_beaten_by_a_few_lucky_episodes():
-    learned = [started(), episodes(100, 40.0, 100)]
-    for goes_back in (BehaviorRolledBack("B", 50, 100, "p"), started(step=50)):
-        lucky = behavior_after(*learned, goes_back, episodes(60, 99.0, 3))
-        assert (lucky.mean_return, lucky.best_return) == (99.0, 40.0)
-        better = behavior_after(*learned, goes_back, episodes(60, 99.0, 100))
-        assert better.best_return == 99.0
+def test_after_a_roll_back_nothing_of_the_given_up_course_counts():
+    learned = [started(), episodes(40, 30.0, 50), summary(40, 30.0), saved(50, True, 30.0), evaluated(50, 31.0)]
+    given_up = [
+        *(episodes(100, 90.0, 100), summary(100, 90.0), saved(100, True, 90.0), evaluated(100, 91.0)),
+        PolicyExported("B", 100, "results/first/B/B-100.onnx", 0.0, 0.1),
+    ]
+    before = behavior_after(*learned)
+    after = behavior_after(*learned, *given_up, removed(100), BehaviorRolledBack("B", 50, 110, "results/first/B/50"))
+    assert (after.mean_return, after.mean_length, after.histogram) == (None, None, None)
+    assert (after.best_return, after.best_evaluation) == (30.0, evaluated(50, 31.0))
+    assert (after.num_episodes, after.metrics, after.exports) == (50, before.metrics, [])
+    for tag, history in after.histories.items():
+        assert list(history.mean) == list(before.histories[tag].mean)
+    again = behavior_after(
+        *learned, *given_up, removed(100), BehaviorRolledBack("B", 50, 110, "results/first/B/50"), episodes(60, 20.0, 3)
+    )
+    assert (again.mean_return, again.num_episodes) == (20.0, 53)
 
 
-@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
-def test_returns_that_are_no_numbers_are_no_best(broken):
-    assert behavior_after(episodes(1, broken)).best_return is None
-    behavior = behavior_after(episodes(1, 3.0), episodes(2, broken))
-    assert behavior.best_return == 3.0
-    assert list(behavior.returns.broken) == [0, 1]
+def test_where_a_killed_run_goes_on_from_an_earlier_step_what_came_after_it_does_not_count():
+    told = [started(), episodes(40, 30.0, 50), saved(50, True, 30.0), episodes(90, 99.0, 100), evaluated(90, 95.0)]
+    behavior = behavior_after(*told, started(step=50), episodes(60, 20.0, 3))
+    assert (behavior.mean_return, behavior.num_episodes) == (20.0, 53)
+    assert (behavior.best_return, behavior.best_evaluation) == (30.0, None)
 
 
 def test_no_episodes_are_no_point():
@@ -283,14 +296,14 @@ def test_an_evaluation_that_is_no_number_is_no_best(broken):
     assert list(behavior.histories[EVALUATION].broken) == [1, 0]
 
 
-def test_a_roll_back_takes_the_newest_evaluation_with_it_but_not_the_best():
+def test_a_roll_back_takes_the_evaluations_of_what_was_given_up_with_it():
     told = (started(), evaluated(20, 1.0), evaluated(60, 2.0))
     for goes_back in (BehaviorRolledBack("B", 50, 60, "p"), started(step=50)):
         behavior = behavior_after(*told, goes_back)
-        assert (behavior.evaluation, behavior.best_evaluation) == (evaluated(20, 1.0), evaluated(60, 2.0))
+        assert (behavior.evaluation, behavior.best_evaluation) == (evaluated(20, 1.0), evaluated(20, 1.0))
         assert list(behavior.histories[EVALUATION].steps) == [20.0]
     kept = behavior_after(*told, BehaviorRolledBack("B", 60, 70, "p"))
-    assert kept.evaluation == evaluated(60, 2.0)
+    assert kept.evaluation == kept.best_evaluation == evaluated(60, 2.0)
 
 
 def test_an_evaluation_stands_in_the_log_with_its_figures():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -175,10 +176,10 @@ async def test_crosshair_reads_value_spread_and_smoothed_value() -> None:
         text = await settled_text(pilot)
         pane = app.screen.query_one(CurvesPane)
         words = "".join(span.text for span in pane._lines[0])
-        assert "smoothed" in words
+        assert re.search(r" \(\d.* to \d.*\)  smoothed \d", words)
         assert "│" in text
         await pilot.press("x")
-        assert "smoothed" not in await settled_text(pilot)
+        assert "smoothed: last" in await settled_text(pilot)
 
 
 async def test_y_copies_the_value_below_the_crosshair() -> None:

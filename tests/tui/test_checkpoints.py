@@ -71,7 +71,7 @@ async def test_rolling_back_says_exactly_what_happens_and_asks(size: tuple[int, 
         assert "Roll Walker back to step 100k?" in text
         assert "Walker goes on from step 100k (return 274.7)." in text
         assert "The 60.0k steps of the " in text
-        assert "since then are given up; the newer checkpoint is set aside." in text
+        assert "since then are given up; the newer checkpoint is set aside, the best of all at step 150k" in text
         await screen.press("y")
         (command,) = screen.session.commands
         assert isinstance(command, RollBack)

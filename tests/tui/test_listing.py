@@ -28,18 +28,18 @@ RUNS = [
 
 def test_columns_line_up_and_say_states_in_words():
     assert table(RUNS, "results", NOW, 79) == (
-        "RUN       STATE        BEHAVIOR      STEPS   BEST   LAST   AGE\n"
-        "walker    training     Walker    3.21M/10M  431.0  412.3   42s\n"
-        "                       Crawler         900      -      -\n"
-        "hopper-2  interrupted  Walker    3.21M/10M  431.0  412.3  2h03\n"
-        "broken    unknown      -                 -      -      -     -\n"
+        "RUN       STATE        BEHAVIOR      STEPS  BEST CKPT  MEAN 100   AGE\n"
+        "walker    training     Walker    3.21M/10M      431.0     412.3   42s\n"
+        "                       Crawler         900          -         -\n"
+        "hopper-2  interrupted  Walker    3.21M/10M      431.0     412.3  2h03\n"
+        "broken    unknown      -                 -          -         -     -\n"
         "  cannot be read (Permission denied)\n"
         "3 runs in results\n"
     )
 
 
 def test_paths_stand_where_there_is_room_for_them():
-    lines = table(RUNS, "results", NOW, 80).splitlines()
+    lines = table(RUNS, "results", NOW, 88).splitlines()
     assert lines[0].endswith("AGE  PATH")
     assert lines[1].endswith("42s  results/walker")
 

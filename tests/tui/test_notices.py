@@ -56,10 +56,10 @@ def test_news_say_who_what_and_what_is_left(event: Event, news: News | None) -> 
     assert news_of(event, scenes.healthy(1).view()) == news
 
 
-def test_a_finished_run_names_its_best_returns() -> None:
+def test_a_finished_run_names_its_best_checkpoints() -> None:
     news = news_of(RunStateChanged("finished"), scenes.healthy(2).view())
     assert news is not None
-    assert news.text.startswith("best return: Walker 4")
+    assert news.text.startswith("best checkpoint: Walker 412.0")
     assert ", Crawler -" in news.text
     assert news_of(RunStateChanged("finished"), scenes.empty().view()) == News("Run finished", "", "information", True)
 

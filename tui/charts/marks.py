@@ -20,7 +20,7 @@ def marks(
     def place(step: float, time: float) -> float:
         return step if x_axis == "steps" else time - origin if x_axis == "relative" else time
 
-    best = [each for each in behavior.checkpoints if each[1].is_best][-1:]
+    best = [each for each in behavior.checkpoints if each[1] is behavior.best_checkpoint]
     saved = [Mark(place(event.step, at), glyphs.saved, "dim", "checkpoint")
              for at, event in behavior.checkpoints if (at, event) not in best]  # fmt: skip
     saved += [

@@ -125,7 +125,7 @@ def _summary(told: Iterable[Envelope]) -> RunSummary:
             algorithm=each.algorithm,
             step=each.step,
             max_steps=each.max_steps,
-            best_return=max((saved.mean_return or 0.0 for _, saved in each.checkpoints), default=None),
+            best_return=each.best_return,
             last_return=each.mean_return,
         )
         for each in view.behaviors.values()

@@ -40,7 +40,7 @@ class Column:
 # By importance: the later ones come only on wider screens. Shown in the order of COLUMN_ORDER.
 COLUMNS = (
     Column("steps", 6, lambda b: count(b.step)),
-    Column("return", 8, lambda b: number(b.mean_return)),
+    Column("mean 100", 8, lambda b: number(b.mean_return)),
     Column("done", 4, lambda b: f"{percent(b.step, b.max_steps)}%" if b.max_steps else ""),
     Column(
         "eval", 8, lambda b: number(b.evaluation.mean_return if b.evaluation else None), lambda b: bool(b.evaluations)
@@ -50,7 +50,7 @@ COLUMNS = (
     Column("algo", 4, lambda b: safe_text(b.algorithm).upper()),
     Column("of", 5, lambda b: count(b.max_steps) if b.max_steps else ""),
     Column("st/s", 5, lambda b: count(b.steps_per_second) if b.steps_per_second else "-"),
-    Column("best", 8, lambda b: number(b.best_return)),
+    Column("best ckpt", 9, lambda b: number(b.best_return)),
     Column("length", 6, lambda b: number(b.mean_length) if b.mean_length is not None else "-"),
     Column("episodes", 8, lambda b: count(b.num_episodes)),
     Column("updates", 7, lambda b: count(b.num_updates)),
@@ -59,7 +59,7 @@ COLUMNS = (
 )
 COLUMN_ORDER = (
     "algo", "steps", "of", "done", "st/s", "episodes", "updates", "lesson", "length", "entropy", "v loss", "elo",
-    "eval", "best", "return",
+    "eval", "best ckpt", "mean 100",
 )  # fmt: skip
 
 
@@ -235,6 +235,11 @@ def lesson_of(behavior: BehaviorView) -> str:
         return ""
     lesson = behavior.lessons[-1][1]
     return f"{lesson.lesson}/{lesson.num_lessons}"
+
+
+def mean_words(behavior: BehaviorView) -> str:
+    """What its mean return is of: fewer than a hundred episodes in the beginning."""
+    return f"mean of {behavior.recent.count} episode{'s' if behavior.recent.count != 1 else ''}"
 
 
 def first_visible(selected: int, number_of: int, room: int) -> int:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from engine.session.text import safe_text
 from engine.session.view import RETURN, BehaviorView
-from tui.charts.arrays import Floats
 from tui.charts.drawing import GUTTER
 from tui.charts.figure import Figure, Mark, Reading, Sampled, Samples, read, smoothed_at
+from tui.charts.headline import headline, kind_of
 from tui.charts.metrics import metric_title
 from tui.charts.run_figure import MAX_CURVES
 from tui.charts.state import ChartState
 from tui.charts.x_axis import span_label, step_label, x_label
 from tui.lines import Line, Span, cells, clip, flush, line, pack
 from tui.panes.base import Frame, is_over
-from tui.panes.behaviors import is_filling
+from tui.panes.behaviors import is_filling, mean_words
 from tui.text import count, duration, fit, number, round_count
 
 NAME_WIDTH = 24
@@ -60,17 +60,15 @@ def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int) -> L
     if figure.crosshair is not None:
         return flush(cross_words(figure, figure.crosshair, room, max(1, width - GUTTER)), notes, width)
     if len({curve.metric for curve in figure.curves}) > 1 or behavior is None or frame.state.chart.has_all_behaviors:
-        words = legend(samples, room)
-    elif figure.curves[0].metric == RETURN:
-        words = _return_words(behavior, figure, room)
+        words = legend(figure, samples, room)
     else:
-        words = _metric_words(figure, samples, room)
+        words = _curve_words(behavior, figure, room)
     return flush(words, notes or _mark_words(figure), width)
 
 
-def legend(samples: Samples, width: int) -> Line:
-    """Sign, name and newest value of each curve; with its range where each has a scale of its own, if there is room."""
-    whole, bare = ([_entry(each, samples, has_range) for each in samples.curves] for has_range in (True, False))
+def legend(figure: Figure, samples: Samples, width: int) -> Line:
+    """Sign, name and last value of each curve; with its range where each has a scale of its own, if there is room."""
+    whole, bare = ([_entry(each, figure, samples, has_range) for each in samples.curves] for has_range in (True, False))
     if samples.has_own_scales and sum(cells(entry) + 2 for entry in whole) <= width:
         return line(" ", *pack(whole, width - 1, gap=2))
     num_shown = len(bare)
@@ -80,11 +78,12 @@ def legend(samples: Samples, width: int) -> Line:
     return line(" ", *pack([*bare[:num_shown], *rest], width - 1, gap=2))
 
 
-def _entry(sampled: Sampled, samples: Samples, has_range: bool) -> Line:
+def _entry(sampled: Sampled, figure: Figure, samples: Samples, has_range: bool) -> Line:
     curve, scale = sampled.curve, samples.scales.get(sampled.curve.metric)
+    figures = headline(figure, curve)
     own = f" [{number(scale.bottom)}, {number(scale.top)}]" if scale and has_range else ""
     name = Span(f"{curve.label} {fit(curve.name, NAME_WIDTH)} ".lstrip(), curve.tone)
-    return line(name, Span(number(_last(curve.mean)), "strong"), Span(own, "dim"))
+    return line(name, Span(number(figures and figures.last), "strong"), Span(own, "dim"))
 
 
 def cross_words(figure: Figure, x: float, width: int, num_cells: int) -> Line:
@@ -124,10 +123,6 @@ def _marks_at(figure: Figure, x: float, num_cells: int) -> Sequence[Mark]:
     return [mark for mark in reversed(figure.marks) if abs(mark.x - x) < cell]
 
 
-def _last(values: Floats) -> float | None:
-    return float(values[-1]) if len(values) else None
-
-
 def _notes(figure: Figure, samples: Samples) -> Line:
     """What one must know to read the curves."""
     if samples.is_symlog:
@@ -146,26 +141,29 @@ def _mark_words(figure: Figure) -> Line:
     return line(Span("  ".join(f"{glyph} {word}" for word, glyph in kinds.items()) + " ", "dim")) if kinds else ()
 
 
-def _return_words(behavior: BehaviorView, figure: Figure, width: int) -> Line:
+def _curve_words(behavior: BehaviorView, figure: Figure, width: int) -> Line:
+    """The figures of the curve as it is drawn, and beside a return those of the behavior."""
+    curve = figure.curves[0]
+    found = headline(figure, curve)
+    last = line(Span(f" {kind_of(figure, curve)}: last ", "dim"), Span(number(found and found.last), "strong"))
+    lowest = line(Span("lowest ", "dim"), number(found and found.lowest))
+    highest = line(Span("highest ", "dim"), number(found and found.highest))
+    if curve.metric == RETURN:
+        return pack([last, highest, *_return_words(behavior, figure)], width, gap=2)
+    return pack([last, lowest, highest], width, gap=2)
+
+
+def _return_words(behavior: BehaviorView, figure: Figure) -> list[Line]:
     """Its figures; that of its newest evaluation with the sign and in the color of their curve."""
-    last = line(Span(" last ", "dim"), Span(number(behavior.mean_return), "strong"))
-    best = line(Span("best ", "dim"), number(behavior.best_return))
+    mean = line(Span(f"{mean_words(behavior)} ", "dim"), number(behavior.mean_return))
     found, measured = behavior.evaluation, figure.curves[1:]
     evaluated = line()
     if found is not None and measured:
-        figures = f"{number(found.mean_return)} sd {number(found.std_return)} at {round_count(found.step)}"
-        evaluated = line(Span(f"{measured[0].label} eval ", measured[0].tone), figures)
+        words = f"{number(found.mean_return)} sd {number(found.std_return)} at {round_count(found.step)}"
+        evaluated = line(Span(f"{measured[0].label} eval ", measured[0].tone), words)
     of = f" of {count(behavior.max_steps)}" if behavior.max_steps else ""
     steps = line(Span("step ", "dim"), count(behavior.step), Span(of, "dim"))
-    return pack([last, best, evaluated, steps], width)
-
-
-def _metric_words(figure: Figure, samples: Samples, width: int) -> Line:
-    parts = [line(Span(" last ", "dim"), Span(number(_last(figure.curves[0].mean)), "strong"))]
-    extremes = samples.curves[0].spread.extremes
-    if extremes is not None:
-        parts.append(line(Span(f"{number(extremes[0])} to {number(extremes[1])}", "dim")))
-    return pack(parts, width)
+    return [evaluated, mean if behavior.recent.count else line(), steps]
 
 
 def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:

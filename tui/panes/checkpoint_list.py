@@ -44,7 +44,7 @@ class CheckpointList(ListPane):
     def entries(self, frame: Frame) -> Sequence[Entry]:
         """One for each that is on disk."""
         newest_first = _checkpoints(frame)[::-1]
-        best = best_of(newest_first)
+        best = frame.behavior.best_checkpoint if frame.behavior is not None else None
         return [
             Entry(
                 saved.path,
@@ -84,7 +84,7 @@ class CheckpointDetails(Pane):
         if behavior is None or found is None:
             return [line(Span(" no checkpoint below the cursor", "dim"))]
         at, saved = found
-        best = ", the best" if saved is best_of(_checkpoints(frame)[::-1]) else ""
+        best = ", the best" if saved is behavior.best_checkpoint else ""
         why = f"{saved.reason}{best}"
         told = [
             ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {why}"),
@@ -99,11 +99,6 @@ class CheckpointDetails(Pane):
     def _key(self, frame: Frame) -> str:
         entry = self._list.current(frame)
         return entry.key if entry is not None else ""
-
-
-def best_of(newest_first: Sequence[tuple[float, CheckpointSaved]]) -> CheckpointSaved | None:
-    """The best of them: the newest that was the best when it was saved."""
-    return next((saved for _, saved in newest_first if saved.is_best), None)
 
 
 def standing(saved: CheckpointSaved, behavior: BehaviorView) -> str:
@@ -133,10 +128,15 @@ def given_up(behavior: BehaviorView, at: float, saved: CheckpointSaved, now: flo
 
 def set_aside(behavior: BehaviorView, saved: CheckpointSaved) -> str:
     """What would become of the checkpoints after it."""
-    newer = sum(other.step > saved.step for _, other in behavior.checkpoints)
-    if newer == 0:
+    newer = [other for _, other in behavior.checkpoints if other.step > saved.step]
+    if not newer:
         return "no checkpoint is newer"
-    return f"{newer} newer checkpoints are set aside" if newer > 1 else "the newer checkpoint is set aside"
+    words = f"{len(newer)} newer checkpoints are set aside" if len(newer) > 1 else "the newer checkpoint is set aside"
+    best = behavior.best_checkpoint
+    if best is None or best not in newer:
+        return words
+    which = f"the best of all at step {count(best.step)}, return {number(best.mean_return)}"
+    return f"{words}, among them {which}" if len(newer) > 1 else f"{words}, {which}"
 
 
 def _checkpoints(frame: Frame) -> list[tuple[float, CheckpointSaved]]:

@@ -42,13 +42,13 @@ class CheckpointsPane(ListPane):
         """The best, then the newest first."""
         behavior = frame.behavior
         newest_first = behavior.checkpoints[::-1] if behavior else []
-        best = next((saved.path for _, saved in newest_first if saved.is_best), None)
-        ordered = sorted(newest_first, key=lambda entry: entry[1].path != best)
+        best = behavior.best_checkpoint if behavior is not None else None
+        ordered = sorted(newest_first, key=lambda entry: entry[1] is not best)
         return [
             Entry(
                 saved.path,
                 safe_text(f"{count(saved.step)} {number(saved.mean_return)} {saved.reason} {saved.path}"),
-                partial(checkpoint_line, saved, frame.time - at, saved.path == best, frame),
+                partial(checkpoint_line, saved, frame.time - at, saved is best, frame),
             )
             for at, saved in ordered
         ]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from rich.cells import cell_len
 
 from engine.session.text import safe_text
-from engine.session.view import RETURN, RunView
+from engine.session.view import RunView
 from tui.charts.compared_figure import Compared, compared_figure
 from tui.charts.drawing import Look, draw, sample_for
 from tui.charts.figure import Figure, Reading, read
+from tui.charts.headline import headline, kind_of
 from tui.charts.metrics import metric_title
 from tui.charts.state import ChartState
 from tui.charts.x_axis import x_label
@@ -75,7 +75,10 @@ class ComparisonChart(ChartPane):
 
 
 class ComparisonLegend(Pane):
-    """A line per curve: its last and its best value, or that below the crosshair, and what was set differently."""
+    """A line per curve: its last and highest value as drawn, or that below the crosshair, and what was set differently.
+
+    Of several metrics the figures are those of the first.
+    """
 
     seconds = BEAT
 
@@ -89,7 +92,11 @@ class ComparisonLegend(Pane):
 
     def heading(self, frame: Frame) -> str:
         """What the figures are, and what stands beside them."""
-        return f"{metric_title(self._chart.chart_state(frame).metrics[0])}, and what was set differently"
+        state = self._chart.chart_state(frame)
+        figure = self._chart.figure(frame)
+        curve = next((each for each in figure.curves if each.metric == state.metrics[0]), None) if figure else None
+        kind = f" {kind_of(figure, curve)}" if figure is not None and curve is not None else ""
+        return f"{metric_title(state.metrics[0])}{kind}, and what was set differently"
 
     def wanted_height(self, frame: Frame, width: int) -> int:
         """A line for each, below the header."""
@@ -99,7 +106,8 @@ class ComparisonLegend(Pane):
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """Header, then the runs in the order of their marks."""
         state, shown = self._chart.chart_state(frame), self._chart.compared(frame)
-        read_off = self._read_off(compared_figure(shown, state), state)
+        figure = compared_figure(shown, state)
+        read_off = self._read_off(figure, state)
         name_width = max(10, min(32, width // 3))
         told = differing([(self._comparison.runs[each.number].settings, each.behavior.name) for each in shown])
         heads, values = _columns(told, width - name_width - FIGURES_WIDTH)
@@ -109,7 +117,7 @@ class ComparisonLegend(Pane):
             rows += [] if mine else [_unread(at, run, name_width, frame)]
             for each, value in mine:
                 name = Span(f" {each.label} {left(safe_text(each.name), name_width, frame.glyphs.ellipsis)}", each.tone)
-                figures = _figures(each, state) if read_off is None else _below(each, read_off)
+                figures = _figures(each, figure, state) if read_off is None else _below(each, read_off)
                 problem = f"  {frame.glyphs.warning} {run.problem}" if run.problem else ""
                 rows.append(line(name, *figures, Span(problem, "warning") if problem else value))
         return rows
@@ -145,7 +153,7 @@ def _header(state: ChartState, has_crosshair: bool, name_width: int) -> Line:
     if has_crosshair and state.crosshair is not None:
         words = right(f"at {x_label(state.crosshair, state.x_axis, max(1.0, state.crosshair / 1000))}", 18)
     else:
-        words = f"{'last':>9}{'best' if state.metrics[0] == RETURN else 'highest':>9}"
+        words = f"{'last':>9}{'highest':>9}"
     return line(Span(f"   {left('run', name_width)}{'steps':>7}{words}", "dim"))
 
 
@@ -163,19 +171,16 @@ def _columns(told: Sequence[Sequence[tuple[str, str]]], width: int) -> tuple[str
     return heads, values
 
 
-def _figures(each: Compared, state: ChartState) -> Line:
-    """Steps, the last and the best value."""
-    history = each.behavior.histories.get(state.metrics[0])
-    if history is None or not len(history):
-        return line(_steps(each), Span(right("no value", 18), "dim"))
-    last, best = history.mean[-1], max((value for value in history.high if math.isfinite(value)), default=math.nan)
-    if state.metrics[0] == RETURN:
-        return line(_steps(each), *_two(each.behavior.mean_return, each.behavior.best_return))
-    return line(_steps(each), *_two(last, best))
-
-
-def _two(last: float | None, best: float | None) -> Line:
-    return line(Span(right(number(last), 9), "strong"), right(number(best), 9))
+def _figures(each: Compared, figure: Figure | None, state: ChartState) -> Line:
+    """Steps, and the last and the highest value of its curve of the first metric."""
+    curves = {(curve.metric, curve.label, curve.dash): curve for curve in figure.curves} if figure is not None else {}
+    curve = curves.get((state.metrics[0], each.label, each.dash))
+    if figure is not None and curve is not None:
+        found = headline(figure, curve)
+        figures = Span(right(number(found and found.last), 9), "strong"), right(number(found and found.highest), 9)
+        return line(_steps(each), *figures)
+    words = "not drawn" if len(each.behavior.histories.get(state.metrics[0], ())) else "no value"
+    return line(_steps(each), Span(right(words, 18), "dim"))
 
 
 def _below(each: Compared, readings: Sequence[Reading]) -> Line:

@@ -121,11 +121,12 @@ def warning_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line
 
 
 def course_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    """The return with its trend, then how it came there."""
-    first = line(Span(" " + left("return", NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
+    """The mean return of the newest episodes with its trend, then how it came there."""
+    mean = f"mean of {behavior.recent.count}" if behavior.recent.count else "mean return"
+    first = line(Span(" " + left(mean, NAME_WIDTH), "dim"), Span(right(number(behavior.mean_return), VALUE_WIDTH)))
     rows = [line(*first, "  ", *trend_spans(behavior, frame.glyphs)), *evaluation_lines(behavior, frame.glyphs)]
     pairs = [
-        ("best", number(behavior.best_return)),
+        ("best ckpt", number(behavior.best_return)),
         ("length", number(behavior.mean_length)),
         ("episodes", count(behavior.num_episodes)),
         ("updates", count(behavior.num_updates)),

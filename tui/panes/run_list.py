@@ -49,7 +49,9 @@ class RunsList(ListPane):
         if not self.runs:
             return None
         inner = width - self.cursor_width
-        figures = f"{'steps':>10}{'best':>9}{'last':>9}{'age':>7}" + (f"{'took':>8}" if is_wide(inner) else "")
+        figures = f"{'steps':>10}{'best ckpt':>10}{'mean 100':>9}{'age':>7}" + (
+            f"{'took':>8}" if is_wide(inner) else ""
+        )
         named = f"{left('run', _name_width(inner))}{'state':<14}{left('behaviors', _behaviors_width(inner))}"
         return line(Span(f"    {named}{figures}", "dim"))
 
@@ -90,7 +92,7 @@ def run_line(run: RunSummary, mark: int | None, is_own: bool, now: float, glyphs
         Span(left(name, _name_width(width)), "strong" if is_own else "text"),
         Span(left(f"{sign} {run.state}", 14), tone),
         Span(left(behaviors, _behaviors_width(width)), "dim"),
-        f"{right(_progress(first), 10)}{right(number(best), 9)}{right(number(last), 9)}",
+        f"{right(_progress(first), 10)}{right(number(best), 10)}{right(number(last), 9)}",
         Span(right(age, 7) + (right(took, 8) if is_wide(width) else ""), "dim"),
     )
 
@@ -105,7 +107,7 @@ def _behaviors_width(width: int) -> int:
 
 
 def _name_width(width: int) -> int:
-    others = 2 + 14 + _behaviors_width(width) + 10 + 9 + 9 + 7 + (8 if is_wide(width) else 0)
+    others = 2 + 14 + _behaviors_width(width) + 10 + 10 + 9 + 7 + (8 if is_wide(width) else 0)
     return max(8, min(40, width - others))
 
 
@@ -190,4 +192,4 @@ def _words(behavior: BehaviorSummary) -> str:
     algorithm = f"{behavior.algorithm.upper()}, " if behavior.algorithm else ""
     best, last = number(behavior.best_return), number(behavior.last_return)
     steps = count(behavior.step) + (f" of {count(behavior.max_steps)}" if behavior.max_steps else "")
-    return f"{safe_text(algorithm)}step {steps}, return {last}, of the best checkpoint {best}"
+    return f"{safe_text(algorithm)}step {steps}, mean of 100 episodes {last}, best checkpoint {best}"

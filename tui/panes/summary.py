@@ -50,7 +50,7 @@ def behavior_lines(behavior: BehaviorView, frame: Frame, width: int, is_short: b
         Span(f" {glyphs.of(behavior.state)} ", state_tone(behavior.state)),
         Span(name, "strong"),
         f" {right(count(behavior.step), 6)} steps",
-        Span("  best ", "dim"),
+        Span("  best checkpoint ", "dim"),
         right(number(behavior.best_return), 8),
         *evaluated,
     )

@@ -19,7 +19,7 @@ from engine.session.messages import (
     MetricsReported,
     ProgressReported,
 )
-from engine.session.view import RecentEpisodes
+from engine.session.returns import RecentEpisodes
 
 FIRST_EPISODES = 20  # what a policy returned before it had learned much
 DEVIATIONS_KEPT = 10  # summaries
@@ -42,10 +42,11 @@ class Returns:
         """Count episodes; a mean that is no number says nothing about a policy."""
         if event.count < 1 or not math.isfinite(event.mean_return):
             return
-        mean = self.episodes.add(event.count, event.mean_return)
+        self.episodes.add(event.count, event.mean_return)
+        mean = self.episodes.mean
         if self.first is None and self.episodes.count >= FIRST_EPISODES:
             self.first = mean
-        if self.episodes.is_full:
+        if self.episodes.is_full and mean is not None:
             self.recent = mean
             self.best = mean if self.best is None else max(self.best, mean)
 

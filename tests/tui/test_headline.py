@@ -1,0 +1,97 @@
+"""The figures above a curve are those of the curve that is drawn."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from engine.session.messages import EpisodesFinished
+from engine.session.view import RETURN
+from tests.tui import scenes
+from tests.tui.test_charts import figure
+from tui.charts.curve import Curve, plain_curve
+from tui.charts.figure import sample
+from tui.charts.headline import headline
+from tui.charts.run_figure import run_figure
+from tui.charts.state import ChartState
+from tui.comparing import Comparison
+from tui.glyphs import UNICODE
+from tui.keymap import Keymap
+from tui.lines import Line
+from tui.outcomes import Outcomes
+from tui.panes.base import Frame
+from tui.panes.chart_words import chart_words
+from tui.panes.comparison import ComparisonChart, ComparisonLegend
+from tui.state import ScreenState
+
+
+def steep() -> Curve:
+    """A return that was bad for long and is 500 now."""
+    return plain_curve(np.arange(50.0), np.concatenate((np.full(40, 20.0), np.full(10, 500.0))), metric=RETURN)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.6, 0.9])
+def test_last_and_highest_are_those_of_the_line_that_is_drawn(smoothing: float) -> None:
+    shown = figure(steep(), smoothing=smoothing)
+    found, drawn = headline(shown, shown.curves[0]), sample(shown, 50, shows_spread=False).curves[0]
+    assert found is not None
+    assert found.last == found.highest
+    assert (found.lowest, found.highest) == pytest.approx(drawn.limits, rel=0.01)
+    assert (found.last == 500.0) == (smoothing == 0.0)
+
+
+def test_only_what_is_in_sight_counts() -> None:
+    shown = figure(steep(), shown=(0.0, 30.0))
+    assert headline(shown, shown.curves[0]) == (20.0, 20.0, 20.0)
+    outside = figure(steep(), shown=(100.0, 120.0))
+    assert headline(outside, outside.curves[0]) is None
+
+
+def test_values_that_are_no_numbers_are_no_highest() -> None:
+    shown = figure(plain_curve(np.arange(4.0), np.array([1.0, math.inf, 3.0, math.nan])))
+    found = headline(shown, shown.curves[0])
+    assert found is not None
+    assert (found.lowest, found.highest) == (1.0, 3.0)
+    assert math.isnan(found.last), "the newest value is none: it is said, not hidden"
+    assert headline(figure(plain_curve(np.arange(2.0), np.full(2, math.nan))), steep()) is not None
+
+
+def story() -> scenes.Story:
+    """Its last episodes returned 500 each; the mean of the last hundred is much less."""
+    told = scenes.Story()
+    told.begin("Walker")
+    for step in range(1, 31):
+        value = 20.0 if step <= 26 else 500.0
+        told.tell(EpisodesFinished("Walker", 1000 * step, 4, value, value, value, 10.0), after=1)
+    return told
+
+
+def text_of(row: Line) -> str:
+    return "".join(span.text for span in row)
+
+
+def words_of(smoothing: float) -> tuple[str, str]:
+    """What stands above the curve on the overview, and in the comparison's legend."""
+    view, state = story().view(), ScreenState()
+    state.chart.smoothing = smoothing
+    frame = Frame(view, state, Outcomes(), Keymap(), view.now, UNICODE)
+    shown = run_figure(view, 0, state.chart, UNICODE)
+    assert shown is not None
+    above = text_of(chart_words(frame, shown, sample(shown, 200, shows_spread=True), 120))
+    comparison = Comparison(["walker-ppo"], "walker-ppo")
+    legend = ComparisonLegend(comparison, ComparisonChart(comparison, ChartState(smoothing=smoothing)))
+    return above, legend.heading(frame) + text_of(legend.lines(frame, 120, 10)[1])
+
+
+@pytest.mark.parametrize(("smoothing", "kind"), [(0.0, "raw"), (0.6, "smoothed")])
+def test_a_curve_and_the_figures_above_it_agree_here_and_in_a_comparison(smoothing: float, kind: str) -> None:
+    above, compared = words_of(smoothing)
+    found = re.search(rf" {kind}: last ([0-9.]+)  highest ([0-9.]+)  mean of 100 episodes 96\.8", above)
+    assert found is not None, above
+    assert (float(found[1]) == 500.0) == (smoothing == 0.0)
+    assert found[1] == found[2]
+    assert compared.startswith(f"Return {kind}, and what was set differently")
+    assert re.search(rf" 0 +{re.escape(found[1])} +{re.escape(found[2])}", compared), compared

@@ -1,0 +1,43 @@
+"""The figures that stand beside a curve: its own, so that they cannot contradict what is drawn."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tui.charts.arrays import np
+from tui.charts.curve import Curve
+from tui.charts.figure import Figure
+from tui.charts.smoothing import smooth_line
+
+
+class Headline(NamedTuple):
+    """Of a curve in sight, as it is drawn: smoothed, or every value. last: NaN where the newest is not finite."""
+
+    last: float
+    lowest: float
+    highest: float
+
+
+def headline(figure: Figure, curve: Curve) -> Headline | None:
+    """The figures of one of the figure's curves; None while no finite value of it is in sight."""
+    start, end = figure.sight.shown
+    if is_smoothed(figure, curve):
+        xs, means = smooth_line(curve.within(figure.sight.shown), figure.sight.shown, figure.smoothing)
+        low = high = means
+    else:
+        xs, low, high, means = curve.xs, curve.low, curve.high, curve.mean
+    in_sight = (xs >= start) & (xs <= end)
+    lows, highs = (values[in_sight & np.isfinite(values)] for values in (low, high))
+    if len(lows) == 0:
+        return None
+    return Headline(float(means[in_sight][-1]), float(lows.min()), float(highs.max()))
+
+
+def is_smoothed(figure: Figure, curve: Curve) -> bool:
+    """Whether the curve is drawn as a moving average of its values."""
+    return figure.smoothing > 0 and not curve.has_points
+
+
+def kind_of(figure: Figure, curve: Curve) -> str:
+    """Of which values the figures are, in a word."""
+    return "smoothed" if is_smoothed(figure, curve) else "raw"
