@@ -92,6 +92,8 @@ KEYMAP: tuple[Key, ...] = (
          "run", "Look", 9),
     _key("copy", "y", "copy", "copy", "copy the selected line, or the value below the crosshair",
          (*LISTS, "chart", "grid", "comparison"), "Look", 15),
+    _key("copy-failure", "Y shift+y", "copy_failure", "copy why", "copy why the behavior failed, with its traceback",
+         "detail", "Look"),
     _key("screenshot", "o", "screenshot", "screenshot", "write the screen as SVG and text into the run's folder",
          "run", "Look", 22),
     _key("theme", "T shift+t", "theme", "theme", "show other colors; the palette has them by name", "run", "Look"),

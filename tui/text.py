@@ -45,21 +45,38 @@ def fit_message(message: str, width: int, ellipsis: str = "…") -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """All of `text` in lines of at most `width` cells, broken at blanks where it can be; width: at least 2."""
+    """All of `text` in lines of at most `width` cells, broken at blanks where it can be; width: at least 2.
+
+    What is indented stays so, with the rest of a broken line two cells further.
+    """
     rows: list[str] = []
     for paragraph in text.split("\n"):
-        row: str | None = None
-        for word in paragraph.split(" "):
-            joined = word if row is None else f"{row} {word}"
-            if cell_len(joined) <= width:
-                row = joined
-                continue
-            if row is not None:
-                rows.append(row)
-            *full, row = chop_cells(word, width) or [""]
-            rows += full
-        rows.append(row or "")
+        words = paragraph.lstrip(" ")
+        indent = min(len(paragraph) - len(words), width // 2)
+        if not indent or not words:
+            rows += _broken(words, width)
+            continue
+        first, *_ = _broken(words, width - indent)
+        rest = words[len(first) :].lstrip(" ")
+        rows.append(" " * indent + first)
+        deeper = min(indent + 2, width // 2)
+        rows += [" " * deeper + row for row in _broken(rest, width - deeper)] if rest else []
     return rows
+
+
+def _broken(paragraph: str, width: int) -> list[str]:
+    rows: list[str] = []
+    row: str | None = None
+    for word in paragraph.split(" "):
+        joined = word if row is None else f"{row} {word}"
+        if cell_len(joined) <= width:
+            row = joined
+            continue
+        if row is not None:
+            rows.append(row)
+        *full, row = chop_cells(word, width) or [""]
+        rows += full
+    return [*rows, row or ""]
 
 
 def left(text: str, width: int, ellipsis: str = "…") -> str:

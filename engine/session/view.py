@@ -426,7 +426,8 @@ def _log(view: RunView, event: LogEmitted, time: float) -> None:
 
 
 def _environment_failed(view: RunView, event: EnvironmentFailed, time: float) -> None:
-    reason = f"{event.environment}: {event.reason}"
+    named = event.reason.startswith(event.environment)
+    reason = event.reason if named else f"{event.environment}: {event.reason}"
     view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, event.behaviors, reason, event.detail)]
     told = f"{reason}\n{excerpt(event.detail)}".rstrip()
     view.add_log(time, "error", "ENV", ", ".join(event.behaviors), told)

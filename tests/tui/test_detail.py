@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.messages import EnvironmentFailed, WorkerFailed
+from engine.session.messages import BehaviorStateChanged, EnvironmentFailed, WorkerFailed
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tui.panes.behavior_page import BehaviorPage
@@ -56,6 +56,35 @@ async def test_failure_with_hostile_text_reaches_no_terminal() -> None:
         assert "line 1" in text
         assert "line 2" in text
         assert not any(char in text for char in "\x1b\x07")
+
+
+LONG_LINE = 'raise ValueError("a wall cannot be built here", walls, "in a maze of this size, which is much too small")'
+FAILURE = (
+    f'Traceback (most recent call last):\n  File "/home/me/maze.py", line 12, in build\n    {LONG_LINE}\nValueError'
+)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 60)])
+async def test_traceback_has_the_width_of_the_screen_and_is_copied_unwrapped(size: tuple[int, int]) -> None:
+    story = scenes.healthy(2)
+    story.tell(EnvironmentFailed("maze:Maze", ("Walker",), "start raised ValueError", FAILURE))
+    story.tell(BehaviorStateChanged("Walker", "failed", "start raised ValueError"))
+    async with Driven(story.view(), size) as overview:
+        text = await overview.press("enter")
+        assert f"    {LONG_LINE[:70]}" in text
+        await overview.press("Y")
+        assert overview.clipboard.endswith(FAILURE)
+        text = await overview.press("2")
+        assert "Log of Crawler" in text
+        assert "nothing has failed" in await overview.press("Y")
+
+
+async def test_failure_of_a_run_without_behaviors_is_on_the_page() -> None:
+    story = scenes.empty()
+    story.tell(EnvironmentFailed("maze:Maze", (), "start raised ValueError", FAILURE))
+    async with Driven(story.view(), (120, 40)) as overview:
+        text = await overview.press("enter")
+        assert f"    {LONG_LINE[:70]}" in text
 
 
 async def test_another_behavior_is_selected_there() -> None:

@@ -7,7 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.text import count, duration, fit, fit_message, fit_path, left, number, percent, right, round_count, size
+from tui.text import (
+    count,
+    duration,
+    fit,
+    fit_message,
+    fit_path,
+    left,
+    number,
+    percent,
+    right,
+    round_count,
+    size,
+    wrapped,
+)
+
+
+def test_wrapped_code_keeps_its_indentation() -> None:
+    code = "    raise ValueError(one, two)\nplain words that wrap too"
+    assert wrapped(code, 22) == ["    raise", "      ValueError(one,", "      two)", "plain words that wrap", "too"]
+    assert wrapped(" " * 30 + "x", 8) == ["    x"], "no deeper than half of the width"
 
 
 @pytest.mark.parametrize(

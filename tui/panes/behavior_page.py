@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.session.text import safe_text
-from engine.session.view import BehaviorView
+from engine.session.view import BehaviorView, RunView
 from tui.lines import Line, Span, line
 from tui.panes.base import BEAT, Frame
 from tui.panes.behaviors import state_sign
@@ -39,7 +39,7 @@ class BehaviorPage(PagePane):
         """Which behavior, and how much there is to tell of it."""
         one, view = frame.behavior, frame.view
         if one is None:
-            return None
+            return super().inputs(frame), len(view.failures)
         happened = len(one.lessons), len(one.changes), len(one.exports), len(one.evaluations)
         told = len(one.metrics), happened, one.num_parameters
         return super().inputs(frame), one.name, one.reason, told, tuple(view.warnings), len(view.failures)
@@ -59,10 +59,11 @@ class BehaviorPage(PagePane):
         """All sections that have anything to tell."""
         behavior = frame.behavior
         if behavior is None:
-            return [line(Span(" the run has no behavior yet", "dim"))]
+            return _failures(frame, width) or [line(Span(" the run has no behavior yet", "dim"))]
+        key = frame.keymap.of_id("copy-failure").shown
         sections = {
             "": [_standing(behavior, frame)],
-            "What ended it": _failures(behavior, frame, width),
+            f"What ended it ({key} copies it)": _failures(frame, width),
             "Warnings": _warnings(behavior, frame, width),
             "Course": course_lines(behavior, frame, width),
             "Where its time goes": time_lines(behavior.time_split, frame, width),
@@ -94,18 +95,21 @@ def _standing(behavior: BehaviorView, frame: Frame) -> Line:
     return line(" ", state_sign(behavior, frame), steps, Span(eta, "dim"))
 
 
-def _failures(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    """Why, in full, with the traceback where one is known."""
-    told = [failure for failure in frame.view.failures if behavior.name in failure.behaviors]
-    if behavior.state != "failed" and not told:
-        return []
+def failure_texts(behavior: BehaviorView | None, view: RunView) -> list[str]:
+    """Why it failed, or the run before it had a behavior: in full, with the traceback where one is known."""
+    name = behavior.name if behavior is not None else None
+    told = [failure for failure in view.failures if name is None or name in failure.behaviors]
     texts = [f"{time_of_day(failure.time)} {failure.reason}\n{failure.detail}".rstrip() for failure in told]
-    if behavior.state == "failed" and not any(behavior.reason in text for text in texts):
+    if behavior is not None and behavior.state == "failed" and not any(behavior.reason in text for text in texts):
         texts.append(behavior.reason)
+    return [safe_text(text, multiline=True).expandtabs(4) for text in texts]
+
+
+def _failures(frame: Frame, width: int) -> list[Line]:
     return [
         line(Span(f" {row}", "bad" if at == 0 else "text"))
-        for text in texts
-        for at, row in enumerate(wrapped(safe_text(text, multiline=True).expandtabs(4), max(2, width - 2)))
+        for text in failure_texts(frame.behavior, frame.view)
+        for at, row in enumerate(wrapped(text, max(2, width - 2)))
     ]
 
 

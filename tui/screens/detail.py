@@ -9,8 +9,9 @@ from textual.containers import Container, Horizontal, Vertical
 
 from engine.session.text import safe_text
 from tui.keymap import bindings
+from tui.painting import Piece
 from tui.panes.base import Frame
-from tui.panes.behavior_page import BehaviorPage
+from tui.panes.behavior_page import BehaviorPage, failure_texts
 from tui.panes.chart import CurvesPane
 from tui.panes.checkpoints import CheckpointsPane
 from tui.panes.histogram import HistogramPane
@@ -54,6 +55,23 @@ class DetailScreen(ChartActions):
     BINDINGS = bindings("detail")
     places = ("detail",)
     AUTO_FOCUS = "BehaviorPage"
+
+    def draw(self, frame: Frame) -> list[Piece]:
+        """A traceback needs the width of the screen: the page of a behavior that failed lies above the rest."""
+        behavior, has_failures = frame.behavior, bool(frame.view.failures)
+        has_failed = behavior.state == "failed" if behavior is not None else has_failures
+        if has_failed != self.has_class("-failed"):
+            self.set_class(has_failed, "-failed")
+            self.call_after_refresh(self.context.redraw)
+        return super().draw(frame)
+
+    def action_copy_failure(self) -> None:
+        """Copy why it failed, unwrapped."""
+        texts = failure_texts(self.context.controls.selected, self.context.view)
+        if texts:
+            self.copy("\n".join(texts))
+        else:
+            self.say("copy: nothing has failed here")
 
     def body(self) -> ComposeResult:
         """Every pane of every layout; app.tcss shows those that fit the size."""
