@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from engine.errors import ConfigError
-from engine.mistakes import one_of, suggest, visible
+from engine.mistakes import closest, one_of, visible
 
 _ENGINE = Path(__file__).resolve().parent
 _FOLDERS = (_ENGINE / "_presets", _ENGINE.parent / "config")  # installed, checkout
@@ -31,11 +34,37 @@ def read_preset(name: str) -> str:
 
 
 def preset_hint(name: str) -> str:
-    """How a sentence about a name that no preset has goes on; the folder of a trainer is easily forgotten."""
-    known, ending = preset_names(), f"/{name.lower()}"
-    if same := [preset for preset in known if preset.lower().endswith(ending)]:
-        return f" Did you mean {one_of(same)}?"
-    return suggest(name, known) or " `rl-tui presets` lists them"
+    """How a sentence about a name that no preset has goes on."""
+    meant = presets_like(name)
+    return f" Did you mean {one_of(meant)}?" if meant else " `rl-tui presets` lists them"
+
+
+def presets_like(name: str) -> list[str]:
+    """The presets that the name may mean: misspelled, in another case, without its folder or in a folder too many."""
+    known, wanted = preset_names(), name.lower().removesuffix(".yaml")
+    last = wanted.rpartition("/")[2]
+    same = [preset for preset in known if f"/{wanted}".endswith(f"/{preset.lower()}")]
+    same = same or [preset for preset in known if preset.lower().endswith(f"/{last}")]
+    return same or [close for close in [closest(name, known)] if close is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class PresetSummary:
+    """What a list says of a preset. steps: that it trains for; words: what it is, what it needs, how long it takes."""
+
+    name: str
+    steps: int
+    words: str
+
+
+def summarize_preset(name: str) -> PresetSummary:
+    """Read off its file: the first sentence of its comment, and those on what it needs and how long it takes."""
+    text = read_preset(name)
+    comment = " ".join(row.removeprefix("#").strip() for row in takewhile(lambda row: row[:1] == "#", text.split("\n")))
+    first, *rest = comment.removesuffix(".").split(". ")
+    words = ". ".join([first, *(each for each in rest if re.search(r"^Needs |\b(minute|hour)", each))])
+    steps = re.search(r"^ +max_steps: (\d+)", text, re.MULTILINE)
+    return PresetSummary(name, int(steps[1]) if steps else 0, words)
 
 
 def _folder() -> Path:

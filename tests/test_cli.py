@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.presets import preset_names
 from engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
 from tui.arguments import Look, parse_arguments
 from tui.cli import main, why_headless
@@ -145,7 +146,6 @@ def test_flag_that_there_is_not_is_answered_with_what_there_is(words: list[str],
 @pytest.mark.parametrize(
     "words",
     [
-        [],
         ["run.yaml", "--seed", "x"],
         ["run.yaml", "--unknown"],
         ["run.yaml", "--env", "A=x,A=y"],
@@ -208,7 +208,13 @@ def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_presets_are_listed_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["presets"]) == 0
-    assert "ppo/CartPole" in capsys.readouterr().out.splitlines()
+    rows = {row.split()[0]: row for row in capsys.readouterr().out.splitlines()}
+    assert list(rows) == preset_names()
+    assert rows["ppo/CartPole"].split(maxsplit=3)[1:3] == ["100,000", "steps"]
+    assert rows["ppo/CartPole"].endswith("CartPole-v1: keep a pole upright by pushing its cart left or right")
+    assert rows["sac/Hopper"].endswith("hop forward on one leg without falling. Needs MuJoCo: rl-tui's extra `mujoco`")
+    assert "1,000,000 steps" in rows["sac/Hopper"]
+    assert rows["ppo/Catch"].endswith("Learned from pixels within a minute on a CPU")
     assert main(["presets", "ppo/CartPole"]) == 0
     assert capsys.readouterr().out == (ROOT / "config/ppo/CartPole.yaml").read_text()
 
@@ -224,6 +230,66 @@ def test_preset_name_stands_for_its_file_where_no_file_has_that_name(tmp_path: P
     (tmp_path / "ppo").mkdir()
     (tmp_path / "ppo/CartPole").write_text(CARTPOLE)
     assert find_config("ppo/CartPole").read_text() == CARTPOLE
+
+
+def test_without_a_word_the_first_things_to_try_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    for words in ("rl-tui demo", "rl-tui presets", "rl-tui ppo/CartPole", "CONFIG", "rl-tui --help"):
+        assert words in err
+    assert "usage" not in err
+    assert max(map(len, err.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("relpay", "Did you mean the command replay?"),
+        ("preset", "Did you mean the command presets?"),
+        ("ppo/Cartpole", "Did you mean ppo/CartPole?"),
+        ("presets/CartPole", "Did you mean ppo/CartPole or sac/CartPole?"),
+        ("cartpole", "Did you mean ppo/CartPole or sac/CartPole?"),
+        ("config/ppo/Pendulum.yaml", "Did you mean ppo/Pendulum?"),
+        ("config.yml", "Did you mean config.yaml?"),
+        ("./confg.yaml", "Did you mean ./config.yaml?"),
+        ("inner/walker", "Did you mean inner/Walker.yaml?"),
+        ("zzz", "`rl-tui presets` lists the presets, `rl-tui --help` the commands"),
+    ],
+)
+def test_what_was_meant_by_a_word_is_suggested(
+    words: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inner").mkdir()
+    for name in ("config.yaml", "inner/Walker.yaml"):
+        (tmp_path / name).write_text(CARTPOLE)
+    assert main([words]) == 2
+    assert capsys.readouterr().err == f"{words}: no such file, preset or command. {meant}\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["", "relpay", "ppo/Nope", "nowhere.yaml", "ppo/CartPole --no-iu", "broken.yaml --no-ui", "demo --sped 3"]
+)
+def test_what_is_refused_at_once_imports_nothing_heavy(words: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_text("behaviors: [\n")
+    script = (
+        "import sys\nfrom tui.cli import main\ntry: code = main()\nexcept SystemExit as exit: code = exit.code\n"
+        "print(code, [name for name in ('torch', 'textual', 'numpy', 'gymnasium') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", script, *words.split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "2 []\n"
+
+
+def test_word_that_names_nothing_is_refused_before_a_screen_opens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tui.cli.why_no_screen", lambda: "")
+    monkeypatch.setitem(sys.modules, "tui.on_screen", None)
+    assert main(["relpay"]) == 2
+    assert "the command replay" in capsys.readouterr().err
 
 
 def test_file_that_is_nowhere_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:

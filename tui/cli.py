@@ -15,13 +15,20 @@ from engine.errors import ConfigError, RlTuiError
 from engine.mistakes import visible
 from tui.arguments import Arguments, parse_arguments
 from tui.commands import COMMANDS
-from tui.requested import configuration, runnable
+from tui.requested import LONGEST_NAME, configuration, find_config, runnable
 from tui.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
 
 if TYPE_CHECKING:
     from engine.config import RunConfig
 
-LONGEST_PATH = 400  # in a message
+FIRST_WORDS = """\
+rl-tui trains game and robot agents, with a live screen in this terminal.
+
+  rl-tui demo             try the screen on a made-up run, without training
+  rl-tui presets          list what can be trained in at once
+  rl-tui ppo/CartPole     train one of them
+  rl-tui CONFIG           train a configuration of yours, e.g. my.yaml
+  rl-tui --help           all commands and flags"""
 SIGPIPE_EXIT_CODE = 141  # what a shell shows for a program whose reader went away
 
 
@@ -45,13 +52,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is None:
             raise  # not about a path that anybody named
-        complain(f"{visible(os.fsdecode(error.filename), limit=LONGEST_PATH)}: {error.strerror or error}")
+        complain(f"{visible(os.fsdecode(error.filename), limit=LONGEST_NAME)}: {error.strerror or error}")
         return ConfigError.exit_code
 
 
 def run_command(words: Sequence[str]) -> int:
     """Do what the first word names; anything that is no command names a configuration. Raises RlTuiError."""
-    command = COMMANDS.get(words[0]) if words else None
+    if not words:
+        complain(FIRST_WORDS)
+        return ConfigError.exit_code
+    command = COMMANDS.get(words[0])
     return train(parse_arguments(words)) if command is None else command(words[1:])
 
 
@@ -63,6 +73,7 @@ def train(arguments: Arguments) -> int:
         return print_effective(configuration(arguments))
     reason = why_headless(arguments)
     if reason is None:
+        find_config(arguments.config)  # a screen that opens for a word that names nothing would only flash
         from tui.on_screen import run_on_screen
 
         return run_on_screen(arguments)

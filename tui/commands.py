@@ -53,16 +53,24 @@ def print_schema(words: Sequence[str]) -> int:
 
 
 def print_presets(words: Sequence[str]) -> int:
-    """The names of all presets, or the text of one, are on stdout."""
+    """Every preset with its steps and what it is, or the text of one, is on stdout."""
     parser = argparse.ArgumentParser("rl-tui presets", description="List the presets, or print one.")
     parser.add_argument("name", nargs="?", metavar="NAME", help="print this preset, e.g. ppo/CartPole")
     name: str | None = parser.parse_args(words).name
-    from engine.presets import preset_names, read_preset
+    from engine.presets import preset_names, read_preset, summarize_preset
 
-    if name is None:
-        answer("".join(f"{preset}\n" for preset in preset_names()))
-    else:
+    if name is not None:
         answer(read_preset(name))
+        return 0
+    import textwrap
+
+    summaries = [summarize_preset(preset) for preset in preset_names()]
+    longest = max(len(summary.name) for summary in summaries)
+    indent = " " * (longest + 19)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    for summary in summaries:
+        told = f"{summary.name:{longest}}  {summary.steps:>9,} steps  {summary.words}"
+        answer("\n".join(textwrap.wrap(told, max(60, width), subsequent_indent=indent)) + "\n")
     return 0
 
 

@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError, NotSupportedError
+from engine.mistakes import visible
 from tui.arguments import Arguments
 
 if TYPE_CHECKING:
     from engine.config import RunConfig
 
+LONGEST_NAME = 400  # in a message
+
 
 def configuration(arguments: Arguments) -> RunConfig:
     """What the file and the flags say together. Raises ConfigError with every mistake."""
+    path = find_config(arguments.config)
     from engine.config import load_config
 
-    config = load_config(find_config(arguments.config), arguments.overrides)
+    config = load_config(path, arguments.overrides)
     return without_chance(config) if arguments.is_deterministic else config
 
 
@@ -39,11 +43,13 @@ def find_config(name: str) -> Path:
     path = Path(name)
     if path.exists():
         return path
-    from engine.presets import preset_hint, preset_names, preset_path
+    from engine.presets import preset_names, preset_path
 
     if name in preset_names():
         return preset_path(name)
-    raise ConfigError(f"{name}: no such file, and no preset of that name.{preset_hint(name)}")
+    from tui.meant import meant_by
+
+    raise ConfigError(f"{visible(name, limit=LONGEST_NAME)}: no such file, preset or command. {meant_by(name)}")
 
 
 def without_chance(config: RunConfig) -> RunConfig:
