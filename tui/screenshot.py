@@ -1,25 +1,30 @@
-"""The screen as it is, in two files: a picture and plain text."""
+"""The screen as it is, as a picture and as plain text, and its charts as a table."""
 
 from __future__ import annotations
 
 import asyncio
+import csv
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from textual.app import App
 
 from engine.session.text import safe_text
+from tui.charts.figure import Figure
+from tui.charts.table import rows_of
 from tui.user_folders import state_folder
 
 
-async def save_screenshot(app: App[Any], run_folder: Path | None) -> str:
-    """The picture and the text are in the run's folder, or in that of the user's state where none is; returns where.
+async def save_screenshot(app: App[Any], run_folder: Path | None, figures: Sequence[Figure] = ()) -> str:
+    """The picture, the text, and as CSV what the figures show, are in the run's folder, or in that of the user's state
+    where none is; returns where.
 
     Taking them holds up the app for about 20 ms; they are written in a thread. Raises OSError if they cannot be.
     """
     picture, text = app.export_screenshot(title=safe_text(app.title)), as_text(app)
-    return await asyncio.to_thread(_write, run_folder, picture, text)
+    return await asyncio.to_thread(_write, run_folder, picture, text, figures)
 
 
 def as_text(app: App[Any]) -> str:
@@ -28,11 +33,14 @@ def as_text(app: App[Any]) -> str:
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips) + "\n"
 
 
-def _write(run_folder: Path | None, picture: str, text: str) -> str:
+def _write(run_folder: Path | None, picture: str, text: str, figures: Sequence[Figure]) -> str:
     base = run_folder if run_folder is not None and run_folder.is_dir() else state_folder()
     folder = base / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / time.strftime("rl-tui-%Y%m%d-%H%M%S.svg")
     path.write_text(picture, encoding="utf-8")
     path.with_suffix(".txt").write_text(text, encoding="utf-8")
-    return f".txt and {path}"  # a path at the end is shortened from its left where it is too long
+    if figures:
+        with path.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows_of(figures))
+    return f"{'.csv, ' if figures else ''}.txt and {path}"  # a path at the end is shortened from its left

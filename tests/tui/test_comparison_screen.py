@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -74,6 +75,23 @@ async def test_own_run_is_shown_as_it_goes_on(tmp_path: Path) -> None:
             EpisodesFinished("Walker", 222_000, 1000, 777.0, 777.0, 777.0, 1.0),
         )
         assert re.search(r"1 walker-ppo +222k +777\.0 +777\.0", text)
+
+
+async def test_screenshot_has_a_table_of_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    async with Open(some_runs(tmp_path / "runs"), "bold", "cut-short", size=(120, 40)) as screen:
+        await screen.settled()
+        await screen.press("s", "s", "o")  # not smoothed
+        await screen.app.workers.wait_for_complete()
+        figure = screen.comparison._curves.drawn()
+    (file,) = (tmp_path / "state").rglob("*.csv")
+    header, *rows = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
+    runs = ("bold/Walker/Return", "cut-short/Walker/Return")
+    assert header == ["step", *(f"{run} {name}" for run in runs for name in ("mean", "lowest", "highest"))]
+    assert figure is not None
+    for column, curve in zip((1, 4), figure.curves, strict=True):
+        told = [(float(row[0]), float(row[column])) for row in rows if row[column]]
+        assert told == list(zip(curve.xs.tolist(), curve.mean.tolist(), strict=True))
 
 
 async def test_metric_keys(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from engine.session.text import safe_text
 from engine.session.view import EVALUATION, BehaviorView
-from tui.charts.curve import Curve, history_curve
+from tui.charts.curve import Curve, history_curve, source_of
 from tui.charts.figure import Figure
 from tui.charts.metrics import metric_title
 from tui.charts.run_figure import LABELS, MAX_CURVES
@@ -28,6 +28,7 @@ class Compared(NamedTuple):
     behavior: BehaviorView
     origin: float
     dash: int = 0
+    run_id: str = ""
 
     @property
     def label(self) -> str:
@@ -60,6 +61,7 @@ def _curves(each: Compared, state: ChartState) -> list[Curve]:
             each.behavior.histories[tag], state.x_axis, each.origin, label=each.label, tone=each.tone, metric=tag,
             name=f"{safe_text(each.name)} {metric_title(tag)}" if has_several else safe_text(each.name),
             dash=each.dash + at, has_points=tag == EVALUATION,
+            source=source_of(each.run_id, each.behavior.name, tag),
         )
         for at, tag in enumerate(state.metrics)
         if len(each.behavior.histories.get(tag, ()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from engine.session.history import History
+from engine.session.text import safe_text
 from tui.charts.arrays import Counts, Floats, np
 from tui.charts.reducing import extremes, means
 from tui.lines import Tone
@@ -22,7 +23,8 @@ class Curve:
     """Never written to. xs: f64[N] not decreasing; low, high, mean: f64[N], anything; broken: u64[N] or None for none.
 
     label: the sign at its end; metric: curves of one metric share a scale; dash: 0 for a solid line. has_points: each
-    of its few values stands by itself, with a sign and not smoothed. coarse: the same in fewer points, where there are
+    of its few values stands by itself, with a sign and not smoothed. source: run, behavior and tag, which no other
+    curve has. coarse: the same in fewer points, where there are
     so many that going through all of them takes long.
     """
 
@@ -37,6 +39,7 @@ class Curve:
     metric: str = ""
     dash: int = 0
     has_points: bool = False
+    source: str = ""
     coarse: Curve | None = None
 
     @property
@@ -71,6 +74,7 @@ def _coarse(xs: Floats, ys: Floats) -> Curve | None:
 def history_curve(
     history: History, x_axis: XAxis, origin: float, *,
     name: str = "", label: str = "", tone: Tone = "series-1", metric: str = "", dash: int = 0, has_points: bool = False,
+    source: str = "",
 ) -> Curve:  # fmt: skip
     """The curve of a history as it is now. origin: the wall time that is 0 on the relative axis."""
     # Copies: an array that numpy views cannot grow, and the view goes on folding.
@@ -79,8 +83,13 @@ def history_curve(
         xs -= origin
     return Curve(
         xs, np.array(history.low), np.array(history.high), np.array(history.mean),
-        np.array(history.broken, dtype=np.uint64), name, label, tone, metric, dash, has_points,
+        np.array(history.broken, dtype=np.uint64), name, label, tone, metric, dash, has_points, source,
     )  # fmt: skip
+
+
+def source_of(run_id: str, behavior: str, tag: str) -> str:
+    """Where a curve comes from, in a word for other programs."""
+    return "/".join(safe_text(part) for part in (run_id, behavior, tag) if part)
 
 
 def nearest(xs: Floats, x: float) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.session.text import safe_text
 from engine.session.view import EVALUATION, RETURN, BehaviorView, RunView
-from tui.charts.curve import Curve, Range, XAxis, history_curve, nearest
+from tui.charts.curve import Curve, Range, XAxis, history_curve, nearest, source_of
 from tui.charts.figure import Figure
 from tui.charts.marks import marks
 from tui.charts.metrics import metric_title
@@ -37,9 +37,10 @@ def run_figure(
         shown += [each for each in enumerate(everyone) if each[0] != selected]
     sight = _sight([behavior for _, behavior in shown], state, view.started_at or 0.0)
     tags = list(metrics or state.metrics)
-    curves = _curves(shown, tags, state.x_axis, view.started_at or 0.0)
+    run_id = view.run.run_id if view.run is not None else ""
+    curves = _curves(shown, tags, state.x_axis, view.started_at or 0.0, run_id)
     if curves and tags == [RETURN] and len(shown) == 1:
-        curves += _evaluation(everyone[selected], selected, state.x_axis, view.started_at or 0.0, glyphs)
+        curves += _evaluation(everyone[selected], selected, state.x_axis, view.started_at or 0.0, glyphs, run_id)
     if sight is None or not curves:
         return None
     happened = marks(everyone[selected], view.notes, state.x_axis, view.started_at or 0.0, glyphs)
@@ -76,7 +77,7 @@ def _sight(behaviors: Sequence[BehaviorView], state: ChartState, origin: float) 
 
 
 def _curves(
-    shown: Sequence[tuple[int, BehaviorView]], metrics: Sequence[str], x_axis: XAxis, origin: float
+    shown: Sequence[tuple[int, BehaviorView]], metrics: Sequence[str], x_axis: XAxis, origin: float, run_id: str
 ) -> list[Curve]:
     is_overlay, has_several = len(shown) > 1, len(metrics) > 1
     is_alone = not is_overlay and not has_several
@@ -94,11 +95,14 @@ def _curves(
                 history, x_axis, origin, name=" ".join(words), label="" if is_alone else LABELS[number % len(LABELS)],
                 tone=SERIES[color % len(SERIES)], metric=tag, has_points=tag == EVALUATION,
                 dash=(at + index // len(SERIES)) if is_overlay else at // len(SERIES),
+                source=source_of(run_id, behavior.name, tag),
             ))  # fmt: skip
     return curves
 
 
-def _evaluation(behavior: BehaviorView, index: int, x_axis: XAxis, origin: float, glyphs: Glyphs) -> list[Curve]:
+def _evaluation(
+    behavior: BehaviorView, index: int, x_axis: XAxis, origin: float, glyphs: Glyphs, run_id: str
+) -> list[Curve]:
     """The curve of its evaluations on the scale of its return; none before the first."""
     history = behavior.histories.get(EVALUATION)
     if history is None or not len(history):
@@ -106,4 +110,5 @@ def _evaluation(behavior: BehaviorView, index: int, x_axis: XAxis, origin: float
     return [history_curve(
         history, x_axis, origin, name=metric_title(EVALUATION), label=glyphs.evaluation,
         tone=SERIES[(index + 1) % len(SERIES)], metric=RETURN, dash=1, has_points=True,
+        source=source_of(run_id, behavior.name, EVALUATION),
     )]  # fmt: skip

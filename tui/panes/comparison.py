@@ -144,7 +144,7 @@ def compared(comparison: Comparison, state: ChartState, wanted: str, own: RunVie
     has_names = len({behavior.name for *_, behavior in chosen}) > 1
     return [
         Compared(index, f"{run.run_id} {behavior.name}" if has_names else run.run_id, behavior,
-                 run.started_at(own), dash)
+                 run.started_at(own), dash, run.run_id)
         for index, run, dash, behavior in chosen
     ]  # fmt: skip
 

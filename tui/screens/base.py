@@ -27,6 +27,7 @@ from tui.panes.outcome import OutcomeLine
 from tui.panes.state_line import StateLine
 
 if TYPE_CHECKING:
+    from tui.charts.figure import Figure
     from tui.screens.help import HelpScreen
 
 SCREENS: Mapping[str, str] = {  # imported when first opened
@@ -185,8 +186,12 @@ class RunScreen(Screen[None]):
         """Show other colors: those of that name, or the next ones."""
         self.say(f"theme {self.context.choose_theme(name)}")
 
+    def figures(self) -> Sequence[Figure]:
+        """What the charts in sight show."""
+        return ()
+
     def action_screenshot(self) -> None:
-        """Write the screen as a picture and as text into the run's folder."""
+        """Write the screen as a picture and as text into the run's folder, and what its charts show as a table."""
         self.run_worker(self._screenshot())
 
     async def _screenshot(self) -> None:
@@ -194,7 +199,7 @@ class RunScreen(Screen[None]):
 
         run = self.context.view.run
         try:
-            where = await save_screenshot(self.app, Path(run.path) if run is not None else None)
+            where = await save_screenshot(self.app, Path(run.path) if run is not None else None, self.figures())
         except OSError as error:
             self.context.outcomes.say(f"screenshot: failed, {error}", "bad")
             self.context.redraw()

@@ -10,7 +10,7 @@ from tui.charts.metrics import metric_order, metric_title
 from tui.charts.run_figure import place_on
 from tui.charts.state import LARGEST_SMOOTHING, X_AXES, ChartState
 from tui.charts.x_axis import NAMES
-from tui.painting import Piece
+from tui.painting import Piece, spots
 from tui.panes.base import Frame
 from tui.panes.chart import ChartPane, CurvesPane
 from tui.panes.chart_words import copied, window_words
@@ -47,6 +47,12 @@ class ChartActions(RunScreen):
         """The chart whose x axis the keys mean: the large one."""
         panes = [pane for pane in self._panes if isinstance(pane, ChartPane)]
         return next((pane for pane in panes if pane.topic == CurvesPane.topic), panes[0] if panes else None)
+
+    def figures(self) -> Sequence[Figure]:
+        """What the charts in sight show, the large one first."""
+        in_sight = spots(self)
+        panes = [pane for pane in self._panes if isinstance(pane, ChartPane) and pane in in_sight]
+        return [figure for pane in panes if (figure := pane.drawn()) is not None]
 
     def tags(self) -> Mapping[str, str]:
         """Every metric there is, in the order of `m`, with a word on whose it is."""
