@@ -38,6 +38,7 @@ from tui.screens.overview import OverviewScreen
 from tui.signals import LoopSignals
 from tui.state import ScreenState
 from tui.themes import Themes
+from tui.title import title_of
 from tui.user_keys import UserKeys
 from tui.way_out import Departure, WayOut
 
@@ -77,6 +78,7 @@ class TrainerApp(App[Departure]):
         notes: Callable[[], tuple[str, ...]] = tuple,
         theme: str | None = None,
         bell: bool = True,
+        title: bool = True,
         user_keys: UserKeys | None = None,
         memory: Memory | None = None,
         give_way: Callable[[float], None] | None = None,
@@ -88,8 +90,8 @@ class TrainerApp(App[Departure]):
         subscription: one opened before the run was started, so that no event is missed; else one is opened at mount.
         runs, player: see Context. refuses: why nothing may be changed, such as --readonly; "" when it may.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
-        user when something fails or the run ends. memory: None to remember nothing. give_way: lets what trains in this
-        process stand aside for so many seconds.
+        user when something fails or the run ends. title: show progress and state in the title of the terminal's window.
+        memory: None to remember nothing. give_way: lets what trains in this process stand aside for so many seconds.
         """
         super().__init__(driver_class=TerminalDriver)
         # Textual puts streams in their place that lose what is printed.
@@ -130,7 +132,7 @@ class TrainerApp(App[Departure]):
         self._notices = Notices(self, view, keymap.of_id("warnings").shown, may_call=bell and player is None)
         self._memory, self._run_memory = memory, RunMemory(memory, view, state)
         self._theme_asked = theme
-        self._give_way = give_way
+        self._give_way, self._has_title = give_way, title
         self.animation_level = "none"
         self.console = exact_console(self.console)
 
@@ -245,6 +247,7 @@ class TrainerApp(App[Departure]):
         if self.way_out.follow():
             return
         self._notices.tell(now)
+        self._show_title(now)
         if must_draw or has_news or self._pace.is_due(now):
             if is_behind(self):
                 self._pace.skipped(now)
@@ -252,6 +255,10 @@ class TrainerApp(App[Departure]):
                 self.redraw()
         if self._follow_up is not None and not self.outcomes.num_open and not self._owes_a_picture:
             self._follow_up.pause()
+
+    def _show_title(self, now: float) -> None:
+        if self._has_title and isinstance(self._driver, TerminalDriver) and not is_behind(self):
+            self._driver.show_title(title_of(self._frozen or self.view, self._config_name), now)
 
     def _complain(self, problems: Sequence[str]) -> None:
         """What the user's own files are not good for is in the log, and the first of it is said."""

@@ -53,7 +53,7 @@ DEPRECATED = {
     "torch": "--torch was removed and does nothing; PyTorch is always used",
     "tensorflow": "--tensorflow was removed and does nothing; PyTorch is always used",
 }
-LOOK = ("theme", "ascii", "readonly", "no_bell", "no_mouse")
+LOOK = ("theme", "ascii", "readonly", "no_bell", "no_mouse", "no_title")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ class Look:
     is_readonly: bool = False
     has_bell: bool = True
     has_mouse: bool = True
+    has_title: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ def add_look_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) ->
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
     parser.add_argument("--readonly", action="store_true", help="look only: no key changes the run")
     parser.add_argument("--no-bell", action="store_true", help="no bell and no notice when the run ends or fails")
+    parser.add_argument("--no-title", action="store_true", help="leave the title of the terminal's window as it is")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
 
 
@@ -128,6 +130,7 @@ def look_of(typed: Mapping[str, object]) -> Look:
         is_readonly="readonly" in typed,
         has_bell="no_bell" not in typed,
         has_mouse="no_mouse" not in typed,
+        has_title="no_title" not in typed,
     )
 
 

@@ -20,6 +20,7 @@ from textual.drivers.linux_driver import LinuxDriver
 
 from tui.keyboard import Keyboard
 from tui.signals import hand_back
+from tui.title import POP, PUSH, TITLE_SECONDS, sequence_of
 
 LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out
 FLUSH_SECONDS = 0.05
@@ -39,6 +40,7 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: Any = None) -> None:
         self.is_on = False
         self.on_again_at = 0.0
+        self._title, self._titled_at = "", float("-inf")
         self._is_wanted = False
         self._was_continued = False
         self._next_look: asyncio.TimerHandle | None = None
@@ -89,6 +91,14 @@ class TerminalDriver(LinuxDriver):
         """The terminal is given `data` while it shows the screen."""
         if self._writer_thread is not None:
             super().write(data)
+
+    def show_title(self, title: str, now: float) -> None:
+        """The window has that title until the screen goes off; one that comes too soon after another is not shown."""
+        sequence = sequence_of(title, os.environ)
+        if not self.is_on or not sequence or title == self._title or now - self._titled_at < TITLE_SECONDS:
+            return
+        self.write(sequence if self._title else PUSH + sequence)
+        self._title, self._titled_at = title, now
 
     def disable_input(self) -> None:
         """No key comes any more; those that were typed ahead are dropped where the terminal is ours."""
@@ -174,6 +184,9 @@ class TerminalDriver(LinuxDriver):
             with contextlib.suppress(queue.Empty):
                 while True:
                     self._writer_thread._queue.get_nowait()
+        if self._title:
+            self._title = ""
+            self.write(POP)
         kept = None
         if not self.is_in_foreground:
             kept, self.attrs_before = self.attrs_before, None

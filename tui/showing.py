@@ -173,6 +173,7 @@ def _app(subject: Subject, look: Look, begin: Callable[[], None], keep_output: C
         notes=subject.notes,
         theme=look.theme or memory.theme() or None,
         bell=look.has_bell,
+        title=look.has_title,
         user_keys=read_user_keys(config_folder()),
         memory=memory if subject.is_remembered else None,
         give_way=subject.give_way,

@@ -1,7 +1,7 @@
 """A screen on a real terminal over a made-up run that goes on: for tests of bytes, signals and keys.
 
 live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken WHAT]
-        [--memory FOLDER] [--hangup WHAT] [--no-bell] [--noise]
+        [--memory FOLDER] [--hangup WHAT] [--no-bell] [--no-title] [--noise]
 
 What is to happen, or to break, does so at the signal SIGUSR1: its sender has seen the screen of a run that trains.
 """
@@ -210,6 +210,7 @@ def main() -> None:
     )
     parser.add_argument("--memory", type=Path, help="folder of what is remembered")
     parser.add_argument("--no-bell", action="store_true")
+    parser.add_argument("--no-title", action="store_true")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
     parser.add_argument("--hangup", choices=["ignored", "blocked"], help="what becomes of SIGHUP")
     arguments = parser.parse_args()
@@ -228,6 +229,7 @@ def main() -> None:
             "live.yaml",
             subscription=session.subscribe(),
             bell=not arguments.no_bell,
+            title=not arguments.no_title,
             memory=Memory(arguments.memory) if arguments.memory else None,
         )
         session.start()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
+from tui.title import POP, PUSH
 from tui.toast_place import WIDEST
 
 LIVE = Path(__file__).parent / "live.py"
@@ -80,7 +81,12 @@ def left_behind(raw: bytes | bytearray) -> list[str]:
     left = [name for number, name in MODES.items() if modes.get(number)]
     missing = [name for number, name in MODES.items() if number not in modes]
     assert missing == [], "never switched on, so this test sees nothing"
-    return left + ["hidden cursor"] * (not modes[CURSOR]) + ["keyboard"] * (pushed > 0)
+    return (
+        left
+        + ["hidden cursor"] * (not modes[CURSOR])
+        + ["keyboard"] * (pushed > 0)
+        + ["title"] * (raw.count(PUSH.encode()) - raw.count(POP.encode()))
+    )
 
 
 @pytest.mark.parametrize(
@@ -274,7 +280,9 @@ def test_the_bell_rings_once_and_the_notice_steers_nothing(tmp_path: Path) -> No
         live.terminal.wait_for("Walker0 failed")
         live.terminal.watch(1.5)
         notices = re.findall(rb"\x1b\]777;notify;rl-tui;([^\x1b\x07]*)\x1b\\", live.terminal.raw)
-        assert notices == [b"Walker0 failed: the policy loss is nan, really, it has no checkpoint"]
+        assert notices == [
+            b"Walker0 failed: the policy loss is nan, really, it has no checkpoint, and a newer one is being saved"
+        ]
         assert bells(live.terminal.raw) == 1
         assert b"\x1b]0;gone" not in live.terminal.raw
 

@@ -58,7 +58,7 @@ def state_line(frame: Frame, width: int) -> Line:
     parts += [_said(2, "warning", *(f"{glyphs.warning} {words}" for words in alarm)) for alarm in _alarms(frame)]
     parts += _figures(frame)
     parts += [_said(7, "accent", note) for note in frame.notes]
-    share = _share_done(view)
+    share = share_done(view)
     done = line(f" {percent(share, 1.0):3}% ") if share is not None and cells(state) + DONE_CELLS < width else ()
     gap = 2 if width < CROWDED else 3
     kept = line(" ", *arranged(parts, width - 1 - cells(done), gap))
@@ -158,7 +158,7 @@ def _figures(frame: Frame) -> list[Part]:
     return figures
 
 
-def _share_done(view: RunView) -> float | None:
+def share_done(view: RunView) -> float | None:
     """Of all the steps that the behaviors are to make; None where they have no end."""
     behaviors = [behavior for behavior in view.behaviors.values() if behavior.max_steps > 0]
     if not behaviors:
