@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError, RlTuiError
 from engine.mistakes import visible
 from tui.arguments import Arguments, parse_arguments
+from tui.command_lines import RESULTS_DIR
 from tui.commands import COMMANDS
 from tui.requested import LONGEST_NAME, configuration, find_config, runnable
 from tui.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
@@ -73,7 +76,7 @@ def train(arguments: Arguments) -> int:
         return print_effective(configuration(arguments))
     reason = why_headless(arguments)
     if reason is None:
-        find_config(arguments.config)  # a screen that opens for a word that names nothing would only flash
+        require_folder(arguments)  # a screen that opens for what is refused would only flash
         from tui.on_screen import run_on_screen
 
         return run_on_screen(arguments)
@@ -83,6 +86,29 @@ def train(arguments: Arguments) -> int:
     from tui.headless import run_headless
 
     return run_headless(config, arguments)
+
+
+def require_folder(arguments: Arguments) -> None:
+    """The run's folder would be taken, where the flags alone say which it is. Raises RlTuiError.
+
+    For what is to be said without a screen that opens and closes: the configuration is not read for it, which takes
+    half as long as everything else before the first picture.
+    """
+    from engine.running.naming import run_name
+    from engine.running.run_folder import RunFolder
+
+    path, flags = find_config(arguments.config), arguments.overrides
+    if not path.is_file() or b"checkpoint_settings" in path.read_bytes() or "checkpoint_settings" in flags:
+        return
+    results_dir = flags.get("checkpoint_settings.results_dir", RESULTS_DIR)
+    run_id = flags.get("checkpoint_settings.run_id")
+    if not isinstance(results_dir, str) or not isinstance(run_id, str | None):
+        return
+    folder = RunFolder(Path(results_dir).absolute(), run_id or run_name(str(path)), is_counted=run_id is None)
+    with suppress(OSError):  # the run will say so
+        folder.require_startable(
+            resume=flags.get("checkpoint_settings.resume") is True, force=flags.get("checkpoint_settings.force") is True
+        )
 
 
 def print_effective(config: RunConfig) -> int:

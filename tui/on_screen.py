@@ -39,7 +39,10 @@ def run_on_screen(arguments: Arguments) -> int:
 
     def start() -> Iterator[Envelope] | None:
         nonlocal is_debug
+        from engine.running.preflight import require_startable
+
         config = runnable(arguments)
+        require_startable(config)
         is_debug = config.debug
         past = past_events(config, runs)
         expect(view, config)

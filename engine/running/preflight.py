@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -31,14 +32,24 @@ def refusals(config: RunConfig) -> list[str]:
     return refused
 
 
-def _checks(config: RunConfig) -> Iterator[Callable[[], object]]:
+def require_startable(config: RunConfig) -> None:
+    """The same without importing modules of the user's, which may take long. Raises RlTuiError at the first refusal."""
+    for check in _checks(config, with_modules=False):
+        with suppress(OSError):  # the run will say so
+            check()
+
+
+def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[], object]]:
     settings = config.checkpoint_settings
     yield lambda: _require_folder(config)
     if settings.initialize_from is not None and not settings.resume:
         yield lambda: _require_origin(settings)
     env = config.env_settings.env
     for name in [env] if isinstance(env, str) else dict.fromkeys((env or {}).values()):
-        if name.partition(":")[0] not in PLANNED:  # which are refused already
+        kind, is_plain = name.partition(":")[0], name.count(":") == 1
+        if kind not in PLANNED and (
+            with_modules or (kind in ("gymnasium", "toy") and is_plain)
+        ):  # the former are refused already
             yield partial(_require_environment, name)
 
 

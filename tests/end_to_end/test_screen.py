@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import signal
 import subprocess
 import termios
@@ -113,15 +114,33 @@ def test_finished_run_keeps_its_exit_code_when_its_terminal_is_lost(folder: Path
         assert screen.wait() == 0
 
 
-def test_mistake_found_at_start_is_readable_after_the_screen_is_left(folder: Path) -> None:
-    """The run's folder exists, so the run is refused before it begins."""
-    run("cartpole.yaml", "--no-ui", folder=folder)
-    with terminal("cartpole.yaml", "--run-id", "cartpole", folder=folder) as screen:
-        screen.wait_for("--resume")
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--env", "gymnasium:CartPool-v1"), "CartPool"),
+        (("--set", "behaviors.CartPole.max_step=5"), "Did you mean max_steps?"),
+        (("--initialize-from", "nothing"), "there is no run in"),
+    ],
+)
+def test_run_that_its_configuration_keeps_from_starting_leaves_the_screen(
+    folder: Path, words: tuple[str, ...], reason: str
+) -> None:
+    """The file is read when the first picture stands."""
+    with terminal("cartpole.yaml", *words, folder=folder) as screen:
+        assert screen.wait() == 2
+        assert_terminal_was_given_back(screen)
+        assert reason in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2].decode()
+        assert not (folder / "results").exists()
+
+
+def test_mistake_found_once_the_screen_stands_is_readable_after_it_is_left(folder: Path) -> None:
+    """Whether a device is there is known once torch is imported."""
+    with terminal("cartpole.yaml", "--torch-device", "abc", folder=folder) as screen:
+        screen.wait_for("FAILED")
         screen.press("q")
         assert screen.wait() == 2
         assert_terminal_was_given_back(screen)
-        assert b"--resume" in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
+        assert b"torch_settings.device: abc" in screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
 
 
 def test_resumed_run_shows_what_was_before(folder: Path) -> None:
@@ -138,18 +157,26 @@ def test_resumed_run_shows_what_was_before(folder: Path) -> None:
         assert screen.wait() == 130
 
 
-def test_mistakes_in_the_file_end_the_screen_with_all_of_them_told(folder: Path) -> None:
-    """The file is read when the first picture stands."""
-    (folder / "cartpole.yaml").write_text(
-        CARTPOLE.replace("max_steps", "max_stepz").replace("num_envs: 4", "num_envs: x")
-    )
-    with terminal("cartpole.yaml", folder=folder) as screen:
-        assert screen.wait() == 2
-        assert_terminal_was_given_back(screen)
-        told = screen.raw.rpartition(LEFT_ALTERNATE_SCREEN)[2]
-        assert b"max_stepz" in told
-        assert b"env_settings.num_envs" in told
-        assert not (folder / "results").exists()
+@pytest.mark.parametrize(
+    ("words", "exit_code", "reason"),
+    [
+        (("--run-id", "taken"), 2, "holds other files"),
+        (("--run-id", "busy"), 6, "is writing to this run"),
+        (("--run-id", "none", "--resume"), 2, "there is no run in"),
+    ],
+)
+def test_run_that_is_refused_opens_no_screen(folder: Path, words: tuple[str, ...], exit_code: int, reason: str) -> None:
+    (folder / "results/taken").mkdir(parents=True)
+    (folder / "results/taken/notes.txt").touch()
+    busy = folder / "results/busy"
+    busy.mkdir()
+    (busy / "events.jsonl").write_text('{"v": 1, ')
+    with (busy / "run.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with terminal("cartpole.yaml", *words, folder=folder) as screen:
+            assert screen.wait() == exit_code
+            assert reason in " ".join(screen.text().split())
+            assert b"\x1b[?1049h" not in screen.raw
 
 
 def test_redirected_input_means_no_screen(folder: Path) -> None:
