@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from engine.errors import RlTuiError
 from engine.session.text import safe_text
@@ -12,6 +13,13 @@ from engine.session.view import BehaviorView, RunView
 from tui.configurations import Settings, read_settings
 from tui.context import Runs
 from tui.reading import politely
+
+
+class Chosen(NamedTuple):
+    """One run, or a group of several that become one curve, with its name."""
+
+    name: str
+    run_ids: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -40,17 +48,52 @@ class ComparedRun:
         return (view.started_at or 0.0) if view is not None else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """What gets one color: a run, or a group of runs."""
+
+    name: str
+    runs: tuple[ComparedRun, ...]
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it is more than one run."""
+        return len(self.runs) > 1
+
+    @property
+    def problem(self) -> str:
+        """Why not all of it was read; "" while all is well."""
+        return "; ".join(run.problem for run in self.runs if run.problem)
+
+    @property
+    def num_read(self) -> int:
+        """Events."""
+        return sum(run.num_read for run in self.runs)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing more is to come."""
+        return all(run.view is not None or run.is_own or run.problem for run in self.runs)
+
+
 class Comparison:
     """Lives in the app's loop; reads in other threads, one run after the other. `close` ends that soon."""
 
-    def __init__(self, run_ids: Sequence[str], own_id: str) -> None:
+    def __init__(self, chosen: Sequence[Chosen], own_id: str) -> None:
         """own_id: of the run on this screen; "" where it is not known."""
-        self.runs = [ComparedRun(run_id, is_own=run_id == own_id) for run_id in run_ids]
+        ids = dict.fromkeys(run_id for each in chosen for run_id in each.run_ids)
+        self.runs = {run_id: ComparedRun(run_id, is_own=run_id == own_id) for run_id in ids}
+        self.entrants = [Entrant(each.name, tuple(self.runs[run_id] for run_id in each.run_ids)) for each in chosen]
         self._is_closed = False
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether a mean of several runs is drawn."""
+        return any(entrant.is_group for entrant in self.entrants)
 
     async def read(self, runs: Runs) -> None:
         """Every run that can be read has its view and its settings."""
-        for run in self.runs:
+        for run in self.runs.values():
             await asyncio.to_thread(self._read, run, runs)
 
     def close(self) -> None:

@@ -183,7 +183,11 @@ KEYMAP: tuple[Key, ...] = (
     _key("compare-config", "v", "other_run", "other run", "the difference to the next run of this folder",
          "configuration", "List", 5),
     _key("changed-only", "b", "changed_only", "differences", "only what differs, or all", "configuration", "List", 6),
-    _key("mark", "x", "mark", "mark", "mark the run for a comparison, up to six", "runs", "List", 5),
+    _key("mark", "x", "mark", "mark", "mark the run or group for a comparison, up to six", "runs", "List", 5),
+    _key("group", "b", "group", "group", "runs of one configuration in a line, whatever their seeds, or each run",
+         "runs", "List", 6),
+    _key("sort", "s", "sort", "sort", "sort by the next column", "runs", "List", 7),
+    _key("sort-reversed", "S shift+s", "sort_reversed", "reverse", "sort from the other end", "runs", "List"),
 
     _key("slower", "less_than_sign comma", "speed(-1)", "slower", "replay slower, down to standing still", "replay",
          "Replay", 1, shown="<"),

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from engine.session.messages import LogLevel
 from engine.session.view import BehaviorView, RunView
 from tui.charts.state import ChartState
+
+RunsColumn: TypeAlias = Literal["run", "state", "behaviors", "steps", "best", "last", "age", "took"]
+
+
+@dataclass(slots=True)
+class RunsOrder:
+    """How the list of runs is looked at. is_reversed: from its other end; is_grouped: a line per configuration."""
+
+    column: RunsColumn = "age"
+    is_reversed: bool = False
+    is_grouped: bool = False
 
 
 @dataclass(slots=True)
@@ -22,6 +34,7 @@ class ScreenState:
     cursors: dict[str, str] = field(default_factory=dict)
     log_level: LogLevel = "info"
     log_is_of_selected: bool = False
+    runs: RunsOrder = field(default_factory=RunsOrder)
 
     def selected_in(self, view: RunView) -> int:
         """Index of the selected behavior among those that the run has."""

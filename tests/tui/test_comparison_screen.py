@@ -19,7 +19,7 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record, some_runs, story_of
 from tests.tui.snapshots import check
-from tui.comparing import Comparison
+from tui.comparing import Chosen, Comparison
 from tui.screens.comparison import ComparisonScreen
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -34,7 +34,8 @@ class Open(Driven):
 
     async def __aenter__(self) -> Open:
         await super().__aenter__()
-        self.comparison = ComparisonScreen(self.app.context, "comparison", self._names)
+        chosen = [Chosen(name, (name,)) for name in self._names]
+        self.comparison = ComparisonScreen(self.app.context, "comparison", chosen)
         await self.app.push_screen(self.comparison)
         return self
 
@@ -237,12 +238,12 @@ async def test_memory_of_a_long_run_is_bounded() -> None:
                     return
                 yield envelope
 
-    comparison = Comparison(["long"], "")
+    comparison = Comparison([Chosen("long", ("long",))], "")
     await comparison.read(Long())
-    view = comparison.runs[0].view
+    view = comparison.runs["long"].view
     assert view is not None
     assert len(view.behaviors["Walker"].returns) <= 4096
-    assert comparison.runs[0].num_read == 20_000
+    assert comparison.runs["long"].num_read == 20_000
 
 
 async def test_problem_of_a_configuration_costs_only_the_settings() -> None:

@@ -1,12 +1,13 @@
-"""The figure of several runs: their curves in one chart."""
+"""The figure of several runs: their curves in one chart, those of a group as one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from engine.session.text import safe_text
 from engine.session.view import EVALUATION, BehaviorView
+from tui.charts.band import band_curve
 from tui.charts.curve import Curve, history_curve, source_of
 from tui.charts.figure import Figure
 from tui.charts.metrics import metric_title
@@ -17,18 +18,25 @@ from tui.charts.x_axis import full_range
 from tui.lines import SERIES, Tone
 
 
-class Compared(NamedTuple):
-    """One behavior of one of the runs.
+class Member(NamedTuple):
+    """A behavior of one run. origin: when the run began."""
 
-    number: of the run, from 0; dash: of the behavior, likewise; origin: when the run began.
+    run_id: str
+    behavior: BehaviorView
+    origin: float
+
+
+class Compared(NamedTuple):
+    """One behavior of one of the runs, or of each run of a group.
+
+    number: of the run or group, from 0; dash: of the behavior, likewise; members: at least one, of a run one.
     """
 
     number: int
     name: str
-    behavior: BehaviorView
-    origin: float
+    members: tuple[Member, ...]
+    is_group: bool = False
     dash: int = 0
-    run_id: str = ""
 
     @property
     def label(self) -> str:
@@ -40,29 +48,51 @@ class Compared(NamedTuple):
         """The color of its run."""
         return SERIES[self.number % len(SERIES)]
 
+    @property
+    def tags(self) -> list[str]:
+        """The metrics that any of the members has."""
+        return list(dict.fromkeys(tag for member in self.members for tag in member.behavior.histories))
+
+    def curves(self, tag: str, state: ChartState) -> list[Curve]:
+        """That of each member that has a point."""
+        return [
+            history_curve(member.behavior.histories[tag], state.x_axis, member.origin)
+            for member in self.members
+            if len(member.behavior.histories.get(tag, ()))
+        ]
+
 
 def compared_figure(shown: Sequence[Compared], state: ChartState) -> Figure | None:
     """The chosen metrics of each; None while none has a point."""
-    curves = [curve for each in shown for curve in _curves(each, state)]
-    full = full_range([curve.extent for curve in curves], state.x_axis)
+    extents = [
+        curve.extent for each in shown for tag in state.metrics for curve in each.curves(tag, state)
+    ]  # fmt: skip
+    full = full_range(extents, state.x_axis)
     if full is None:
         return None
-    sight = sight_of(state.window, state.is_live, full, max(curve.extent[1] for curve in curves))
+    sight = sight_of(state.window, state.is_live, full, max(last for _, last in extents))
+    curves = [curve for each in shown for curve in _curves(each, state, sight.shown)]
     return Figure(
         tuple(curves[:MAX_CURVES]), sight, state.x_axis, state.smoothing, state.is_log, state.crosshair, (),
         max(0, len(curves) - MAX_CURVES),
     )  # fmt: skip
 
 
-def _curves(each: Compared, state: ChartState) -> list[Curve]:
-    has_several = len(state.metrics) > 1
-    return [
-        history_curve(
-            each.behavior.histories[tag], state.x_axis, each.origin, label=each.label, tone=each.tone, metric=tag,
-            name=f"{safe_text(each.name)} {metric_title(tag)}" if has_several else safe_text(each.name),
-            dash=each.dash + at, has_points=tag == EVALUATION,
-            source=source_of(each.run_id, each.behavior.name, tag),
-        )
-        for at, tag in enumerate(state.metrics)
-        if len(each.behavior.histories.get(tag, ()))
-    ]  # fmt: skip
+def _curves(each: Compared, state: ChartState, in_sight: tuple[float, float]) -> Iterator[Curve]:
+    for at, tag in enumerate(state.metrics):
+        name = safe_text(each.name) + (f" {metric_title(tag)}" if len(state.metrics) > 1 else "")
+        dash = each.dash + at
+        if each.is_group:
+            band = band_curve(
+                each.curves(tag, state), in_sight, state.smoothing,
+                name=name, label=each.label, tone=each.tone, metric=tag, dash=dash,
+                source=source_of(each.name, each.members[0].behavior.name, tag),
+            )  # fmt: skip
+            if band is not None:
+                yield band
+        elif each.curves(tag, state):
+            run_id, behavior, origin = each.members[0]
+            yield history_curve(
+                behavior.histories[tag], state.x_axis, origin, name=name, label=each.label, tone=each.tone, metric=tag,
+                dash=dash, has_points=tag == EVALUATION, source=source_of(run_id, behavior.name, tag),
+            )  # fmt: skip

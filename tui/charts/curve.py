@@ -24,8 +24,8 @@ class Curve:
 
     label: the sign at its end; metric: curves of one metric share a scale; dash: 0 for a solid line. has_points: each
     of its few values stands by itself, with a sign and not smoothed. source: run, behavior and tag, which no other
-    curve has. coarse: the same in fewer points, where there are
-    so many that going through all of them takes long.
+    curve has. is_band: low to high is drawn around mean, all of it smoothed already. coarse: the same in fewer points,
+    where there are so many that going through all of them takes long.
     """
 
     xs: Floats
@@ -41,6 +41,7 @@ class Curve:
     has_points: bool = False
     source: str = ""
     coarse: Curve | None = None
+    is_band: bool = False
 
     @property
     def extent(self) -> Range:

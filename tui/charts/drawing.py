@@ -21,6 +21,7 @@ ASCII_LINES = "*+ox#@%&"
 DASHES = ((1, 0), (2, 2), (5, 3), (1, 2), (4, 1), (8, 4))  # dot columns drawn and left out, in turn
 CELLS_TO_A_POINT = 3  # on average at least, or signs would hide the line between them
 LABEL: Tone = "text"  # of the x axis; nothing else on it has that tone
+BAND_DOTS = (0x21, 0x0C)  # two of a cell's eight dots, so that the line stands out, and others for the next curve
 BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
 
 
@@ -86,6 +87,7 @@ def _plot(drawn: Sequence[Sampled], by_metric: dict[str, Scale], width: int, hei
     columns, rows = look.dots
     shows_spread = look.shows_spread and has_one_line(each.curve for each in drawn)
     codes, owners = np.zeros((height, width), np.uint8), np.zeros((height, width), np.uint8)
+    _draw_bands(codes, owners, drawn, by_metric, look)
     for at in reversed(range(len(drawn))):
         each = drawn[at]
         scale = by_metric.get(each.curve.metric)
@@ -108,6 +110,22 @@ def _plot(drawn: Sequence[Sampled], by_metric: dict[str, Scale], width: int, hei
         codes = np.where(shown, np.where(owners >= FIRST_CURVE, codes | own, own), codes)
         owners[shown] = FIRST_CURVE + at
     return Plot(_chars(codes, owners, look), owners)
+
+
+def _draw_bands(codes: Codes, owners: Codes, drawn: Sequence[Sampled], by_metric: dict[str, Scale], look: Look) -> None:
+    """Sparse dots between low and high of the curves that are bands; where two lie over each other both show."""
+    height = len(codes)
+    for at in reversed(range(len(drawn))):
+        each, scale = drawn[at], by_metric.get(drawn[at].curve.metric)
+        if not each.curve.is_band or scale is None:
+            continue
+        low, high = scale.places(each.spread.low), scale.places(each.spread.high)
+        area = _codes(bars(low, high, scale.y_range, height * look.dots[1]), height, look)
+        if look.glyphs.braille:
+            area &= BAND_DOTS[at % len(BAND_DOTS)]
+        shown = area > 0
+        codes[shown] |= area[shown]
+        owners[shown] = FIRST_CURVE + at if look.glyphs.braille else SPREAD
 
 
 def _codes(dots: Bars, num_rows: int, look: Look) -> Codes:

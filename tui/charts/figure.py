@@ -94,15 +94,18 @@ def sample(figure: Figure, num_columns: int, shows_spread: bool) -> Samples:
 
 def has_one_line(curves: Iterable[Curve]) -> bool:
     """Whether values may stand behind a smoothed line: of several, one could not tell whose they are."""
-    return sum(not curve.has_points for curve in curves) == 1
+    return [curve.is_band for curve in curves if not curve.has_points] == [False]
 
 
 def _sampled(figure: Figure, curve: Curve, num_columns: int, shows_spread: bool) -> Sampled:
     shown = curve.within(figure.sight.shown)
     spread = columns(shown, figure.sight.shown, num_columns)
+    start, end = figure.sight.shown
+    if curve.is_band:
+        line = polyline((curve.xs - start) * (num_columns / (end - start)) - 0.5, curve.mean, num_columns)
+        return Sampled(curve, spread, line, spread.extremes)
     if figure.smoothing <= 0 or curve.has_points:
         return Sampled(curve, spread, None, spread.extremes)
-    start, end = figure.sight.shown
     xs, averages = smooth_line(shown, figure.sight.shown, figure.smoothing)
     line = polyline((xs - start) * (num_columns / (end - start)) - 0.5, averages, num_columns)
     finite = line[np.isfinite(line)]
@@ -151,7 +154,7 @@ def read(figure: Figure, x: float, num_cells: int) -> list[Reading]:
 
 def smoothed_at(figure: Figure, curve: Curve, x: float) -> float | None:
     """The smoothed curve at x, as it is drawn; None where it is not."""
-    if figure.smoothing <= 0 or curve.has_points:
+    if figure.smoothing <= 0 or curve.has_points or curve.is_band:
         return None
     xs, averages = smooth_line(curve.within(figure.sight.shown), figure.sight.shown, figure.smoothing)
     known = np.isfinite(averages)

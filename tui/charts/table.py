@@ -47,7 +47,9 @@ def _points(curve: Curve, figure: Figure) -> tuple[list[str], list[float], list[
     start, end = figure.sight.shown
     first, past = int(np.searchsorted(curve.xs, start)), int(np.searchsorted(curve.xs, end, side="right"))
     names, values = ["mean", "lowest", "highest"], [curve.mean, curve.low, curve.high]
-    if figure.smoothing > 0 and not curve.has_points:
+    if figure.smoothing > 0 and curve.is_band:
+        names = [f"{name} of smoothed {figure.smoothing:g}" for name in names]
+    elif figure.smoothing > 0 and not curve.has_points:
         names.append(f"smoothed {figure.smoothing:g}")
         values.append(_smoothed(curve, figure.sight.shown, figure.smoothing))
     return names, curve.xs[first:past].tolist(), np.stack(values, axis=1)[first:past].tolist()

@@ -8,19 +8,21 @@ from rich.cells import cell_len
 
 from engine.session.text import safe_text
 from engine.session.view import RunView
-from tui.charts.compared_figure import Compared, compared_figure
+from tui.charts.band import ends
+from tui.charts.compared_figure import Compared, Member, compared_figure
 from tui.charts.drawing import Look, draw, sample_for
 from tui.charts.figure import Figure, Reading, read
 from tui.charts.headline import headline, kind_of
 from tui.charts.metrics import metric_title
 from tui.charts.state import ChartState
 from tui.charts.x_axis import x_label
-from tui.comparing import ComparedRun, Comparison
-from tui.configurations import differing
+from tui.comparing import Comparison, Entrant
+from tui.configurations import Settings, differing
 from tui.lines import SERIES, Line, Span, centered, line
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.chart import ChartPane, CurvesPane
 from tui.panes.chart_words import AXES, no_value_words, window_words
+from tui.run_groups import SEED
 from tui.text import count, left, number, right
 
 LONGEST_VALUE = 16  # of a setting
@@ -52,7 +54,7 @@ class ComparisonChart(ChartPane):
 
     def inputs(self, frame: Frame) -> object:
         """Which runs were read, besides."""
-        return super().inputs(frame), [(run.view is None, run.problem) for run in self._comparison.runs]
+        return super().inputs(frame), [(run.view is None, run.problem) for run in self._comparison.runs.values()]
 
     def heading(self, frame: Frame) -> str:
         """What is drawn and how."""
@@ -60,7 +62,9 @@ class ComparisonChart(ChartPane):
         titles = " + ".join(metric_title(tag) for tag in state.metrics[:2])
         more = f" + {len(state.metrics) - 2} more" if len(state.metrics) > 2 else ""
         smooth = f"smooth {state.smoothing:g}" if state.smoothing > 0 else "not smoothed"
-        runs = f"{len(self._comparison.runs)} runs"
+        num_runs, num_groups = len(self._comparison.runs), sum(each.is_group for each in self._comparison.entrants)
+        groups = f" ({num_groups} group{'s' if num_groups > 1 else ''})" if num_groups else ""
+        runs = f"{num_runs} runs{groups}"
         parts = [titles + more, runs, AXES[state.x_axis], smooth, window_words(state), "log y" if state.is_log else ""]
         return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 
@@ -101,25 +105,28 @@ class ComparisonLegend(Pane):
     def wanted_height(self, frame: Frame, width: int) -> int:
         """A line for each, below the header."""
         shown = self._chart.compared(frame)
-        return 1 + len(shown) + len(self._comparison.runs) - len({each.number for each in shown})
+        num_without = len(self._comparison.entrants) - len({each.number for each in shown})
+        return 1 + len(shown) + num_without + sum(each.is_group for each in shown)
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """Header, then the runs in the order of their marks."""
+        """Header, then the runs in the order of their marks; what a group's curve is stands below it."""
         state, shown = self._chart.chart_state(frame), self._chart.compared(frame)
         figure = compared_figure(shown, state)
         read_off = self._read_off(figure, state)
         name_width = max(10, min(32, width // 3))
-        told = differing([(self._comparison.runs[each.number].settings, each.behavior.name) for each in shown])
+        entrants = self._comparison.entrants
+        told = differing([(_settings(entrants[each.number]), each.members[0].behavior.name) for each in shown])
         heads, values = _columns(told, width - name_width - FIGURES_WIDTH)
         rows = [line(*_header(state, read_off is not None, name_width), Span(heads, "dim"))]
-        for at, run in enumerate(self._comparison.runs):
+        for at, entrant in enumerate(entrants):
             mine = [(each, value) for each, value in zip(shown, values, strict=True) if each.number == at]
-            rows += [] if mine else [_unread(at, run, name_width, frame)]
+            rows += [] if mine else [_unread(at, entrant, name_width, frame)]
             for each, value in mine:
                 name = Span(f" {each.label} {left(safe_text(each.name), name_width, frame.glyphs.ellipsis)}", each.tone)
                 figures = _figures(each, figure, state) if read_off is None else _below(each, read_off)
-                problem = f"  {frame.glyphs.warning} {run.problem}" if run.problem else ""
+                problem = f"  {frame.glyphs.warning} {entrant.problem}" if entrant.problem else ""
                 rows.append(line(name, *figures, Span(problem, "warning") if problem else value))
+                rows += [_of_group(each, entrant, state)] if each.is_group else []
         return rows
 
     def _read_off(self, figure: Figure | None, state: ChartState) -> list[Reading] | None:
@@ -136,17 +143,44 @@ def compared(comparison: Comparison, state: ChartState, wanted: str, own: RunVie
     own: the run on this screen.
     """
     chosen = []
-    for index, run in enumerate(comparison.runs):
-        behaviors = run.behaviors(own)
+    for index, entrant in enumerate(comparison.entrants):
+        members = [
+            Member(run.run_id, behavior, run.started_at(own)) for run in entrant.runs for behavior in run.behaviors(own)
+        ]
+        names = list(dict.fromkeys(member.behavior.name for member in members))
         if not state.has_all_behaviors:
-            behaviors = [behavior for behavior in behaviors if behavior.name == wanted][:1] or behaviors[:1]
-        chosen += [(index, run, dash, behavior) for dash, behavior in enumerate(behaviors)]
-    has_names = len({behavior.name for *_, behavior in chosen}) > 1
+            names = [name for name in names if name == wanted] or names[:1]
+        chosen += [
+            (index, entrant, dash, tuple(member for member in members if member.behavior.name == name))
+            for dash, name in enumerate(names)
+        ]
+    has_names = len({members[0].behavior.name for *_, members in chosen}) > 1
     return [
-        Compared(index, f"{run.run_id} {behavior.name}" if has_names else run.run_id, behavior,
-                 run.started_at(own), dash, run.run_id)
-        for index, run, dash, behavior in chosen
-    ]  # fmt: skip
+        Compared(index, _name(entrant, members, has_names=has_names), members, entrant.is_group, dash)
+        for index, entrant, dash, members in chosen
+    ]
+
+
+def _name(entrant: Entrant, members: Sequence[Member], *, has_names: bool) -> str:
+    number = f" n={len(members)}" if entrant.is_group else ""
+    return entrant.name + number + (f" {members[0].behavior.name}" if has_names else "")
+
+
+def _settings(entrant: Entrant) -> Settings:
+    """Of a group, whose runs agree on everything else, with the seed of each."""
+    settings = [run.settings for run in entrant.runs]
+    seeds = [seed for each in settings if (seed := each.get(SEED)) is not None]
+    return {**settings[0], SEED: " ".join(seeds)} if entrant.is_group and seeds else settings[0]
+
+
+def _of_group(each: Compared, entrant: Entrant, state: ChartState) -> Line:
+    """What its curve and band are, and where fewer runs are left."""
+    curves = each.curves(state.metrics[0], state)
+    unread = sum(run.view is None and not run.is_own and not run.problem for run in entrant.runs)
+    told = ["mean and range (lowest to highest) of the runs"]
+    told += [f"n={left_over} from {x_label(x, state.x_axis, max(1.0, x / 100))}" for x, left_over in ends(curves)]
+    told += [f"{unread} not read yet"] if unread else []
+    return line(Span(f"     {', '.join(told)}", "dim"))
 
 
 def _header(state: ChartState, has_crosshair: bool, name_width: int) -> Line:
@@ -172,44 +206,49 @@ def _columns(told: Sequence[Sequence[tuple[str, str]]], width: int) -> tuple[str
 
 
 def _figures(each: Compared, figure: Figure | None, state: ChartState) -> Line:
-    """Steps, and the last and the highest value of its curve of the first metric."""
+    """Steps, and the last and the highest value of its curve of the first metric; of a group's those of the mean."""
     curves = {(curve.metric, curve.label, curve.dash): curve for curve in figure.curves} if figure is not None else {}
     curve = curves.get((state.metrics[0], each.label, each.dash))
     if figure is not None and curve is not None:
         found = headline(figure, curve)
         figures = Span(right(number(found and found.last), 9), "strong"), right(number(found and found.highest), 9)
         return line(_steps(each), *figures)
-    words = "not drawn" if len(each.behavior.histories.get(state.metrics[0], ())) else "no value"
+    words = "not drawn" if each.curves(state.metrics[0], state) else "no value"
     return line(_steps(each), Span(right(words, 18), "dim"))
 
 
 def _below(each: Compared, readings: Sequence[Reading]) -> Line:
-    """Steps, and what its curve is below the crosshair."""
+    """Steps, and what its curve is below the crosshair; of a group within which bounds, where there is room."""
     for reading in readings:
         if (reading.curve.label, reading.curve.dash) == (each.label, each.dash):
-            return line(_steps(each), Span(right(number(reading.mean), 18), "strong"))
+            words = number(reading.mean)
+            if each.is_group and len(bounds := f"{words} {number(reading.low)}..{number(reading.high)}") < 18:
+                words = bounds
+            return line(_steps(each), Span(right(words, 18), "strong"))
     return line(_steps(each), Span(right("no value here", 18), "dim"))
 
 
 def _steps(each: Compared) -> Span:
-    return Span(right(count(each.behavior.step), 7))
+    """Of a group as far as its furthest run has come."""
+    return Span(right(count(max(member.behavior.step for member in each.members)), 7))
 
 
-def _unread(index: int, run: ComparedRun, name_width: int, frame: Frame) -> Line:
+def _unread(index: int, entrant: Entrant, name_width: int, frame: Frame) -> Line:
     """A run without a curve: how far it was read, or why it cannot be."""
     glyphs = frame.glyphs
-    name = line(Span(f" {index + 1} {left(safe_text(run.run_id), name_width, glyphs.ellipsis)}", SERIES[index]), "  ")
-    if run.problem:
-        return line(*name, Span(f"{glyphs.failed} {run.problem}", "bad"))
-    if run.view is not None or run.is_own:
-        return line(*name, Span("no behavior in it", "dim"))
-    events = f", {count(run.num_read)} events so far" if run.num_read else ""
-    return line(*name, Span(f"{glyphs.waiting} reading{events}", "wait"))
+    name = line(Span(f" {index + 1} {left(safe_text(entrant.name), name_width, glyphs.ellipsis)}", SERIES[index]), "  ")
+    if not entrant.is_read:
+        events = f", {count(entrant.num_read)} events so far" if entrant.num_read else ""
+        return line(*name, Span(f"{glyphs.waiting} reading{events}", "wait"))
+    if entrant.problem:
+        return line(*name, Span(f"{glyphs.failed} {entrant.problem}", "bad"))
+    return line(*name, Span("no behavior in it", "dim"))
 
 
 def _why_empty(comparison: Comparison, state: ChartState) -> str:
-    if any(run.view is None and not run.is_own and not run.problem for run in comparison.runs):
+    runs = comparison.runs.values()
+    if any(run.view is None and not run.is_own and not run.problem for run in runs):
         return "reading the runs"
-    if all(run.problem for run in comparison.runs):
+    if all(run.problem for run in runs):
         return "none of these runs can be read"
     return f"none of these runs tells {' or '.join(metric_title(tag) for tag in state.metrics[:3])}"

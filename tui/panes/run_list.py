@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,24 @@ from tui.glyphs import Glyphs
 from tui.lines import SERIES, Line, Span, Tone, labelled, line, state_tone
 from tui.panes.base import Frame, Pane
 from tui.panes.list import Entry, ListPane
+from tui.run_rows import RunRow, in_order, is_rising, rows_of
+from tui.state import RunsColumn, RunsOrder
 from tui.text import count, duration, fit, left, number, percent, right
 
 if TYPE_CHECKING:
     from engine.session.summaries import BehaviorSummary, RunSummary
 
+MADE_OF = "runs of one configuration: only seed, name and folder differ. Above stand their means"
+TITLES: Mapping[RunsColumn, str] = {"best": "best ckpt", "last": "mean 100"}  # those that are not the column's name
+STATE_WIDTH, BEST_WIDTH, LAST_WIDTH = 14, 11, 10
+
 
 class RunsList(ListPane):
-    """A line per run, the one heard from last first. What it shows is set by its screen.
+    """A line per run or group, by default the one heard from last first. What it shows is set by its screen.
 
-    words: what stands there instead of runs. marked: run ids in the order of their marks. read_at: wall time of the
-    newest reading, where the screen lives in another time: that of a recording.
+    words: what stands there instead of runs. groups: the group of each run, by its id, as far as it is known. marked:
+    keys of rows in the order of their marks. read_at: wall time of the newest reading, where the screen lives in
+    another time: that of a recording.
     """
 
     topic = "runs"
@@ -31,70 +39,128 @@ class RunsList(ListPane):
     def __init__(self) -> None:
         super().__init__()
         self.runs: Sequence[RunSummary] = ()
+        self.groups: Mapping[str, str] = {}
         self.marked: list[str] = []
         self.words = ""
         self.read_at = 0.0
 
     def inputs(self, frame: Frame) -> object:
         """What the screen has set."""
-        return super().inputs(frame), self.runs, tuple(self.marked), self.words
+        order = frame.state.runs
+        chosen = order.column, order.is_reversed, order.is_grouped
+        return super().inputs(frame), self.runs, dict(self.groups), chosen, tuple(self.marked), self.words
 
     def heading(self, frame: Frame) -> str:
         """How many there are, and how many are marked."""
-        parts = ["Runs", str(len(self.runs)) if self.runs else "", f"{len(self.marked)} marked" if self.marked else ""]
+        parts = ["Runs", str(len(self.runs)) if self.runs else ""]
+        if frame.state.runs.is_grouped:
+            parts.append("by configuration, whatever the seed")
+        parts.append(f"{len(self.marked)} marked" if self.marked else "")
         return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 
     def header(self, frame: Frame, width: int) -> Line | None:
-        """The columns."""
+        """The columns, that by which they are sorted with its sign."""
         if not self.runs:
             return None
         inner = width - self.cursor_width
-        figures = f"{'steps':>10}{'best ckpt':>10}{'mean 100':>9}{'age':>7}" + (
-            f"{'took':>8}" if is_wide(inner) else ""
-        )
-        named = f"{left('run', _name_width(inner))}{'state':<14}{left('behaviors', _behaviors_width(inner))}"
-        return line(Span(f"    {named}{figures}", "dim"))
+        spans = [Span("    ", "dim")]
+        for column, cells in _columns(inner):
+            is_sorted = column == frame.state.runs.column
+            title = TITLES.get(column, column) + (f"{_arrow(frame.state.runs, frame.glyphs)}" if is_sorted else "")
+            align = left if column in ("run", "state", "behaviors") else right
+            spans.append(Span(align(title, cells, frame.glyphs.ellipsis), "accent" if is_sorted else "dim"))
+        return line(*spans)
 
     def empty(self, frame: Frame) -> str:
         """Why there is nothing."""
         return self.words or "no run in this folder yet"
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
-        """One per run."""
+        """One per run or group."""
         own = frame.view.run.run_id if frame.view.run is not None else ""
-        return [self._entry(run, run.run_id == own, frame) for run in self.runs]
+        return [self._entry(row, any(run.run_id == own for run in row.runs), frame) for row in self.rows(frame)]
 
-    def found(self, run_id: str) -> RunSummary | None:
-        """The run of that id, if it is there."""
-        return next((run for run in self.runs if run.run_id == run_id), None)
+    def rows(self, frame: Frame) -> list[RunRow]:
+        """What is listed, in its order."""
+        order = frame.state.runs
+        rows = rows_of(self.runs, self.groups if order.is_grouped else {})
+        return in_order(rows, order.column, is_reversed=order.is_reversed)
 
-    def _entry(self, run: RunSummary, is_own: bool, frame: Frame) -> Entry:
-        mark = self.marked.index(run.run_id) if run.run_id in self.marked else None
-        names = " ".join(behavior.name for behavior in run.behaviors)
-        text = safe_text(f"{run.run_id} {run.state} {names}")
-        return Entry(
-            run.run_id, text, partial(run_line, run, mark, is_own, max(frame.time, self.read_at), frame.glyphs)
+    def row(self, frame: Frame) -> RunRow | None:
+        """The one below the cursor."""
+        entry = self.current(frame)
+        return next((row for row in self.rows(frame) if row.key == entry.key), None) if entry is not None else None
+
+    def chosen_row(self) -> RunRow | None:
+        """The one below the cursor, as the user saw it last."""
+        return self.row(self._frame) if self._frame is not None else None
+
+    def columns(self) -> list[RunsColumn]:
+        """Those that are shown, in their order."""
+        return [column for column, _ in _columns(self.size.width - self.cursor_width)]
+
+    def found(self, key: str) -> RunRow | None:
+        """The run or group of that key, if it is there, however the list is looked at."""
+        rows = [*rows_of(self.runs, {}), *rows_of(self.runs, self.groups)]
+        return next((row for row in rows if row.key == key), None)
+
+    def _entry(self, row: RunRow, is_own: bool, frame: Frame) -> Entry:
+        mark = self.marked.index(row.key) if row.key in self.marked else None
+        text = " ".join(
+            f"{run.run_id} {run.state} {' '.join(behavior.name for behavior in run.behaviors)}" for run in row.runs
         )
+        draw = partial(row_line, row, mark, is_own, max(frame.time, self.read_at), frame.glyphs)
+        return Entry(row.key, safe_text(text), draw)
 
 
-def run_line(run: RunSummary, mark: int | None, is_own: bool, now: float, glyphs: Glyphs, width: int) -> Line:
-    """One run; of several behaviors the first tells how far and how well. mark: its place among the marked ones."""
-    first = run.behaviors[0] if run.behaviors else None
-    behaviors = _behaviors(run, _behaviors_width(width) - 1, glyphs)
+def row_line(row: RunRow, mark: int | None, is_own: bool, now: float, glyphs: Glyphs, width: int) -> Line:
+    """One run or group; of several behaviors the first stands for all. mark: its place among the marked ones."""
+    first = row.runs[0].behaviors[0] if row.runs[0].behaviors else None
+    behaviors = _behaviors(row.runs[0], _behaviors_width(width) - 1, glyphs)
     own = (" (this)" if _name_width(width) >= 24 else "*") if is_own else ""
-    name = left(safe_text(run.run_id), _name_width(width) - 1 - len(own), glyphs.ellipsis).rstrip() + own
-    age = "-" if run.last_event_at is None else duration(now - run.last_event_at)
-    took = "-" if run.elapsed_seconds is None else duration(run.elapsed_seconds)
-    sign, tone = state_sign(run, glyphs)
-    best, last = (None, None) if first is None else (first.best_return, first.last_return)
+    own = f" n={len(row.runs)}{'*' if is_own else ''}" if row.is_group else own
+    name = left(safe_text(row.name), _name_width(width) - 1 - len(own), glyphs.ellipsis).rstrip() + own
+    heard = [run.last_event_at for run in row.runs if run.last_event_at is not None]
+    age = duration(now - max(heard)) if heard else "-"
+    seconds = row.mean("took")
+    took = "-" if seconds is None else duration(seconds)
+    words, tone = _states(row, glyphs)
+    best, last = row.mean("best"), row.mean("last")
     return line(
         Span("  " if mark is None else f"{mark + 1} ", "text" if mark is None else SERIES[mark]),
         Span(left(name, _name_width(width)), "strong" if is_own else "text"),
-        Span(left(f"{sign} {run.state}", 14), tone),
+        Span(left(words, STATE_WIDTH), tone),
         Span(left(behaviors, _behaviors_width(width)), "dim"),
-        f"{right(_progress(first), 10)}{right(number(best), 10)}{right(number(last), 9)}",
+        right(_progress(row.mean("steps"), first), 10)
+        + right(number(best), BEST_WIDTH)
+        + right(number(last), LAST_WIDTH),
         Span(right(age, 7) + (right(took, 8) if is_wide(width) else ""), "dim"),
     )
+
+
+def _columns(width: int) -> list[tuple[RunsColumn, int]]:
+    """Name and width of each that is shown."""
+    columns: list[tuple[RunsColumn, int]] = [
+        ("run", _name_width(width)), ("state", STATE_WIDTH), ("behaviors", _behaviors_width(width)),
+        ("steps", 10), ("best", BEST_WIDTH), ("last", LAST_WIDTH), ("age", 7),
+    ]  # fmt: skip
+    return [*columns, ("took", 8)] if is_wide(width) else columns
+
+
+def _arrow(order: RunsOrder, glyphs: Glyphs) -> str:
+    return glyphs.rising if is_rising(order.column, is_reversed=order.is_reversed) else glyphs.falling
+
+
+def _states(row: RunRow, glyphs: Glyphs) -> tuple[str, Tone]:
+    """The state of a run; of a group how many runs are in which."""
+    signs = [state_sign(run, glyphs) for run in row.runs]
+    counted = Counter(run.state for run in row.runs)
+    if len(counted) == 1:
+        return f"{signs[0][0]} {row.runs[0].state}", signs[0][1]
+    numbers = Counter(sign for sign, _ in signs)
+    tones = {tone for _, tone in signs}
+    worst: Tone = next((tone for tone in ("bad", "warning", "wait") if tone in tones), "good")
+    return "  ".join(f"{sign} {number}" for sign, number in numbers.items()), worst
 
 
 def is_wide(width: int) -> bool:
@@ -107,7 +173,7 @@ def _behaviors_width(width: int) -> int:
 
 
 def _name_width(width: int) -> int:
-    others = 2 + 14 + _behaviors_width(width) + 10 + 10 + 9 + 7 + (8 if is_wide(width) else 0)
+    others = 2 + STATE_WIDTH + _behaviors_width(width) + 10 + BEST_WIDTH + LAST_WIDTH + 7 + (8 if is_wide(width) else 0)
     return max(8, min(40, width - others))
 
 
@@ -128,11 +194,11 @@ def state_sign(run: RunSummary, glyphs: Glyphs) -> tuple[str, Tone]:
     return glyphs.of(run.state), state_tone(run.state)
 
 
-def _progress(behavior: BehaviorSummary | None) -> str:
+def _progress(steps: float | None, behavior: BehaviorSummary | None) -> str:
     """Steps, and how much of max_steps that is."""
-    if behavior is None:
+    if steps is None or behavior is None:
         return "-"
-    return count(behavior.step) + (f"{percent(behavior.step, behavior.max_steps):>4}%" if behavior.max_steps else "")
+    return count(steps) + (f"{percent(steps, behavior.max_steps):>4}%" if behavior.max_steps else "")
 
 
 class RunDetails(Pane):
@@ -145,8 +211,8 @@ class RunDetails(Pane):
         self._list = runs
 
     def inputs(self, frame: Frame) -> object:
-        """The run."""
-        return self._run(frame)
+        """The row."""
+        return self._list.row(frame)
 
     def heading(self, frame: Frame) -> str:
         """Its name."""
@@ -157,24 +223,43 @@ class RunDetails(Pane):
         return len(self.lines(frame, width, 0))
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """Where it is, how it stands, and each of its behaviors."""
-        run = self._run(frame)
-        if run is None:
+        """Where it is, how it stands, and each of its behaviors; of a group each of its runs."""
+        row = self._list.row(frame)
+        if row is None:
             return [line(Span(" no run below the cursor", "dim"))]
-        is_own = frame.view.run is not None and frame.view.run.run_id == run.run_id
-        began = "" if run.started_at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_at))
-        told = [
-            ("path", safe_text(run.path)),
-            ("state", _state_words(run, is_own) + (f"; began {began}" if began else "")),
-            *((safe_text(behavior.name), _words(behavior)) for behavior in run.behaviors),
-        ]
-        if run.note:
-            told.insert(2, ("unread", safe_text(run.note)))
-        return [row for label, text in told for row in labelled(label, text, width)]
+        own = frame.view.run.run_id if frame.view.run is not None else ""
+        told = _of_group(row) if row.is_group else _of_run(row.runs[0], own)
+        return [each for label, text in told for each in labelled(label, text, width, _label_width(told))]
 
-    def _run(self, frame: Frame) -> RunSummary | None:
-        entry = self._list.current(frame)
-        return self._list.found(entry.key) if entry is not None else None
+
+def _label_width(told: Sequence[tuple[str, str]]) -> int:
+    return max(11, min(24, *(len(label) + 2 for label, _ in told)))
+
+
+def _of_run(run: RunSummary, own: str) -> list[tuple[str, str]]:
+    began = "" if run.started_at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_at))
+    told = [
+        ("path", safe_text(run.path)),
+        ("state", _state_words(run, run.run_id == own) + (f"; began {began}" if began else "")),
+        *((safe_text(behavior.name), _words(behavior)) for behavior in run.behaviors),
+    ]
+    if run.note:
+        told.insert(2, ("unread", safe_text(run.note)))
+    return told
+
+
+def _of_group(row: RunRow) -> list[tuple[str, str]]:
+    """What it is made of; its own line has the means of these figures."""
+    return [
+        ("group", f"{len(row.runs)} {MADE_OF}"),
+        *(
+            (
+                safe_text(run.run_id),
+                f"{run.state}; {_words(run.behaviors[0]) if run.behaviors else 'no behavior in it'}",
+            )
+            for run in row.runs
+        ),
+    ]
 
 
 def _state_words(run: RunSummary, is_own: bool) -> str:

@@ -10,7 +10,7 @@ from tui.charts.compared_figure import Compared
 from tui.charts.curve import XAxis, history_curve, nearest
 from tui.charts.metrics import metric_order
 from tui.charts.state import ChartState
-from tui.comparing import Comparison
+from tui.comparing import Chosen, Comparison
 from tui.context import Context
 from tui.keymap import bindings
 from tui.panes.comparison import ComparisonChart, ComparisonLegend, compared
@@ -24,13 +24,16 @@ class ComparisonScreen(ChartActions):
     BINDINGS = bindings("comparison")
     places = ("comparison",)
 
-    def __init__(self, context: Context, name: str, run_ids: Sequence[str]) -> None:
+    def __init__(self, context: Context, name: str, chosen: Sequence[Chosen]) -> None:
         super().__init__(context, name)
         own = context.view.run.run_id if context.view.run is not None else ""
-        chosen = context.state.chart
-        self.comparison = Comparison(run_ids, own)
+        looked_at = context.state.chart
+        self.comparison = Comparison(chosen, own)
         self._chart = ChartState(
-            metrics=list(chosen.metrics), smoothing=chosen.smoothing, x_axis=chosen.x_axis, is_log=chosen.is_log
+            metrics=list(looked_at.metrics),
+            smoothing=looked_at.smoothing,
+            x_axis="steps" if self.comparison.has_groups and looked_at.x_axis == "wall" else looked_at.x_axis,
+            is_log=looked_at.is_log,
         )
         self._curves = ComparisonChart(self.comparison, self._chart)
 
@@ -65,8 +68,8 @@ class ComparisonScreen(ChartActions):
     def tags(self) -> Mapping[str, str]:
         """Every metric of the runs, with a word on whose it is."""
         shown = self._compared()
-        order = metric_order(tag for each in shown for tag in each.behavior.histories)
-        num_with = {tag: sum(tag in each.behavior.histories for each in shown) for tag in order}
+        order = metric_order(tag for each in shown for tag in each.tags)
+        num_with = {tag: sum(tag in each.tags for each in shown) for tag in order}
         return {tag: "" if num_with[tag] == len(shown) else f"{num_with[tag]} of {len(shown)}" for tag in order}
 
     def pinned(self) -> list[str] | None:
@@ -77,12 +80,18 @@ class ComparisonScreen(ChartActions):
         """Where x of the present axis lies on another, as the first of the runs went."""
         for each in self._compared():
             curves = [
-                history_curve(max(each.behavior.histories.values(), key=len), axis, each.origin)
+                history_curve(max(each.members[0].behavior.histories.values(), key=len), axis, each.members[0].origin)
                 for axis in (self._chart.x_axis, x_axis)
             ]
             if len(curves[0].xs):
                 return float(curves[1].xs[nearest(curves[0].xs, x)])
         return x
+
+    def action_x_axis(self) -> None:
+        """The next unit of x. Groups are not drawn by the time of day: their runs have it in common with nobody."""
+        super().action_x_axis()
+        if self.comparison.has_groups and self._chart.x_axis == "wall":
+            super().action_x_axis()
 
     def action_metric(self, by: int) -> None:
         """The next metric that any of the runs has."""
@@ -96,7 +105,7 @@ class ComparisonScreen(ChartActions):
     def action_overlay(self) -> None:
         """Every behavior of each run, or one."""
         if not self._chart.has_all_behaviors and not any(
-            len(run.behaviors(self.context.view)) > 1 for run in self.comparison.runs
+            len(run.behaviors(self.context.view)) > 1 for run in self.comparison.runs.values()
         ):
             self.say("overlay: each of these runs has one behavior alone")
             return
