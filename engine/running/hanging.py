@@ -13,6 +13,25 @@ from engine.sampling.tracebacks import place_in_thread
 
 T = TypeVar("T")
 
+STANDSTILL_SECONDS = 3.0  # between two looks, which come several times as often, unless the process was stopped
+
+
+class Watch:
+    """Owned by whoever looks, often, how long calls take. While the whole process stood still, none did anything."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._looked_at = self._awake_since = clock()
+
+    def busy_seconds(self, pool: EnvironmentPool) -> float:
+        """For how long the call in progress has gone on since the process was last stopped; 0 when there is none."""
+        now = self._clock()
+        if now - self._looked_at > STANDSTILL_SECONDS:
+            self._awake_since = now
+        self._looked_at = now
+        since = pool.busy_since
+        return 0.0 if since is None else now - max(since, self._awake_since)
+
 
 def call_watched(seconds: float, pool: EnvironmentPool, call: Callable[[], T], advice: str = "") -> T:
     """What the call, which uses the pool, returns. Raises what it raises.
@@ -20,7 +39,8 @@ def call_watched(seconds: float, pool: EnvironmentPool, call: Callable[[], T], a
     Raises InstanceFailure when an environment is busy for longer than that: its thread is then left behind.
     """
     returned: list[T] = []
-    if has_returned("environment", lambda: returned.append(call()), lambda: busy_seconds(pool) > seconds):
+    watch = Watch()
+    if has_returned("environment", lambda: returned.append(call()), lambda: watch.busy_seconds(pool) > seconds):
         return returned[0]
     at, stack = whereabouts(pool)
     text = f"{pool.busy_with} has not returned for {seconds:g} s{at}{'. ' if advice else ''}{advice}"

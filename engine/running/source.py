@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
-from engine.running.hanging import busy_seconds, call_watched, whereabouts
+from engine.running.hanging import Watch, call_watched, whereabouts
 from engine.running.portions import Portions
 from engine.running.reports import Reports
 from engine.running.workers import Control, Courtesy
@@ -102,10 +102,10 @@ class Source:
         else:
             call_watched(self._start_seconds, pool, pool.start, "Raise env_settings.timeout_wait if it needs longer")
 
-    def stuck(self, timeout: float) -> Stuck | None:
+    def stuck(self, timeout: float, watch: Watch) -> Stuck | None:
         """The call into an environment of this process that has gone on for longer than that, if there is one."""
         for pool, evaluated in self._pools():
-            seconds = busy_seconds(pool)
+            seconds = watch.busy_seconds(pool)
             if seconds > timeout:
                 at, stack = whereabouts(pool)
                 return Stuck(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}", stack, evaluated)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from engine.errors import CheckpointError, RlTuiError
 from engine.running.behavior import Behavior
+from engine.running.hanging import Watch
 from engine.running.learner import LearnerCommand
 from engine.running.saver import Saver
 from engine.running.source import Source
@@ -38,6 +39,7 @@ class Crew:
         self._source_threads: list[threading.Thread] = []
         self._saver_thread: threading.Thread | None = None
         self._given_up: set[threading.Thread] = set()  # of sources whose step never came back
+        self._watch = Watch()
         self._announced: set[str] = set()  # behaviors told to be paused
 
     def start(self) -> None:
@@ -159,7 +161,7 @@ class Crew:
         for source, thread in zip(self._sources, self._source_threads, strict=True):
             if source.control.is_parked:
                 self._announce_paused(source)
-            stuck = None if source.has_ended else source.stuck(timeout_wait)
+            stuck = None if source.has_ended else source.stuck(timeout_wait, self._watch)
             if stuck is None:
                 continue
             # the call cannot be ended; nobody else touches its learners: they are saved from here

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from engine.learning.trainers.base import Metrics
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.learning.trainers.sac import SACTrainer
 from engine.running.checkpoint_format import read
+from engine.running.hanging import Watch
 from engine.session.messages import (
     BehaviorStateChanged,
     CheckpointSaved,
@@ -356,3 +358,19 @@ def test_mistake_of_ours_stops_the_run_with_everything_saved(
         "Other": "interrupted",
     }
     assert "ZeroDivisionError" in ending(run).reason
+
+
+def test_time_in_which_the_whole_process_stood_still_counts_for_no_call() -> None:
+    now = [100.0]
+    watch, pool = Watch(lambda: now[0]), SimpleNamespace(busy_since=100.0)
+
+    def look_on(seconds: int) -> float:
+        for _ in range(seconds):
+            now[0] += 1
+            busy = watch.busy_seconds(pool)  # type: ignore[arg-type]  # nothing else of a pool is asked
+        return busy
+
+    assert look_on(5) == 5
+    now[0] += 3600
+    assert watch.busy_seconds(pool) == 0  # type: ignore[arg-type]  # likewise
+    assert look_on(7) == 7
