@@ -342,5 +342,5 @@ class TrainerApp(App[Departure]):
         self.way_out.ask()
 
     def action_interrupt(self) -> None:
-        """ctrl+c: ask; the second time within two seconds stop with checkpoints, the third time stop now."""
+        """ctrl+c: ask; the second time stop with checkpoints, the third time stop now."""
         self.way_out.interrupt()

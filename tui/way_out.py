@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, Literal, TypeAlias
 
 from textual.app import App
@@ -17,7 +17,7 @@ from tui.screens.leave import LeaveScreen
 
 Departure: TypeAlias = Literal["finished", "stop", "now", "hangup", "lost"]
 
-INTERRUPT_SECONDS = 2.0  # presses of ctrl+c nearer together than this count as one request
+REPEAT_SECONDS = 1.0  # presses of ctrl+c nearer together than this are one: a held key, an impatient hand
 HANGUP = 128 + signal.SIGHUP
 UNSAVED_EXIT_CODE = 130  # of a run that a key stopped without saving: nobody's next command should take it for done
 
@@ -34,7 +34,7 @@ class WayOut:
         self.departure: Departure | None = None
         self.stop_asked_at: float | None = None
         self._app, self._session, self._clock = app, session, clock
-        self._interrupts: list[float] = []
+        self._interrupted_at = -REPEAT_SECONDS
 
     @property
     def is_free(self) -> bool:
@@ -49,15 +49,13 @@ class WayOut:
             self._show_dialog()
 
     def interrupt(self) -> None:
-        """Ask; the second time within two seconds stop with checkpoints, the third time stop now."""
-        now = time.monotonic()
-        self._interrupts = [at for at in self._interrupts if now - at <= INTERRUPT_SECONDS] + [now]
-        if self.is_free or len(self._interrupts) == 1:
+        """Ask; where that is asked already, stop with checkpoints, and where they are being saved, stop now."""
+        is_repeat = monotonic() - self._interrupted_at < REPEAT_SECONDS
+        self._interrupted_at = monotonic()
+        if self.is_free or not isinstance(self._app.screen, LeaveScreen):
             self.ask()
-        elif len(self._interrupts) == 2:
-            self.stop("checkpoint")
-        else:
-            self.stop("now")
+        elif not is_repeat:
+            self.stop("checkpoint" if self.stop_asked_at is None else "now")
 
     def stop(self, mode: StopMode, exit_code: int = 0) -> None:
         """Ask the run to stop. "checkpoint": the screen closes once it has; "now": at once."""
@@ -110,6 +108,7 @@ class WayOut:
 
     def _show_dialog(self) -> None:
         if isinstance(self._app.screen, LeaveScreen):
+            self._app.screen.show_progress()
             self.context.redraw()
         else:
             self._app.push_screen(LeaveScreen(self), callback=self._redraw)

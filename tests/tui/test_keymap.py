@@ -50,6 +50,7 @@ BEFORE: dict[str, tuple[str, ...]] = {  # what must have been done for the comma
     "take": ("h", "i"),
     "pick-up": ("down",),
     "changed-only": ("v",),
+    "lose-steps": ("k",),
 }
 
 

@@ -18,6 +18,7 @@ from engine.session.messages import (
     SaveCheckpoint,
     Stop,
 )
+from engine.session.view import RunView
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tui.screens.help import HelpScreen
@@ -37,6 +38,13 @@ COMMAND_KEYS = {
 def stops(screen: Driven) -> list[str]:
     """The modes of the stops that were sent, oldest first."""
     return [command.mode for command in screen.session.commands if isinstance(command, Stop)]
+
+
+def losing_steps() -> RunView:
+    """A run that is 12,300 steps past its checkpoint."""
+    story = scenes.healthy(1)
+    story.tell(ProgressReported("Walker", 162_300, 162_300, 300.0, 80))
+    return story.view()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -176,29 +184,68 @@ async def test_checkpoint_and_stop_waits_for_the_end_of_the_run() -> None:
         assert screen.app.return_value == "stop"
 
 
-async def test_slow_stop_can_be_looked_at_and_cut_short() -> None:
-    async with Driven(scenes.healthy(1).view()) as screen:
+async def test_slow_stop_can_be_looked_at_and_cut_short_after_another_question() -> None:
+    async with Driven(losing_steps()) as screen:
         assert "Return · Walker" in await screen.press("q", "s", "escape")
-        await screen.pilot.press("q", "k")
+        assert "loses 12.3k steps" in await screen.press("q", "k")
+        assert stops(screen) == ["checkpoint"]
+        await screen.pilot.press("y")
         assert stops(screen) == ["checkpoint", "now"]
         assert screen.app.return_value == "now"
 
 
-async def test_stop_now_leaves_at_once() -> None:
-    async with Driven(scenes.healthy(1).view()) as screen:
-        await screen.pilot.press("q", "k")
-        assert screen.app.return_value == "now"
+async def test_stop_now_says_what_is_lost_and_leaves_at_another_key() -> None:
+    async with Driven(losing_steps()) as screen:
+        assert "Stop without saving?" in await screen.press("q", "y", "k")
+        assert "loses 12.3k steps" in await screen.press("k", "k")
+        assert stops(screen) == []
+        await screen.pilot.press("y")
         assert stops(screen) == ["now"]
+        assert screen.app.return_value == "now"
 
 
-async def test_ctrl_c_asks_then_saves_then_stops() -> None:
-    async with Driven(scenes.healthy(1).view()) as screen:
+@pytest.mark.parametrize("key", ["escape", "enter", "n", "q"])
+async def test_stop_now_is_thought_better_of_by_what_stays_elsewhere(key: str) -> None:
+    async with Driven(losing_steps()) as screen:
+        assert "Return · Walker" in await screen.press("q", "k", key)
+        assert "checkpoint and stop" in await screen.press("q")
+        assert stops(screen) == []
+
+
+async def test_stop_now_leaves_at_once_where_nothing_is_lost() -> None:
+    story = scenes.healthy(1)
+    story.save("Walker", 160_000, 400.0)
+    async with Driven(story.view()) as screen:
+        await screen.pilot.press("q", "k")
+        assert stops(screen) == ["now"]
+        assert screen.app.return_value == "now"
+
+
+async def test_ctrl_c_asks_then_saves_then_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("tui.way_out.monotonic", lambda: now[0])
+    async with Driven(losing_steps()) as screen:
         await screen.pilot.press("ctrl+c")
         assert isinstance(screen.app.screen, LeaveScreen)
-        assert screen.session.commands == []
-        await screen.pilot.press("ctrl+c", "ctrl+c")
+        assert stops(screen) == []
+        now[0] += 1.1
+        await screen.pilot.press("ctrl+c")
+        assert stops(screen) == ["checkpoint"]
+        now[0] += 1.1
+        await screen.pilot.press("ctrl+c")
         assert stops(screen) == ["checkpoint", "now"]
         assert screen.app.return_value == "now"
+
+
+async def test_a_burst_of_ctrl_c_or_a_held_key_is_one_press(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("tui.way_out.monotonic", lambda: now[0])
+    async with Driven(losing_steps()) as screen:
+        for _ in range(8):
+            await screen.pilot.press("ctrl+c")
+            now[0] += 0.5
+        assert stops(screen) == []
+        assert "repeats within 1 s count once" in await screen.text()
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])

@@ -66,6 +66,8 @@ class LiveScreen:
         self.terminal.press("q")
         self.terminal.wait_for("Leave")
         self.terminal.press("k")
+        self.terminal.wait_for("Stop without saving")
+        self.terminal.press("y")
         return self.report()
 
 

@@ -18,9 +18,9 @@ from tui.text import count, duration, fit, left
 
 ANSWER_WIDTH = 22  # cells of "checkpoint and stop" and the blanks after it
 KEY_WIDTH = 7
+REPEATS = "repeats within 1 s count once"
 
-
-CLICKED = {"s": "s", "k": "k", "esc": "escape"}  # the answer's key as it is shown, and its name
+CLICKED = {"s": "s", "k": "k", "y": "y", "esc": "escape"}  # the answer's key as it is shown, and its name
 
 
 class Leaving(Protocol):
@@ -36,23 +36,40 @@ class Leaving(Protocol):
 class LeaveScreen(PaneDialog):
     """Asks; once the stop is asked for, shows each behavior's way to it. Staying is the harmless default.
 
-    Where nothing may be changed, no key of the dialog stops the run; it says what does.
+    What loses steps takes another key after another question. Where nothing may be changed, no key of the dialog stops
+    the run; it says what does.
     """
 
     BINDINGS = bindings("leaving")
 
     def __init__(self, leaving: Leaving) -> None:
-        super().__init__(LeavePane(leaving))
-        self._leaving = leaving
+        self._leaving, self._leave_pane = leaving, LeavePane(leaving)
+        super().__init__(self._leave_pane)
 
     def action_stop_with_checkpoint(self) -> None:
         """Save and stop; a second time changes nothing."""
         if self._leaving.stop_asked_at is None and not self._leaving.context.controls.refuses:
+            self.show_progress()
             self._leaving.stop("checkpoint")
 
+    def show_progress(self) -> None:
+        """What was asked about stopping now is answered: not yet."""
+        self._leave_pane.asks_again = False
+
     def action_stop_now(self) -> None:
-        """Stop without saving."""
-        if not self._leaving.context.controls.refuses:
+        """Stop without saving where nothing is lost; otherwise say what is, and ask again."""
+        context = self._leaving.context
+        if context.controls.refuses:
+            return
+        if loss_of(context.view) is None:
+            self._leaving.stop("now")
+        else:
+            self._leave_pane.asks_again = True
+            context.redraw()
+
+    def action_lose_steps(self) -> None:
+        """Stop without saving, once that was asked."""
+        if self._leave_pane.asks_again:
             self._leaving.stop("now")
 
     def action_stay(self) -> None:
@@ -61,10 +78,11 @@ class LeaveScreen(PaneDialog):
 
 
 class LeavePane(Pane):
-    """The choices, or the progress of stopping."""
+    """The choices, or the progress of stopping. asks_again: instead of both, whether steps may be lost."""
 
     def __init__(self, leaving: Leaving) -> None:
         super().__init__()
+        self.asks_again = False
         self._leaving = leaving
 
     def wanted_height(self, frame: Frame, width: int) -> int:
@@ -74,6 +92,8 @@ class LeavePane(Pane):
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """The choices first; once one is made, where each behavior stands."""
         asked_at = self._leaving.stop_asked_at
+        if self.asks_again:
+            return last_question(frame, width, is_stopping=asked_at is not None)
         return choices(frame, width) if asked_at is None else progress(frame, asked_at)
 
     def on_click(self, event: events.Click) -> None:
@@ -92,13 +112,27 @@ def choices(frame: Frame, width: int) -> list[Line]:
     stay = answer(f"{frame.glyphs.marker} esc", "stay", "nothing changes", width, is_default=True)
     title = [line(Span(f"Leave? {state_of_affairs(frame.view)}", "strong")), line()]
     if frame.refuses:
-        told = f"{safe_text(frame.refuses)}: no key on this screen stops the run. ctrl+c twice still does, and saves."
+        told = f"{safe_text(frame.refuses)}: no key stops the run but ctrl+c here, which saves; {REPEATS}."
         return [*title, *(line(row) for row in wrap(told, width, 4)), line(), *stay]
     return [
         *title,
         *answer("  s", "checkpoint and stop", "nothing is lost", width),
         *answer("  k", "stop now", cost_of_stopping(frame.view), width),
         *stay,
+        line(),
+        line(Span(f"ctrl+c again: save and stop; {REPEATS}", "dim")),
+    ]
+
+
+def last_question(frame: Frame, width: int, *, is_stopping: bool) -> list[Line]:
+    """What stopping now loses, and what else can be done."""
+    wait = ("look on", "the screen closes when all is saved") if is_stopping else ("stay", "nothing changes")
+    return [
+        line(Span("Stop without saving?", "strong")),
+        line(),
+        *answer("  y", "stop now", cost_of_stopping(frame.view), width),
+        *([] if is_stopping else answer("  s", "checkpoint and stop", "nothing is lost", width)),
+        *answer(f"{frame.glyphs.marker} esc", *wait, width, is_default=True),
     ]
 
 
@@ -175,7 +209,7 @@ def progress(frame: Frame, asked_at: float) -> list[Line]:
     """Each behavior's way to its last checkpoint."""
     rows = [_behavior_progress(behavior, frame, asked_at) for behavior in frame.view.behaviors.values()]
     waited = duration(frame.now - asked_at)
-    now_key, words = ("ctrl+c", "three times: stop now") if frame.refuses else ("k", "stop now")
+    now_key, words = ("ctrl+c", "again: stop now") if frame.refuses else ("k", "stop now")
     return [
         line(Span(f"{frame.glyphs.waiting} Saving and stopping, {waited}", "strong")),
         line(),
@@ -184,6 +218,8 @@ def progress(frame: Frame, asked_at: float) -> list[Line]:
         line(),
         line(Span(f"  {now_key:<5}", "accent"), words, Span("  gives up what is not saved yet", "warning")),
         line(Span("  esc  ", "accent"), "look on", Span("  the screen closes when all is saved", "dim")),
+        line(),
+        line(Span(f"ctrl+c again: stop now; {REPEATS}", "dim")),
     ]
 
 
