@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.session.messages import BehaviorState, RunState
+from engine.session.states import BehaviorState, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class Glyphs:
     paused: str = "‖"
     waiting: str = "◌"
     done: str = "✓"
+    stopped: str = "□"
     failed: str = "✗"
     warning: str = "!"
     best: str = "★"
@@ -43,17 +44,16 @@ class Glyphs:
 
     def of(self, state: RunState | BehaviorState) -> str:
         """The sign of a state; the state's word always stands beside it."""
-        match state:
-            case "training":
-                return self.running
-            case "paused":
-                return self.paused
-            case "finished":
-                return self.done
-            case "failed":
-                return self.failed
-            case _:
-                return self.waiting
+        signs: dict[RunState | BehaviorState, str] = {
+            "training": self.running,
+            "paused": self.paused,
+            "finished": self.done,
+            "stopped": self.stopped,
+            "unsaved": self.failed,
+            "failed": self.failed,
+            "interrupted": self.warning,
+        }
+        return signs.get(state, self.waiting)
 
 
 UNICODE = Glyphs()
@@ -62,6 +62,7 @@ ASCII = Glyphs(
     paused="=",
     waiting="o",
     done="+",
+    stopped="#",
     failed="x",
     best="*",
     saved="^",

@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
-from engine.session.messages import BehaviorState, LogLevel, RunState
+from engine.session.messages import LogLevel
+from engine.session.states import BehaviorState, RunState
 from tui.text import fit, left, wrapped
 
 Tone: TypeAlias = Literal[
@@ -104,9 +105,11 @@ def state_tone(state: RunState | BehaviorState) -> Tone:
     match state:
         case "training" | "finished":
             return "good"
-        case "paused":
+        case "paused" | "interrupted":
             return "warning"
-        case "failed":
+        case "stopped":
+            return "strong"
+        case "failed" | "unsaved":
             return "bad"
         case _:
             return "wait"

@@ -20,6 +20,7 @@ from engine.session.messages import (
     RunStateChanged,
     WarningRaised,
 )
+from engine.session.states import BAD_ENDS, ENDS
 from engine.session.text import safe_text
 from engine.session.view import RunView
 from tui.lines import wrap
@@ -69,7 +70,7 @@ class Notices:
                 return
             case CheckpointSaved(reason="error") | CheckpointFailed(reason="error"):
                 self._release([event.behavior])
-            case RunStateChanged(state="finished" | "failed"):
+            case RunStateChanged(state=state) if state in ENDS:
                 self._release(list(self._failed))
         self._note(news_of(event, self._view))
 
@@ -145,10 +146,10 @@ def news_of(event: Event, view: RunView) -> News | None:
         case CheckpointFailed():
             text = f"step {count(event.step)} is not saved: {event.message}; earlier checkpoints are untouched"
             return News(event.behavior, text, "error")
-        case RunStateChanged(state="finished"):
-            return News("Run finished", f"{_best(view)}{event.reason}", "information", is_loud=True)
-        case RunStateChanged(state="failed"):
-            return News("Run failed", event.reason, "error", is_loud=True)
+        case RunStateChanged(state=state) if state in BAD_ENDS:
+            return News(f"Run {state}", event.reason, "error", is_loud=True)
+        case RunStateChanged(state=state) if state in ENDS:
+            return News(f"Run {state}", f"{_best(view)}{event.reason}", "information", is_loud=True)
         case _:
             return None
 

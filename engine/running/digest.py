@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.session.returns import RecentEpisodes, best_checkpoint
+from engine.session.states import GOING, REPORTED_ENDS
 
 LARGEST = 1e300  # of a number worth telling: sums of a few stay finite
 PROGRESS = frozenset(
@@ -20,7 +21,6 @@ PROGRESS = frozenset(
     }
 )
 NOT_FINITE = frozenset({"nan", "inf", "-inf"})  # as events write these numbers
-STATES = frozenset({"starting", "training", "paused", "stopping", "finished", "failed"})
 
 
 class Saved(NamedTuple):
@@ -124,7 +124,7 @@ class Digest:
             self.process_began_at = self.process_began_at if elapsed is None else time - elapsed
 
     def _take_state(self, state: object, exit_code: object) -> None:
-        if not isinstance(state, str) or state not in STATES:
+        if not isinstance(state, str) or state not in GOING | REPORTED_ENDS:
             return
         was_refused = (self.state, state) == ("starting", "failed")
         if was_refused and self._before[0] is not None:  # a resume that changed nothing of the run

@@ -365,7 +365,7 @@ class Learner:
         if self.failure is not None:
             self._bus.publish(BehaviorStateChanged(self.behavior, "failed", str(self.failure)))
         else:
-            self._bus.publish(BehaviorStateChanged(self.behavior, "finished", "" if self.is_finished else "stopped"))
+            self._bus.publish(BehaviorStateChanged(self.behavior, "finished" if self.is_finished else "stopped"))
 
     def log(self, message: str) -> None:
         """One line in the run's log."""

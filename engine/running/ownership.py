@@ -18,6 +18,7 @@ _FIRST_EVENT = b'{"v": '
 _SUMMARY = b'"event": "MetricsReported"'
 _FIRST_SETTING = b"default_settings:"  # of every configuration.yaml, ML-Agents' too
 _STATUS_BYTES = 1 << 20
+LOCK_BYTES = 256  # of a process and its machine
 _NAMED_FILES = 3  # of a folder that is refused: enough to recognize it
 
 
@@ -58,7 +59,7 @@ def has_learned(folder: Path) -> bool:
 
 
 def writing_process(run: Path) -> str | None:
-    """The id of the process that writes to the run in that folder, "another" when it cannot be told; None without one.
+    """The process that writes to the run in that folder, as `process_in` has it; None without one.
 
     The lock is tried, not read: the kernel frees it with its process, in whatever way that ends.
     """
@@ -78,16 +79,17 @@ def writing_process(run: Path) -> str | None:
 
 
 def process_in(descriptor: int) -> str:
-    """The id of the process that holds the lock behind that descriptor, "another" when it cannot be told."""
-    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "another"
+    """The process that holds the lock behind that descriptor, as "pid 123 on host", or as much as it has written."""
+    content = os.pread(descriptor, LOCK_BYTES, 0).decode("ascii", "replace").strip()
+    return f"pid {content}" if content.isdecimal() else content or "pid unknown"
 
 
 def _is_own(folder: Path, names: list[str]) -> bool:
     """Events or a checkpoint; or the lock that a run begins with, beside what it writes next and nothing else."""
     if _head(folder / EVENTS, len(_FIRST_EVENT)) == _FIRST_EVENT or any(folder.glob(f"*/{CHECKPOINTS}*/*/{MANIFEST}")):
         return True
-    process = _head(folder / LOCK, 32)
-    if process is None or not re.fullmatch(rb"([0-9]+\n?)?", process):
+    process = _head(folder / LOCK, LOCK_BYTES)
+    if process is None or not re.fullmatch(rb"((pid )?[0-9]+( on [^\n]*)?\n?)?", process):
         return False
     if _head(folder / CONFIGURATION, len(_FIRST_SETTING)) == _FIRST_SETTING:
         return True

@@ -40,13 +40,13 @@ from engine.session.messages import (
     Resume,
     RollBack,
     RunStarted,
-    RunState,
     RunStateChanged,
     SaveCheckpoint,
     SetHyperparameter,
     Stop,
     StopMode,
 )
+from engine.session.states import RunState
 from engine.session.text import excerpt, one_line
 from engine.version import VERSION
 
@@ -281,9 +281,15 @@ class Run:
         self._keep_status(builder, has_ended=True)
         self._answer_all()
         exit_code = self._exit_code(crew)
-        failed = self._bug is not None or crew.exit_code != 0
-        self._enter("failed" if failed else "finished", self._reason(crew), exit_code)
+        self._enter(self._end_of(crew), self._reason(crew), exit_code)
         return exit_code
+
+    def _end_of(self, crew: Crew) -> RunState:
+        if self._bug is not None or crew.failures:
+            return "failed"
+        if crew.losses:
+            return "unsaved"
+        return "finished" if self._stop is None else "stopped"
 
     def _answer_all(self) -> None:
         """Every command that came has its outcome."""
@@ -302,7 +308,7 @@ class Run:
         if failures:
             return "; ".join(map(str, failures))
         if self._stop is not None:
-            return "stopped" if self._stop.mode == "checkpoint" else "stopped without saving"
+            return "everything is saved" if self._stop.mode == "checkpoint" else "without saving"
         return ""
 
     def _exit_code(self, crew: Crew) -> int:

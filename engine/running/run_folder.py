@@ -32,6 +32,7 @@ from engine.running.layout import (
 )
 from engine.running.naming import newest_run_id, next_run_id, run_name
 from engine.running.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
+from engine.session.processes import this_process
 
 if TYPE_CHECKING:  # their imports take longer than to list fifty runs
     from engine.config import RunConfig
@@ -320,12 +321,13 @@ class RunFolder:
             os.close(descriptor)
             raise self._busy(process) from error
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(descriptor, f"{this_process()}\n".encode("ascii", "replace"), 0)
         self._lock = descriptor
 
     def _busy(self, process: str) -> RunBusyError:
         return RunBusyError(
-            f"{self.path}: process {process} is writing to this run. Stop it, or choose another --run-id."
+            f"{self.path}: this run is running in another process ({process}). Stop it there, watch it with `rl-tui"
+            f" replay {self.run_id}`, or choose another --run-id."
         )
 
     def _sweep(self) -> None:

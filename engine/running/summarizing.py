@@ -18,10 +18,11 @@ from engine.running.digest import Digest, Saved, number, whole
 from engine.running.disk import open_regular
 from engine.running.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
 from engine.running.ownership import writing_process
+from engine.session.states import REPORTED_ENDS
 from engine.session.summaries import BehaviorSummary, RunSummary
 
 if TYPE_CHECKING:
-    from engine.session.summaries import SummaryState
+    from engine.session.states import SummaryState
 
 HEAD_BYTES = 1 << 14  # holds the start of every behavior
 TAIL_BYTES = 1 << 14  # a second of a busy run with many behaviors, a quarter of an hour of a paused one
@@ -39,13 +40,13 @@ def summarize(folder: Path) -> RunSummary | None:
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOTDIR}:
             return None
-        return _summary(folder, Digest(), False, f"cannot be read ({error.strerror})")
-    is_alive = writing_process(folder) is not None  # asked first: a run that ends meanwhile is not an interrupted one
+        return _summary(folder, Digest(), None, f"cannot be read ({error.strerror})")
+    process = writing_process(folder)  # asked first: a run that ends meanwhile is not an interrupted one
     digest = Digest()
     notes = filter(
         None, (_read_events(folder / EVENTS, digest), _read_status(folder / RUN_LOGS / TRAINING_STATUS, digest))
     )
-    return _summary(folder, digest, is_alive, "; ".join(notes))
+    return _summary(folder, digest, process, "; ".join(notes))
 
 
 def _read_events(path: Path, digest: Digest) -> str:
@@ -122,16 +123,16 @@ def _read_status(path: Path, digest: Digest) -> str:
     return ""
 
 
-def _summary(folder: Path, digest: Digest, is_alive: bool, note: str) -> RunSummary:
+def _summary(folder: Path, digest: Digest, process: str | None, note: str) -> RunSummary:
     elapsed = None
     if digest.last_at is not None and digest.process_began_at is not None:
         elapsed = max(0.0, digest.last_at - digest.process_began_at)
-    state = _state(digest, is_alive and not _only_plays(folder))
+    state = _state(digest, process is not None and not _only_plays(folder))
     return RunSummary(
         run_id=folder.name,
         path=str(folder),
         state=state,
-        is_alive=is_alive,
+        is_alive=process is not None,
         started_at=digest.first_at,
         last_event_at=digest.last_at,
         elapsed_seconds=elapsed,
@@ -146,8 +147,9 @@ def _summary(folder: Path, digest: Digest, is_alive: bool, note: str) -> RunSumm
             )
             for name, behavior in digest.behaviors.items()
         ),
-        exit_code=digest.exit_code if state in {"finished", "failed"} else None,
+        exit_code=digest.exit_code if state in REPORTED_ENDS else None,
         note=note,
+        process=process or "",
     )
 
 
@@ -164,6 +166,6 @@ def _state(digest: Digest, is_alive: bool) -> SummaryState:
         return "starting" if is_alive else "unknown"
     if is_alive and digest.state is None:  # it was told further back than was read
         return "training" if digest.has_progress else "paused"
-    if is_alive or digest.state in {"finished", "failed"}:
+    if is_alive or digest.state in REPORTED_ENDS:
         return cast("SummaryState", digest.state)
     return "interrupted"

@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from engine.session.states import BehaviorState, RunState
+
 SCHEMA_VERSION = 1
 
-RunState: TypeAlias = Literal["starting", "training", "paused", "stopping", "finished", "failed"]
-BehaviorState: TypeAlias = Literal["starting", "training", "paused", "finished", "failed"]
 CheckpointReason: TypeAlias = Literal["interval", "asked", "final", "interrupted", "error"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 StopMode: TypeAlias = Literal["checkpoint", "now"]
@@ -42,7 +42,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunStateChanged:
-    """exit_code is given with the last state of a run (finished or failed) and is None before."""
+    """exit_code is given with the last state of a run, one of REPORTED_ENDS, and is None before."""
 
     state: RunState
     reason: str = ""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-if TYPE_CHECKING:  # a list of runs has to be there at once, without the classes of all events
-    from engine.session.messages import RunState
-
-    SummaryState: TypeAlias = RunState | Literal["interrupted", "unknown"]
+if TYPE_CHECKING:
+    from engine.session.states import SummaryState
 
 SUMMARY_VERSION = 1
 PlainValue: TypeAlias = "str | int | float | bool | list[dict[str, PlainValue]] | None"
@@ -35,8 +33,8 @@ class BehaviorSummary:
 class RunSummary:
     """One run's folder. Times are Unix seconds.
 
-    state: what the run told last; "interrupted" when its process has gone without telling an end, "unknown" when no
-    events can be read. is_alive: a process writes to it now. elapsed_seconds: of the newest process of a run that was
+    state: as in engine/session/states.py; "unknown" when no events can be read. is_alive: a process writes to it now.
+    process: which one, as "pid 123 on host"; "" without one. elapsed_seconds: of the newest process of a run that was
     resumed. note: what could not be read, and why; "" when all is well.
     """
 
@@ -50,6 +48,7 @@ class RunSummary:
     behaviors: tuple[BehaviorSummary, ...]
     exit_code: int | None
     note: str
+    process: str = ""
 
 
 def plain(summary: RunSummary) -> dict[str, PlainValue]:
@@ -76,6 +75,7 @@ def plain(summary: RunSummary) -> dict[str, PlainValue]:
         ],
         "exit_code": summary.exit_code,
         "note": summary.note,
+        "process": summary.process,
     }
 
 

@@ -12,7 +12,6 @@ from engine.session.history import History
 from engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
-    BehaviorState,
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointRemoved,
@@ -37,7 +36,6 @@ from engine.session.messages import (
     ProgressReported,
     Range,
     RunStarted,
-    RunState,
     RunStateChanged,
     TimeSplit,
     WarningCleared,
@@ -45,6 +43,7 @@ from engine.session.messages import (
     WorkerFailed,
 )
 from engine.session.returns import RecentEpisodes, best_checkpoint
+from engine.session.states import BAD_ENDS, ENDS, BehaviorState, RunState
 from engine.session.text import excerpt
 
 LOG_LINES = 1000
@@ -249,7 +248,11 @@ def _run_state(view: RunView, event: RunStateChanged, time: float) -> None:
     if event.exit_code is not None:
         view.exit_code = event.exit_code
     message = event.state + (f": {event.reason}" if event.reason else "")
-    view.add_log(time, "error" if event.state == "failed" else "info", "RUN", "", message)
+    if event.state == "interrupted":  # nobody was left to say so of its behaviors
+        for behavior in view.behaviors.values():
+            behavior.steps_per_second = 0.0
+            behavior.state = behavior.state if behavior.state in ENDS else "interrupted"
+    view.add_log(time, "error" if event.state in BAD_ENDS else "info", "RUN", "", message)
 
 
 def _behavior_started(view: RunView, event: BehaviorStarted, _: float) -> None:

@@ -127,7 +127,7 @@ def test_a_live_run_is_alive_and_one_that_ended_is_not(tmp_path: Path) -> None:
             time.sleep(0.05)
         assert (summary.state, summary.is_alive, summary.exit_code) == ("training", True, None)
     summary = summary_of(run.folder)
-    assert (summary.state, summary.is_alive, summary.exit_code) == ("finished", False, 0)
+    assert (summary.state, summary.is_alive, summary.exit_code) == ("stopped", False, 0)
 
 
 HOLD = """

@@ -142,7 +142,7 @@ def test_pause_that_is_taken_back_at_once_has_an_outcome_too(tmp_path: Path) -> 
         run.launch.send(Pause())
         run.launch.send(Stop())
         assert run.wait() == 0
-        assert states(run)[-1] == "finished"
+        assert states(run)[-1] == "stopped"
 
 
 @pytest.mark.parametrize("kind", [Pause, Resume, SaveCheckpoint, ExportPolicy])
@@ -212,15 +212,15 @@ def test_stop_saves_or_does_not_and_brings_its_exit_code(
         reasons = [event.reason for event in run.of(CheckpointSaved)]
         assert reasons == (["interrupted"] if mode == "checkpoint" else [])
         assert len(run.of(PolicyExported)) == len(reasons)
-        assert (ending(run).state, ending(run).exit_code) == ("finished", exit_code)
-        assert states(run)[-1] == "finished"
+        assert (ending(run).state, ending(run).exit_code) == ("stopped", exit_code)
+        assert states(run)[-1] == "stopped"
 
 
 def test_stop_while_starting_is_obeyed(tmp_path: Path) -> None:
     run = run_to_end(endless(tmp_path), Stop(exit_code=143))
     assert run.launch.exit_code == 143
     assert run.of(CheckpointSaved) == [], "nothing was learned"
-    assert ending(run).state == "finished"
+    assert ending(run).state == "stopped"
 
 
 def test_second_stop_makes_haste_but_keeps_the_first_exit_code(tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ def test_disk_that_refuses_checkpoints_and_exports_fails_them_and_at_the_end_the
         run.send(Stop())
         assert run.wait() == 7
         assert run.of(CheckpointFailed)[-1].reason == "interrupted"
+        assert run.of(RunStateChanged)[-1].state == "unsaved"
 
 
 def test_screen_replayed_from_the_file_shows_what_the_live_one_showed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -155,7 +156,9 @@ def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) ->
     with RunFolder(tmp_path, "first") as first:
         first.open()
         for resume, force in ((False, False), (True, False), (False, True)):
-            with pytest.raises(RunBusyError, match=f"process {os.getpid()} is writing"):
+            with pytest.raises(
+                RunBusyError, match=rf"running in another process \(pid {os.getpid()} on {socket.gethostname()}\)"
+            ):
                 RunFolder(tmp_path, "first").open(resume, force)
     RunFolder(tmp_path, "first").open(resume=True)
 
@@ -178,7 +181,7 @@ def test_killing_the_writer_frees_the_run(tmp_path: Path) -> None:
         with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "locked\n"
-            with pytest.raises(RunBusyError, match=f"process {writer.pid} is writing"):
+            with pytest.raises(RunBusyError, match=rf"running in another process \(pid {writer.pid} on "):
                 RunFolder(tmp_path, "first").open(resume=True)
             writer.send_signal(signal.SIGKILL)
             writer.wait(10)

@@ -352,7 +352,7 @@ def test_mistake_of_ours_stops_the_run_with_everything_saved(
     assert failure.error == "ZeroDivisionError: a mistake of ours"
     assert "in update" in failure.traceback
     assert states(run, "Walker") == ["training", "failed"]
-    assert states(run, "Other") == ["training", "finished"]
+    assert states(run, "Other") == ["training", "stopped"]
     assert {event.behavior: event.reason for event in run.of(CheckpointSaved)} == {
         "Walker": "error",
         "Other": "interrupted",

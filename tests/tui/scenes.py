@@ -326,6 +326,16 @@ def finished(number: int = 1) -> Story:
     return story
 
 
+def stopped() -> Story:
+    """The user ended the run and saved it."""
+    story = healthy(1)
+    story.tell(RunStateChanged("stopping", "saving"))
+    story.save("Walker", 160_000, 403.0)
+    story.tell(BehaviorStateChanged("Walker", "stopped"))
+    story.tell(RunStateChanged("stopped", "everything is saved", exit_code=130))
+    return story
+
+
 def failed() -> Story:
     """The run ended badly."""
     story = environment_failed()

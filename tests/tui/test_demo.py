@@ -326,9 +326,9 @@ def test_stop_saves_every_behavior_in_turn_and_ends_the_run() -> None:
     assert watched.view.state == "stopping"
     watched.advance(3 * STOP_SECONDS)
     assert watched.outcome(command).ok
-    assert (watched.view.state, watched.view.reason, watched.view.exit_code) == ("finished", "stopped", 143)
+    assert (watched.view.state, watched.view.reason, watched.view.exit_code) == ("stopped", "everything is saved", 143)
     for behavior in watched.view.behaviors.values():
-        assert behavior.state == "finished"
+        assert behavior.state == "stopped"
         assert behavior.checkpoints[-1][1].reason == "interrupted"
     assert watched.session.wait(0)
     assert watched.session.exit_code == 143
@@ -342,7 +342,7 @@ def test_stop_now_saves_nothing_and_gives_up_what_is_asked_for() -> None:
     watched.session.send(stop)
     watched.advance(0.1)
     assert (watched.outcome(save).ok, watched.outcome(stop).ok) == (False, True)
-    assert (watched.view.reason, watched.view.exit_code) == ("stopped without saving", 130)
+    assert (watched.view.reason, watched.view.exit_code) == ("without saving", 130)
     assert [len(behavior.checkpoints) for behavior in watched.view.behaviors.values()] == num_checkpoints
 
 
@@ -399,7 +399,7 @@ def test_earlier_runs_are_listed_with_their_ends() -> None:
     listed = runs.runs()
     assert [run.run_id for run in listed] == ["demo", *(run.run_id for run in PAST_RUNS)]
     assert [run.is_alive for run in listed] == [True, False, False, False, False]
-    assert {run.state for run in listed} == {"training", "finished", "failed"}
+    assert {run.state for run in listed} == {"training", "finished", "stopped", "failed"}
     ages = [run.last_event_at or 0.0 for run in listed]
     assert ages == sorted(ages, reverse=True)
 

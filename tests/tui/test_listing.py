@@ -101,5 +101,6 @@ def test_json_has_one_object_per_run():
         ],
         "exit_code": None,
         "note": "",
+        "process": "",
     }
     assert (second["behaviors"][0]["best_return"], second["behaviors"][0]["last_return"]) == ("inf", "nan")

@@ -81,7 +81,7 @@ async def test_every_run_is_told_with_its_figures(size: tuple[int, int], results
         assert "100k  20%" in rows["bold"]
         assert "! interrupted" in rows["cut-short"]
         assert f"walker-ppo{'*' if size == (80, 24) else ' (this)'}" in text
-        assert "the run on this screen" in text
+        assert "; on this screen" in text
         assert "Walker +1" in next(row for row in text.splitlines() if " duo " in row)
         await screen.press("escape")
         assert screen.screen.name == "overview"
@@ -92,7 +92,7 @@ async def test_details_follow_the_cursor(results: Path) -> None:
         await screen.until("cut-short")
         text = await screen.press("down", "down")
         assert "path       results/cut-short" in text
-        assert "interrupted: its process has gone without telling an end" in text
+        assert "interrupted: its process is gone and has not reported an end" in text
         text = await screen.press("end")
         assert "Crawler    PPO, step 100k of 500k" in text
 
@@ -216,3 +216,9 @@ async def test_two_hundred_runs_scroll(results: Path) -> None:
     async with Driven(scenes.healthy(1).view(), opened="runs", runs=archive) as screen:
         assert "Runs · 204" in await screen.until("cut-short")
         assert "run-000" in await screen.press("end")
+
+
+async def test_run_of_another_process_is_shown_as_such() -> None:
+    other = summary("walker-ppo", state="training", is_alive=True, exit_code=None, process="pid 4242 on tower")
+    async with Driven(scenes.healthy(1).view(), (120, 40), opened="runs", runs=FakeRuns(other)) as screen:
+        assert "; on this screen; running in another process (pid 4242 on tower)" in await screen.until("on tower")

@@ -29,6 +29,7 @@ STATES: dict[str, Callable[[], RunView]] = {
     "huge": lambda: scenes.huge().view(),
     "finished": lambda: scenes.finished().view(),
     "finished-twelve": lambda: scenes.finished(12).view(),
+    "stopped": lambda: scenes.stopped().view(),
     "failed": lambda: scenes.failed().view(),
 }
 

@@ -10,7 +10,6 @@ from random import Random
 from engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
-    BehaviorState,
     BehaviorStateChanged,
     CheckpointReason,
     CheckpointRemoved,
@@ -25,6 +24,7 @@ from engine.session.messages import (
     ProgressReported,
     TimeSplit,
 )
+from engine.session.states import ENDS, BehaviorState
 from tui.demo.metrics import episode_steps, histogram, spread, summary
 from tui.demo.policy import Policy
 from tui.demo.script import EVALUATION_EPISODES, FIRST_UPDATE_STEP, REPLAY_ROW_BYTES, REPLAY_STEPS, Role
@@ -72,7 +72,7 @@ class Actor:
     @property
     def is_over(self) -> bool:
         """Whether it will never train again."""
-        return self.state in ("finished", "failed")
+        return self.state in ENDS
 
     def begin(self) -> Iterator[Event]:
         """It is there, and trains."""

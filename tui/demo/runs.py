@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.session.messages import Envelope, Event, Stop
+from engine.session.states import ENDS
 from engine.session.summaries import BehaviorSummary, RunSummary
 from engine.session.view import RunView
 from tui.demo.script import CAST, Role, configuration
@@ -132,7 +133,7 @@ def _summary(told: Iterable[Envelope]) -> RunSummary:
     )
     run_id, path = (view.run.run_id, view.run.path) if view.run is not None else ("", "")
     started_at = view.started_at if view.started_at is not None else view.now
-    is_alive = view.state not in ("finished", "failed")
+    is_alive = view.state not in ENDS
     return RunSummary(
         run_id, path, view.state, is_alive, started_at, view.now, view.now - started_at, behaviors, view.exit_code, ""
     )

@@ -23,12 +23,12 @@ from engine.session.messages import (
     Resume,
     RollBack,
     RunStarted,
-    RunState,
     RunStateChanged,
     SaveCheckpoint,
     SetHyperparameter,
     Stop,
 )
+from engine.session.states import ENDS, RunState
 from engine.version import VERSION
 from tui.demo.actor import Actor
 from tui.demo.jobs import Job, Jobs, Outcome
@@ -69,7 +69,7 @@ class Story:
     @property
     def is_over(self) -> bool:
         """Whether the last state was told."""
-        return self.state in ("finished", "failed")
+        return self.state in ENDS
 
     def begin(self) -> None:
         """The run and its behaviors are there."""
@@ -141,9 +141,9 @@ class Story:
         has_saved = all(stop.mode == "checkpoint" for stop in self._stops)
         for stop in self._stops:
             self._finish(stop.id, True, "stopped")
-        reason = "" if not self._stops else "stopped" if has_saved else "stopped without saving"
+        reason = "" if not self._stops else "everything is saved" if has_saved else "without saving"
         self.exit_code = next((stop.exit_code for stop in self._stops if stop.exit_code), 0)
-        self._enter("finished", reason, self.exit_code)
+        self._enter("stopped" if self._stops else "finished", reason, self.exit_code)
 
     def lose_environments(self, reason: str) -> None:
         """Every environment is gone for good, and the run has failed."""
@@ -196,7 +196,7 @@ class Story:
             self._enter("stopping", "saving" if saves else "")
         if not saves:
             for actor in self._alive():
-                self._tell_all(actor.enter("finished", "stopped"))
+                self._tell_all(actor.enter("stopped"))
             self._end()
         elif is_first:
             for actor in self._alive():
@@ -255,7 +255,7 @@ class Story:
 
     def _save_and_leave(self, actor: Actor) -> Outcome:
         outcome = self._save(actor, "interrupted", STOP_SECONDS)
-        self._tell_all(actor.enter("finished", "stopped"))
+        self._tell_all(actor.enter("stopped"))
         return outcome
 
     def _export(self, actor: Actor, seconds: float) -> Outcome:

@@ -16,6 +16,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from engine.session.states import ENDS
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
 from tui.glyphs import Glyphs
@@ -87,7 +88,7 @@ class Frame:
 
 def is_over(view: RunView) -> bool:
     """Whether the run has ended, well or badly."""
-    return view.state in ("finished", "failed")
+    return view.state in ENDS
 
 
 def series_tone(index: int) -> Tone:

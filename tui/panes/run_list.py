@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from engine.session.processes import this_process
 from engine.session.text import safe_text
 from tui.glyphs import Glyphs
 from tui.lines import SERIES, Line, Span, Tone, labelled, line, state_tone
@@ -187,8 +188,6 @@ def _behaviors(run: RunSummary, width: int, glyphs: Glyphs) -> str:
 
 def state_sign(run: RunSummary, glyphs: Glyphs) -> tuple[str, Tone]:
     """The sign and the color of a run's state."""
-    if run.state == "interrupted":
-        return glyphs.warning, "warning"
     if run.state == "unknown":
         return "?", "dim"
     return glyphs.of(run.state), state_tone(run.state)
@@ -264,12 +263,13 @@ def _of_group(row: RunRow) -> list[tuple[str, str]]:
 
 def _state_words(run: RunSummary, is_own: bool) -> str:
     words = {
-        "interrupted": "interrupted: its process has gone without telling an end",
-        "unknown": "unknown: its events tell nothing",
+        "interrupted": "interrupted: its process is gone and has not reported an end",
+        "unknown": "unknown: its events report nothing",
     }.get(run.state, run.state)
     ended = f" with exit code {run.exit_code}" if run.exit_code is not None and not run.is_alive else ""
     took = "" if run.elapsed_seconds is None else f" after {duration(run.elapsed_seconds)}"
-    lives = "; the run on this screen" if is_own else "; a process writes to it" if run.is_alive else ""
+    whose = "" if run.process in ("", this_process()) else f"; running in another process ({safe_text(run.process)})"
+    lives = ("; on this screen" if is_own else "") + whose
     return f"{words}{ended}{took}{lives}"
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from textual import events
 
 from engine.session.messages import StopMode
+from engine.session.states import ENDS
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
 from tui.context import Context
@@ -229,6 +230,6 @@ def _behavior_progress(behavior: BehaviorView, frame: Frame, asked_at: float) ->
     saved = next((event for at, event in reversed(behavior.checkpoints) if at >= asked_at), None)
     if saved is not None:
         return line(Span(f"  {glyphs.done} ", "good"), name, f"saved at step {count(saved.step)}")
-    if behavior.state in ("finished", "failed"):
+    if behavior.state in ENDS:
         return line(Span(f"  {glyphs.of(behavior.state)} ", state_tone(behavior.state)), name, behavior.state)
     return line(Span(f"  {glyphs.waiting} ", "wait"), name, "saving")

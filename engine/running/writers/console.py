@@ -35,6 +35,7 @@ from engine.session.messages import (
     WorkerFailed,
     encode,
 )
+from engine.session.states import BAD_ENDS
 from engine.session.text import excerpt, safe_text
 from engine.session.view import COMMAND_WORDS
 
@@ -278,7 +279,7 @@ def _because(reason: str) -> str:
 
 
 def _state_level(state: str) -> LogLevel:
-    return "error" if state == "failed" else "info"
+    return "error" if state in BAD_ENDS else "info"
 
 
 _LINES: Mapping[type, Callable[[Any], Line]] = {

@@ -101,7 +101,11 @@ class HealthWatch:
                 return self._clear(list(self._raised))
             case BehaviorStarted() | BehaviorRolledBack() as event:
                 return [*self._begin_anew(event.behavior), *self._ask(event)]
-            case RunStateChanged(state="stopping" | "finished" | "failed") as event:
+            case (
+                RunStateChanged(
+                    state="stopping" | "finished" | "stopped" | "unsaved" | "failed" | "interrupted"
+                ) as event
+            ):
                 for patient in self._patients.values():
                     patient.course.is_training = False
                 return self._ask(event)
