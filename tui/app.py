@@ -13,6 +13,7 @@ from textual import events
 from textual.app import App
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from engine.session.bus import Subscription
@@ -23,6 +24,7 @@ from tui.context import Context, Player, Runs
 from tui.controls import Controls
 from tui.driver import TerminalDriver
 from tui.faults import Faults, traceback_of, write_beside
+from tui.first_keys import FirstKeys
 from tui.glyphs import ASCII, glyphs_for
 from tui.keymap import Keymap, bindings
 from tui.lines import Tone
@@ -131,6 +133,7 @@ class TrainerApp(App[Departure]):
         self._faults = Faults(view, clock)
         self._notices = Notices(self, view, keymap.of_id("warnings").shown, may_call=bell and player is None)
         self._memory, self._run_memory = memory, RunMemory(memory, view, state)
+        self._first_keys = FirstKeys(memory, keymap)
         self._theme_asked = theme
         self._give_way, self._has_title = give_way, title
         self.animation_level = "none"
@@ -167,8 +170,11 @@ class TrainerApp(App[Departure]):
         """A key should be answered as if nothing trained. One pressed before ctrl+z took effect does nothing."""
         if isinstance(event, events.InputEvent) and self._was_pressed_before_stop(event):
             return
-        if self._give_way is not None and isinstance(event, events.Key):
-            self._give_way(ANSWER_SECONDS)
+        if isinstance(event, events.Key):
+            if self._give_way is not None:
+                self._give_way(ANSWER_SECONDS)
+            if not isinstance(self.focused, Input):
+                self._first_keys.heed(event.key)
         await super().on_event(event)
 
     def _was_pressed_before_stop(self, event: events.InputEvent) -> bool:
@@ -315,6 +321,7 @@ class TrainerApp(App[Departure]):
             has_color=not self.no_color,
             refuses=self.context.controls.refuses,
             notes=(*self._notes(), *self._pace.notes(time.monotonic())),
+            is_new=self._first_keys.are_shown,
         )
 
     def _look_sooner(self) -> None:

@@ -1,4 +1,4 @@
-"""What the screen remembers from one start to the next: the theme, and for each run what the user had chosen to see."""
+"""What is remembered from one start to the next: theme, first keys, and for each run what the user chose to see."""
 
 from __future__ import annotations
 
@@ -50,7 +50,15 @@ class Memory:
 
     def keep_theme(self, name: str) -> None:
         """That theme is chosen at the next start."""
-        self._write(self._settings, {"theme": name})
+        self._keep_setting("theme", name)
+
+    def knows_keys(self) -> bool:
+        """Whether the user has seen a run before, or has pressed one of the keys that matter first."""
+        return self._read(self._settings).get("knows_keys") is True or any(self._runs.glob("*.json"))
+
+    def keep_keys_known(self) -> None:
+        """Nobody is new at the next start."""
+        self._keep_setting("knows_keys", True)
 
     def recall(self, run: Path) -> tuple[ScreenState, str] | None:
         """What was chosen in that run's folder, and the name of the selected behavior ("" without one)."""
@@ -69,6 +77,9 @@ class Memory:
         for forgotten in sorted(self._runs.glob("*.json"), key=_age)[RUNS_KEPT:]:
             with contextlib.suppress(OSError):  # the next one who writes tries again
                 forgotten.unlink()
+
+    def _keep_setting(self, name: str, value: object) -> None:
+        self._write(self._settings, {**self._read(self._settings), name: value})
 
     def _path(self, run: Path) -> Path:
         return self._runs / f"{hashlib.sha256(os.fsencode(run.absolute())).hexdigest()[:24]}.json"

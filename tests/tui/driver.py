@@ -12,6 +12,7 @@ from tests.fakes import FakeSession
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
 from tui.context import Player, Runs
+from tui.remembered import Memory
 from tui.screens.base import RunScreen
 
 DEADLINE_SECONDS = 60.0  # for what takes less than a second on an idle machine
@@ -35,12 +36,20 @@ class Driven:
         refuses: str = "",
         player: Player | None = None,
         notifications: bool = False,
+        memory: Memory | None = None,
     ) -> None:
         self.view = view
         self.session = FakeSession(answers)
         self.now = view.now + 2
         self.app = TrainerApp(
-            self.session, view, clock=lambda: self.now, runs=runs, ascii=is_ascii, refuses=refuses, player=player
+            self.session,
+            view,
+            clock=lambda: self.now,
+            runs=runs,
+            ascii=is_ascii,
+            refuses=refuses,
+            player=player,
+            memory=memory,
         )
         self._opened = opened
         self._running = self.app.run_test(size=size, notifications=notifications)

@@ -42,7 +42,8 @@ class Frame:
     """What a pane draws. now: wall time; is_frozen: view is a copy of the past; has_color: tones can be told apart.
 
     places: whose keys work now; focus: topic of the focused pane, "" without one; refuses: why nothing may be changed,
-    "" when it may; notes: short words for the state line, e.g. the speed of a replay.
+    "" when it may; notes: short words for the state line, e.g. the speed of a replay; is_new: the user
+    has not pressed one of the first keys yet.
     """
 
     view: RunView
@@ -58,6 +59,7 @@ class Frame:
     focus: str = ""
     refuses: str = ""
     notes: tuple[str, ...] = ()
+    is_new: bool = False
 
     @property
     def selected(self) -> int:

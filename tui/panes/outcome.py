@@ -7,9 +7,10 @@ import time
 from rich.cells import cell_len
 
 from engine.session.text import safe_text
-from tui.lines import Line, Span, line
+from tui.first_keys import first_keys_line
+from tui.lines import Line, Span, flush, line
 from tui.outcomes import SAID_SECONDS, Asked
-from tui.panes.base import Frame, Pane
+from tui.panes.base import Frame, Pane, is_over
 from tui.text import duration, fit_message, fit_path
 
 
@@ -22,7 +23,10 @@ class OutcomeLine(Pane):
         if outcomes.said is not None and time.monotonic() - outcomes.said.at < SAID_SECONDS:
             return [line(Span(f" {fit_message(safe_text(outcomes.said.text), width - 2)}", outcomes.said.tone))]
         if outcomes.latest is None:
-            return [_where(frame, width)]
+            where = _where(frame, width)
+            if not frame.is_new or is_over(frame.view):
+                return [where]
+            return [flush(first_keys_line(frame, width), line(*where, " "), width)]
         return [outcome_line(outcomes.latest, outcomes.num_open, frame, width)]
 
 

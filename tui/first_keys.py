@@ -1,0 +1,44 @@
+"""The three keys that a newcomer needs, shown until one of them was pressed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tui.keymap import Keymap
+from tui.lines import Line, Span, line, pack
+from tui.panes.base import Frame
+from tui.remembered import Memory
+
+WORDS = {  # by the ids of the commands: in full, and where there is little room
+    "help": ("shows every key", "keys"),
+    "checkpoint": ("saves a checkpoint", "save"),
+    "quit": ("asks how to leave", "leave"),
+}
+SAME_USE = ("ctrl+c", "ctrl+q")  # as the last of them
+NARROW = 70
+
+
+class FirstKeys:
+    """Owned by the app. Without a memory nobody is new."""
+
+    def __init__(self, memory: Memory | None, keymap: Keymap) -> None:
+        self._memory = memory
+        self._keys = {*SAME_USE, *(key for id in WORDS for key in keymap.of_id(id).keys)}
+        self.are_shown = memory is not None and not memory.knows_keys()
+
+    def heed(self, key: str) -> None:
+        """That key was pressed. Call it in the app's loop."""
+        if self.are_shown and self._memory is not None and key in self._keys:
+            self.are_shown = False
+            asyncio.get_running_loop().run_in_executor(None, self._memory.keep_keys_known)
+
+
+def first_keys_line(frame: Frame, width: int) -> Line:
+    """Each key with what it does."""
+    parts = []
+    for id, (words, short) in WORDS.items():
+        key = frame.keymap.of_id(id)
+        if not (key.changes and frame.refuses):
+            told = short if width < NARROW else words
+            parts.append(line(Span(f" {key.shown.partition(', ')[0]}", "accent"), f" {told}"))
+    return pack(parts, width, gap=2)
