@@ -65,17 +65,18 @@ async def test_number_sign_opens_the_grid_which_looks_as_it_was_designed(size: t
         assert driven.screen.name == "overview"
 
 
-async def test_pages_show_every_metric_once_and_begin_again_after_the_last() -> None:
+async def test_pages_show_every_metric_once_then_the_histogram_and_begin_again() -> None:
     async with grid_of(scenes.healthy(1).view(), (80, 24)) as driven:
-        seen, pages = [], []
-        for _ in range(2):
+        seen, texts = [], []
+        for _ in range(3):
             seen += in_sight(driven)
-            pages.append("page 1/2" in await driven.text())
+            texts.append(await driven.text())
             await driven.press("n")
         assert seen == list(USUAL)
-        assert pages == [True, False]
+        assert [f"page {number}/3" in text for number, text in enumerate(texts, 1)] == [True] * 3
+        assert ["Returns of the last summary" in text for text in texts] == [False, False, True]
         assert in_sight(driven) == seen[:3]
-        assert "page 2/2" in await driven.press("N")
+        assert "page 3/3" in await driven.press("N")
 
 
 async def test_page_that_the_terminal_has_room_for_is_the_only_one() -> None:
@@ -83,7 +84,7 @@ async def test_page_that_the_terminal_has_room_for_is_the_only_one() -> None:
         assert in_sight(driven) == list(USUAL)
         assert "every chart of the grid is in sight" in await driven.press("n")
         await driven.pilot.resize_terminal(80, 24)
-        assert "page 1/2" in await driven.text()
+        assert "page 1/3" in await driven.text()
 
 
 async def test_key_for_pages_says_where_the_grid_is_when_none_is_in_sight() -> None:

@@ -1,42 +1,100 @@
-"""Distributions as columns of text."""
+"""Distributions as columns of text, and as a list."""
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.charts.histogram import histogram_chart, mean_and_deviation
+from engine.session.messages import Histogram
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tests.tui.test_detail import read_all
+from tui.charts.histogram import bins_of, gutter_of, histogram_chart, histogram_rows, mean_and_deviation
 from tui.glyphs import UNICODE
 from tui.lines import cells
 from tui.panes.list import plain
 
 
+def a_histogram(counts: list[int], low: float = 0.0, high: float = 1.0) -> Histogram:
+    """So many values in equal bins."""
+    limits = tuple(low + (high - low) * (at + 1) / len(counts) for at in range(len(counts)))
+    return Histogram(low, high, sum(counts), 0.0, 0.0, limits, tuple(map(float, counts)))
+
+
+def chart_of(histogram: Histogram, width: int, height: int) -> list[str]:
+    """Its columns in such a room."""
+    gutter = gutter_of(histogram)
+    rows = histogram_chart(bins_of(histogram, width - gutter), gutter, width, height, UNICODE, "accent")
+    return [plain(row) for row in rows]
+
+
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(0, 60), st.integers(0, 12))
 def test_any_counts_fit_any_room(counts: list[int], width: int, height: int) -> None:
-    rows = histogram_chart((-1.0, 1e9), counts, width, height, UNICODE, "accent")
+    histogram = a_histogram(counts, -1.0, 1e9)
+    rows = chart_of(histogram, width, height)
     assert len(rows) in (0, height)
-    assert all(cells(row) <= width for row in rows)
+    assert all(len(row) <= width for row in rows)
+    assert all(cells(row) <= max(width, 40) for row in histogram_rows(histogram, width, UNICODE, "accent"))
 
 
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=40))
 def test_no_bin_with_anything_in_it_is_drawn_empty(counts: list[int]) -> None:
-    rows = histogram_chart((0.0, 1.0), counts, len(counts), 4, UNICODE, "accent")
+    histogram = a_histogram(counts)
+    rows = chart_of(histogram, gutter_of(histogram) + len(counts), 4)
     if rows:
-        assert [sign != " " for sign in plain(rows[-2])] == [count > 0 for count in counts]
+        assert [sign != " " for sign in rows[-2].partition("┤")[2]] == [count > 0 for count in counts]
 
 
-def test_columns_are_as_high_as_their_counts_and_stand_on_their_scale() -> None:
-    rows = histogram_chart((0.0, 400.0), [0, 100, 200, 400], 12, 3, UNICODE, "accent")
-    assert [plain(row) for row in rows] == ["         ███", "   ▄▄▄██████", "0      400.0"]
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.integers(1, 60))
+def test_bins_hold_every_value_and_touch(counts: list[int], width: int) -> None:
+    bins = bins_of(a_histogram(counts, -3.0, 7.0), width)
+    assert sum(each.num for each in bins) == sum(counts)
+    assert all(one.high == pytest.approx(other.low) for one, other in pairwise(bins))
+
+
+def test_columns_are_as_high_as_their_counts_which_stand_beside_them() -> None:
+    assert chart_of(a_histogram([0, 100, 200, 400], 0.0, 400.0), 17, 4) == [
+        "400 ┤         ███",
+        "    │      ▄▄▄███",
+        "  0 ┤   ▆▆▆██████",
+        "     0      400.0",
+    ]
+
+
+def test_list_says_the_range_and_the_count_of_each_bin() -> None:
+    rows = [plain(row) for row in histogram_rows(a_histogram([1, 4], -2.0, 2.0), 36, UNICODE, "accent")]
+    assert rows == ["        0 to    2.000  ━━━━━━━━━━ 4", "   -2.000 to        0  ━━──────── 1"]
 
 
 def test_bins_are_joined_until_they_are_equally_wide() -> None:
-    rows = histogram_chart((0.0, 1.0), [1] * 30, 46, 3, UNICODE, "accent")
-    assert cells(rows[0]) == 45
+    assert [len(bins_of(a_histogram([1] * 30), width)) for width in (46, 12, 1)] == [15, 10, 1]
 
 
-def test_constant_returns_have_no_range_to_draw() -> None:
-    assert histogram_chart((5.0, float("inf")), [3.0], 20, 5, UNICODE, "accent") == []
+def test_returns_that_are_all_the_same_are_one_bin() -> None:
+    histogram = Histogram(500.0, 500.0, 8, 4000.0, 2e6, (499.0, 501.0), (0.0, 8.0))
+    assert bins_of(histogram, 40) == [(500.0, 500.0, 8.0)]
+    assert chart_of(histogram, 20, 3)[0].startswith("8 ┤█")
+
+
+def test_infinite_returns_have_no_range_to_draw() -> None:
+    assert chart_of(Histogram(5.0, float("inf"), 3, 1.0, 1.0, (1.0,), (3.0,)), 20, 5) == []
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 24)])
+async def test_counts_can_be_read_at_every_size(size: tuple[int, int]) -> None:
+    view = scenes.healthy(1).view()
+    histogram = view.behaviors["Walker"].histogram
+    assert histogram is not None
+    async with Driven(view, size, opened="detail") as driven:
+        told = await read_all(driven)
+        assert f"{histogram.count} episodes" in told
+    bins = {low: int(num) for low, num in re.findall(r"(\S+) to \S+ [━─]+ (\d+)", told)}
+    assert len(bins) == 10
+    assert sum(bins.values()) == histogram.count
 
 
 def test_mean_and_deviation_come_from_sums() -> None:

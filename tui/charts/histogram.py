@@ -4,45 +4,86 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from tui.charts.arrays import Floats, np
+from engine.session.messages import Histogram
+from tui.charts.arrays import np
+from tui.charts.bar import bar
 from tui.glyphs import Glyphs
 from tui.lines import Line, Span, Tone, clip, flush, line
-from tui.text import number
+from tui.text import count, number, right
 
 FILLED = 0.8  # share of the width that bins take at least
+NUMBER_WIDTH = 8  # of the longest that `number` writes
+LISTED_BINS = 10
+
+
+class Bin(NamedTuple):
+    """How many values lie between two."""
+
+    low: float
+    high: float
+    num: float
+
+
+def bins_of(histogram: Histogram, width: int) -> list[Bin]:
+    """Equal bins, the histogram's own joined until they fill most of `width` cells, each as wide as the others.
+
+    One bin where every value is the same; none where there is no value, an infinite one, or no room.
+    """
+    low, high, counts = histogram.minimum, histogram.maximum, histogram.counts
+    if width < 1 or not counts or not max(counts) > 0 or not math.isfinite(high - low):
+        return []
+    if high <= low:
+        return [Bin(low, high, sum(counts))]
+    numbers = [each for each in range(1, len(counts) + 1) if len(counts) % each == 0 and each <= width]
+    num_bins = max(each for each in numbers if width // each * each >= FILLED * width)  # a single one always fills it
+    size, span = len(counts) // num_bins, (high - low) / num_bins
+    return [
+        Bin(low + at * span, low + (at + 1) * span, sum(counts[at * size : (at + 1) * size])) for at in range(num_bins)
+    ]
+
+
+def gutter_of(histogram: Histogram) -> int:
+    """Cells left of the columns: the most that a bin may count, a blank and the axis."""
+    return len(count(sum(histogram.counts))) + 2
 
 
 def histogram_chart(
-    bounds: tuple[float, float], counts: Sequence[float], width: int, height: int, glyphs: Glyphs, tone: Tone
+    bins: Sequence[Bin], gutter: int, width: int, height: int, glyphs: Glyphs, tone: Tone
 ) -> list[Line]:
-    """`height` lines of at most `width` cells: columns as high as the counts of equal bins, and their scale below.
-
-    bounds: where the first bin begins and the last one ends. Empty when there is nothing to count or no room. Bins are
-    joined until all of them are equally wide on the screen; one with anything in it is never drawn empty.
-    """
-    low, high = bounds
-    if width < 2 or height < 2 or not counts or not max(counts) > 0 or not math.isfinite(low + high):
+    """`height` lines of at most `width` cells: columns as high as the counts, which stand beside them, and their range
+    below. Empty when there is no room. A bin with anything in it is never drawn empty."""
+    room, num_rows = width - gutter, height - 1
+    if room < max(2, len(bins)) or num_rows < 1 or not bins:
         return []
-    joined = _joined(np.array(counts, dtype=np.float64), width)
-    share = np.repeat(joined / joined.max(), width // len(joined))
+    counts = np.array([each.num for each in bins], dtype=np.float64)
+    share = np.repeat(counts / counts.max(), room // len(bins))
     num_levels = len(glyphs.levels) + 1
-    eighths = np.where(share > 0, np.maximum(np.rint(share * (height - 1) * num_levels), 1), 0).astype(np.int64)
+    eighths = np.where(share > 0, np.maximum(np.rint(share * num_rows * num_levels), 1), 0).astype(np.int64)
     signs = " " + glyphs.levels + glyphs.full
-    rows = [
-        line(Span("".join(signs[n] for n in np.clip(eighths - below * num_levels, 0, num_levels).tolist()), tone))
-        for below in range(height - 2, -1, -1)
-    ]
-    ends = flush(line(Span(number(low), "dim")), line(Span(number(high), "dim")), len(share))
-    return [*rows, clip(ends, len(share), glyphs.ellipsis)]
+    rows = []
+    for row in range(num_rows):
+        here = np.clip(eighths - (num_rows - 1 - row) * num_levels, 0, num_levels)
+        label = count(counts.max()) if row == 0 else "0" if row == num_rows - 1 else ""
+        axis = f"{right(label, gutter - 2)} {glyphs.tick if label else glyphs.wall}"
+        rows.append(line(Span(axis, "dim"), Span("".join(signs[level] for level in here.tolist()), tone)))
+    ends = flush(line(Span(number(bins[0].low), "dim")), line(Span(number(bins[-1].high), "dim")), len(share))
+    return [*rows, line(" " * gutter, *clip(ends, len(share), glyphs.ellipsis))]
 
 
-def _joined(counts: Floats, width: int) -> Floats:
-    """The counts with as few bins made one as lets them fill most of the width."""
-    numbers = [number for number in range(1, len(counts) + 1) if len(counts) % number == 0 and number <= width]
-    filling = [number for number in numbers if width // number * number >= FILLED * width]
-    joined: Floats = counts.reshape(max(filling), -1).sum(1)  # a single bin always fills it
-    return joined
+def histogram_rows(histogram: Histogram, width: int, glyphs: Glyphs, tone: Tone) -> list[Line]:
+    """A line for each of at most LISTED_BINS bins, the highest returns first: its range, a bar, its count."""
+    bins = bins_of(histogram, LISTED_BINS)
+    most = max((each.num for each in bins), default=0)
+    rows = []
+    for each in reversed(bins):
+        ends = f" {right(number(each.low), NUMBER_WIDTH)} to {right(number(each.high), NUMBER_WIDTH)}  "
+        told = right(count(each.num), gutter_of(histogram) - 1)
+        rows.append(
+            line(Span(ends, "dim"), *bar(each.num / most, width - len(ends) - len(told) - 1, glyphs, tone), told)
+        )
+    return rows
 
 
 def mean_and_deviation(count: int, total: float, total_squares: float) -> tuple[float, float]:

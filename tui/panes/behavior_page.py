@@ -19,6 +19,7 @@ from tui.panes.detail import (
     time_lines,
     warnings_of,
 )
+from tui.panes.histogram import returns_lines
 from tui.panes.hyperparameter_list import moved_to
 from tui.panes.page import PagePane
 from tui.panes.state_line import remaining_seconds
@@ -69,6 +70,7 @@ class BehaviorPage(PagePane):
             "Where its time goes": time_lines(behavior.time_split, frame, width),
             "Newest summary": pair_lines(metric_pairs(behavior), width),
             "Hyperparameters": _hyperparameters(behavior, frame),
+            "Returns of the last summary": returns_lines(behavior.histogram, frame, width),
             "Changed by hand": _changes(behavior, width),
             "Lessons": _lessons(behavior, width),
             "Notes": _notes(behavior, frame, width),

@@ -209,7 +209,7 @@ def _in_words(frame: Frame, metric: str) -> object:
     behavior = frame.behavior
     if behavior is None:
         return None
-    told = (behavior.step, behavior.max_steps, behavior.mean_return, behavior.best_return, behavior.evaluation)
+    told = (behavior.step, behavior.max_steps, behavior.num_episodes, behavior.mean_return, behavior.evaluation)
     return behavior.name, behavior.state, behavior.reason, told if metric == RETURN else ()
 
 

@@ -11,6 +11,7 @@ from engine.session.view import RunView
 from tui.charts.metrics import USUAL, grid_metrics
 from tui.panes.base import Frame
 from tui.panes.chart import ChartPane, MetricChart
+from tui.panes.histogram import HistogramPane
 from tui.state import ScreenState
 
 SHAPE = 4.0  # width by height, in cells, in which a chart is read best
@@ -20,15 +21,21 @@ class MetricGrid(Grid):
     """Lives in the app's thread. Owns its charts, of which as many are in sight as fit.
 
     least: the width and height, in cells, below which no chart is drawn beside others. first: a chart of its own that
-    stands before those of the metrics on every page, where there is room for two.
+    stands before those of the metrics on every page, where there is room for two. last: what comes after the metrics.
     """
 
     def __init__(
-        self, num_charts: int, least: tuple[int, int], first: ChartPane | None = None, *, id: str | None = None
+        self,
+        num_charts: int,
+        least: tuple[int, int],
+        first: ChartPane | None = None,
+        last: HistogramPane | None = None,
+        *,
+        id: str | None = None,
     ) -> None:
-        self._first, self._least = first, least
+        self._first, self._last, self._least = first, last, least
         self._charts = [MetricChart(number, USUAL[number % len(USUAL)]) for number in range(num_charts)]
-        super().__init__(*([first] if first else []), *self._charts, id=id)
+        super().__init__(*([first] if first else []), *self._charts, *([last] if last else []), id=id)
         self.num_pages = 1
         self._arranged: object = None
 
@@ -41,31 +48,37 @@ class MetricGrid(Grid):
         if not self.size.width or not self.size.height:
             return False
         metrics = metrics_of(frame.view, frame.state)
-        num_first = int(self._first is not None)
-        wanted = num_first + min(len(metrics), len(self._charts))
-        columns, rows = arranged(wanted, (self.size.width, self.size.height), self._least)
+        num_first, num_entries = int(self._first is not None), len(metrics) + (self._last is not None)
+        most = len(self._charts) + (self._last is not None)
+        size = (self.size.width, self.size.height)
+        columns, rows = arranged(num_first + min(num_entries, most), size, self._least)
         has_first = num_first < columns * rows
-        room = max(1, min(columns * rows - num_first * has_first, len(self._charts)))
-        self.num_pages = max(1, -(-len(metrics) // room))
+        room = max(1, min(columns * rows - num_first * has_first, most))
+        self.num_pages = max(1, -(-num_entries // room))
         page = frame.state.chart.page % self.num_pages
         shown = metrics[page * room : (page + 1) * room]
         for chart, metric in zip(self._charts, shown, strict=False):
-            chart.metric, chart.note = metric, ""
-        if self.num_pages > 1:
-            self._charts[0].note = f"page {page + 1}/{self.num_pages}"
-        return self._show(columns, rows, len(shown), has_first=has_first)
+            chart.metric = metric
+        has_last = self._last is not None and page == self.num_pages - 1
+        panes: list[MetricChart | HistogramPane] = [*self._charts[: len(shown)]]
+        panes += [self._last] if self._last is not None and has_last else []
+        for number, pane in enumerate(panes):
+            pane.note = f"page {page + 1}/{self.num_pages}" if number == 0 and self.num_pages > 1 else ""
+        return self._show((columns, rows, len(shown), has_first, has_last))
 
-    def _show(self, columns: int, rows: int, num_shown: int, *, has_first: bool) -> bool:
-        """The layout is that one; returns whether it was another."""
-        wanted = (columns, rows, num_shown, has_first)
+    def _show(self, wanted: tuple[int, int, int, bool, bool]) -> bool:
+        """Columns, rows, charts of metrics, whether the first and the last stand with them; returns whether any of that
+        has changed."""
         if wanted == self._arranged:
             return False
         self._arranged = wanted
+        columns, rows, num_shown, has_first, has_last = wanted
         self.styles.grid_size_columns, self.styles.grid_size_rows = columns, rows
         for number, chart in enumerate(self._charts):
             chart.display = number < num_shown
-        if self._first is not None:
-            self._first.display = has_first
+        for pane, is_shown in ((self._first, has_first), (self._last, has_last)):
+            if pane is not None:
+                pane.display = is_shown
         return True
 
 

@@ -8,6 +8,7 @@ from textual.widget import Widget
 
 from tui.keymap import bindings
 from tui.panes.chart import CurvesPane
+from tui.panes.histogram import HistogramPane
 from tui.panes.metric_grid import MetricGrid
 from tui.screens.chart_actions import ChartActions
 
@@ -22,5 +23,5 @@ class GridScreen(ChartActions):
     places = ("grid",)
 
     def body(self) -> Iterable[Widget]:
-        """What the user chose first, then the pinned metrics."""
-        yield MetricGrid(MOST_CHARTS, SMALLEST_CHART, CurvesPane(), id="grid")
+        """What the user chose first, then the pinned metrics, and how the returns are spread."""
+        yield MetricGrid(MOST_CHARTS, SMALLEST_CHART, CurvesPane(), HistogramPane(), id="grid")
