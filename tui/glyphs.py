@@ -42,6 +42,11 @@ class Glyphs:
     full: str = "█"
     braille: bool = True
 
+    @property
+    def beyond(self) -> tuple[str, str]:
+        """Where a curve goes on above and below what is drawn."""
+        return self.rising, self.falling
+
     def of(self, state: RunState | BehaviorState) -> str:
         """The sign of a state; the state's word always stands beside it."""
         signs: dict[RunState | BehaviorState, str] = {

@@ -149,6 +149,10 @@ KEYMAP: tuple[Key, ...] = (
     _key("smooth-value", "S shift+s", "smooth_value", "smoothing", "type the smoothing, 0 to 0.999", WITH_CHART,
          "Chart"),
     _key("log-y", "L shift+l", "log_y", "log y", "logarithmic y axis", WITH_CHART, "Chart"),
+    _key("clip", "O shift+o", "clip", "outliers", "the y axis without outliers, or with them; its title says so",
+         WITH_CHART, "Chart"),
+    _key("y-range", "Y shift+y", "y_range", "y range", 'type the range of the y axis: "low high", "0 ..", or "auto"',
+         WITH_CHART, "Chart"),
     _key("x-axis", "t", "x_axis", "x axis", "x by steps, by time of day, or by time since the start", WITH_CHART,
          "Chart"),
 

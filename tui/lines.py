@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
@@ -84,6 +85,11 @@ def wrap(text: str, width: int, max_lines: int) -> list[str]:
         else:
             rows[-1] = fit(word, width)
     return rows
+
+
+def merged(row: Iterable[Span]) -> Line:
+    """The spans with neighbors of one tone made one."""
+    return tuple(Span("".join(s.text for s in group), tone) for tone, group in groupby(row, key=lambda s: s.tone))
 
 
 def labelled(label: str, text: str, width: int, label_width: int = 11) -> list[Line]:

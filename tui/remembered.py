@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.session.view import RunView
+from tui.charts.y_range import is_range
 from tui.state import ScreenState
 
 if TYPE_CHECKING:
@@ -175,10 +176,11 @@ def as_text(state: ScreenState, behavior: str) -> str:
 
 
 def adopt(state: ScreenState, remembered: ScreenState) -> None:
-    """`state` is like `remembered`, except for what is not kept and for a window that is none."""
+    """`state` is like `remembered`, except for what is not kept and for windows and ranges that are none."""
     window = remembered.chart.window
     if window is not None and not (window[0] < window[1] and math.isfinite(window[1] - window[0])):
         remembered.chart.window = None
+    remembered.chart.y_ranges = {tag: each for tag, each in remembered.chart.y_ranges.items() if is_range(each)}
     for field in fields(state):
         if NOT_KEPT.get(field.name) is not True:
             setattr(state, field.name, getattr(remembered, field.name))

@@ -13,6 +13,7 @@ from engine.session.view import EVALUATION, RETURN, Note, RunView
 from tui.charts.metrics import USUAL
 from tui.charts.run_figure import place_on
 from tui.charts.state import X_AXES, ChartState
+from tui.charts.y_range import is_range
 from tui.glyphs import ASCII, UNICODE
 from tui.keymap import Keymap
 from tui.lines import clip
@@ -57,6 +58,12 @@ states = st.builds(
     x_axis=st.sampled_from(X_AXES),
     smoothing=st.sampled_from([0.0, 0.6, 0.999]),
     is_log=st.booleans(),
+    clips_outliers=st.booleans(),
+    y_ranges=st.dictionaries(
+        st.sampled_from([RETURN, LENGTH]),
+        st.tuples(st.none() | st.floats(-1e299, 1e299), st.none() | st.floats(-1e299, 1e299)).filter(is_range),
+        max_size=2,
+    ),
 )
 keys = st.lists(st.sampled_from("++++-[]0exlrt"), max_size=12)
 

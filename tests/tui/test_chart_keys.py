@@ -46,7 +46,7 @@ def dots(text: str) -> int:
 @pytest.mark.parametrize("keys", [
     "m", "M", "b", "plus", "plus minus", "plus 0", "plus left_square_bracket",
     "plus left_square_bracket right_square_bracket", "plus shift+left", "plus shift+left end", "x", "x left",
-    "x left right", "plus left", "s", "S", "L", "t", "t t", "f", "x y", "plus equals_sign",
+    "x left right", "plus left", "s", "S", "L", "O", "Y", "t", "t t", "f", "x y", "plus equals_sign",
 ])  # fmt: skip
 async def test_every_key_changes_the_picture(keys: str) -> None:
     *before, last = keys.split()
@@ -329,6 +329,40 @@ async def test_drag_pans_and_sets_no_crosshair() -> None:
         assert window[0] == pytest.approx(80_000 - 20 * 80_000 / pane.num_cells, rel=0.01)
         assert chart(app).crosshair is None
         assert not chart(app).is_live
+
+
+async def test_a_range_of_the_y_axis_is_typed_and_a_wrong_one_changes_nothing() -> None:
+    async with shown(scenes.healthy(1).view(), (200, 60)) as (app, pilot):
+        await pilot.press("Y", *["backspace"] * 4, *"5 low")
+        assert """must be "low high", half-open as""" in await settled_text(pilot)
+        await pilot.press("enter", *["backspace"] * 3, "1", "enter")
+        assert "the first number must be below the second, got 5 and 1" in await settled_text(pilot)
+        assert chart(app).y_ranges == {}
+        await pilot.press("backspace", *"..", "enter")
+        assert chart(app).y_ranges == {RETURN: (5.0, None)}
+        assert "Return · Walker · by steps · smooth 0.6 · y from 5" in await settled_text(pilot)
+        await pilot.press("m")
+        assert "y from 5" in await settled_text(pilot), "the return has gone to the grid"
+        await pilot.press("m", "escape", "Y", *["backspace"] * 9, *"auto", "enter")
+        assert chart(app).y_ranges == {RETURN: (5.0, None)}, "it is the range of the metric drawn"
+
+
+@pytest.mark.parametrize("screen", ["overview", "chart"])
+async def test_outliers_are_clipped_on_every_chart_and_counted(screen: str) -> None:
+    story = scenes.healthy(1)
+    story.tell(EpisodesFinished("Walker", 160_500, 1, 9e5, 1.0, 2.0, 500.0))
+    async with shown(story.view(), (120, 40)) as (app, pilot):
+        if screen == "chart":
+            await pilot.press("f")
+            await app.workers.wait_for_complete()
+        assert "outliers clipped" not in await settled_text(pilot)
+        await pilot.press("O")
+        text = await settled_text(pilot)
+        assert "by steps · smooth 0.6 · outliers clipped" in text
+        assert "  ▲ <1 %, to 900k │" in text
+        assert "400 ┤" in text or "400┤" in text
+        await pilot.press("M", *"entropy", "enter")
+        assert "all in sight" in await settled_text(pilot)
 
 
 async def test_keys_before_the_first_curve_say_that_there_is_none() -> None:

@@ -19,12 +19,14 @@ from tui.charts.bar import bar
 from tui.charts.curve import Curve, history_curve, plain_curve
 from tui.charts.drawing import ASCII_LINES, GUTTER, Look, draw
 from tui.charts.figure import Figure, Mark, read, sample
+from tui.charts.outliers import outside
 from tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
 from tui.charts.sampling import columns, polyline
 from tui.charts.scale import scale_of
 from tui.charts.smoothing import moving_average, smooth_line
 from tui.charts.window import Sight
 from tui.charts.x_axis import full_range, step_label, x_ticks
+from tui.charts.y_range import range_text, typed_range
 from tui.glyphs import ASCII, UNICODE
 from tui.lines import Line, cells
 
@@ -323,6 +325,87 @@ def test_mark_out_of_sight_is_not_drawn() -> None:
     curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
     axis = text_of(draw(figure(curve, shown=(50.0, 100.0), marks=(Mark(20, "★", "dim"),)), 68, 8, Look(UNICODE)))[-1]
     assert "★" not in axis
+
+
+def spiky(**more: object) -> Figure:
+    """A wave from -10 to 10, of which one value is 9000 and one is -400."""
+    ys = np.sin(np.arange(1000) / 40) * 10
+    ys[300], ys[600] = 9000.0, -400.0
+    return figure(plain_curve(np.arange(1000.0), ys, metric="m"), **more)
+
+
+def test_outliers_are_left_out_of_the_axis_and_pointed_at() -> None:
+    (with_them,), (without,) = (sample(spiky(clips=clips), 160, True).scales.values() for clips in (False, True))
+    assert with_them.top >= 9000
+    assert (without.bottom, without.top) == (-10, 10)
+    chart = text_of(draw(spiky(clips=True), 80 + GUTTER, 12, Look(UNICODE)))
+    assert [row[GUTTER:].index("▲") for row in chart if "▲" in row] == [24]
+    assert [row[GUTTER:].index("▼") for row in chart if "▼" in row] == [48]
+    assert "▲" in chart[0]
+    assert "▼" in chart[-2]
+    found = outside(sample(spiky(clips=True), 160, True))
+    assert found is not None
+    assert (found.highest, found.lowest) == (9000, -400)
+    assert 0 < found.above < 0.03
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+def test_curve_without_outliers_is_not_clipped(is_log: bool) -> None:
+    """The newest values of a curve that rises are its highest: they must stay in sight."""
+    curve = plain_curve(np.arange(1000.0), np.arange(1000.0) + 1, metric="m")
+    plain, clipped = (sample(figure(curve, is_log=is_log, clips=clips), 160, True) for clips in (False, True))
+    assert plain.scales == clipped.scales
+    assert outside(clipped) is None
+
+
+@pytest.mark.parametrize(
+    ("chosen", "is_log", "expected"),
+    [
+        ((-3.3, 4.1), False, (-3.3, 4.1)),
+        ((0.0, None), False, (0.0, 9000.0)),
+        ((None, -500.0), False, (-550.0, -500.0)),
+        ((2.0, 50.0), True, (2.0, 50.0)),
+        ((0.0, 50.0), True, (0.0, 50.0)),
+    ],
+)
+def test_range_by_hand_is_taken_as_it_is(
+    chosen: tuple[float | None, float | None], is_log: bool, expected: tuple[float, float]
+) -> None:
+    drawn = spiky(y_ranges={"m": chosen}, is_log=is_log)
+    (scale,) = sample(drawn, 160, True).scales.values()
+    assert (scale.bottom, scale.top) == pytest.approx(expected, rel=0.01)
+    assert any(sign in "".join(text_of(draw(drawn, 80, 12, Look(UNICODE)))) for sign in "▲▼")
+
+
+def test_range_by_hand_is_of_its_metric_alone() -> None:
+    xs = np.arange(50.0)
+    one, other = plain_curve(xs, xs, metric="one"), plain_curve(xs, xs, metric="other")
+    scales = sample(figure(one, other, y_ranges={"one": (0.0, 7.0)}), 40, True).scales
+    assert (scales["one"].top, scales["other"].top) == (7, 50)
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [
+        ("0 500", (0, 500)), (" 0 ..", (0, None)), ("0..", (0, None)), (".. -2.5", (None, -2.5)),
+        ("1e-3 .. 1", (0.001, 1)), ("", (None, None)), ("auto", (None, None)),
+    ],
+)  # fmt: skip
+def test_range_is_typed_in_a_few_forms(typed: str, chosen: tuple[float | None, float | None]) -> None:
+    assert typed_range(typed) == chosen
+    assert typed_range(range_text(typed_range(typed))) == chosen
+
+
+@pytest.mark.parametrize("typed", ["5", "a b", "0 nan", "inf ..", "1e300 ..", "1 2 3", "1 .. 2 3", ".. ..", "0,5 1"])
+def test_what_is_no_range_is_refused_with_the_forms_there_are(typed: str) -> None:
+    with pytest.raises(ValueError, match='must be "low high", half-open as'):
+        typed_range(typed)
+
+
+@pytest.mark.parametrize("typed", ["5 5", "5 1", "1e12 1000000000000.1"])
+def test_range_must_rise(typed: str) -> None:
+    with pytest.raises(ValueError, match="the first number must be below the second, got"):
+        typed_range(typed)
 
 
 def test_metrics_of_like_values_share_a_scale_and_others_have_their_own() -> None:

@@ -103,6 +103,17 @@ def test_a_window_that_is_none_shows_the_whole_run(tmp_path: Path, window: list[
     assert state.chart.smoothing == 0.9
 
 
+def test_a_range_of_the_y_axis_that_is_none_is_left_out(tmp_path: Path) -> None:
+    memory = Memory(tmp_path)
+    state = chosen_state()
+    state.chart.clips_outliers = True
+    state.chart.y_ranges = {"Return": (0.0, None), "Policy/Entropy": (3.0, 1.0), "Losses/Value Loss": (None, 1e999)}
+    memory.keep(RUN, as_text(state, "").replace("null]", "null]"))
+    chart = recalled(memory, scenes.healthy(1).view()).chart
+    assert chart.clips_outliers
+    assert chart.y_ranges == {"Return": (0.0, None)}
+
+
 def test_a_folder_that_cannot_be_written_is_one_problem(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file is in the way")
     memory = Memory(tmp_path / "state")

@@ -74,7 +74,7 @@ def compared_figure(shown: Sequence[Compared], state: ChartState) -> Figure | No
     curves = [curve for each in shown for curve in _curves(each, state, sight.shown)]
     return Figure(
         tuple(curves[:MAX_CURVES]), sight, state.x_axis, state.smoothing, state.is_log, state.crosshair, (),
-        max(0, len(curves) - MAX_CURVES),
+        max(0, len(curves) - MAX_CURVES), state.clips_outliers, state.ranges_of(state.metrics),
     )  # fmt: skip
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from tui.charts.arrays import Codes, Points, np
 from tui.charts.curve import Range
 from tui.charts.figure import Figure, Sampled, Samples, has_one_line, sample
+from tui.charts.outliers import edges, ends
 from tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
 from tui.charts.scale import LABEL_WIDTH, Scale
 from tui.charts.x_axis import x_ticks
 from tui.glyphs import Glyphs
-from tui.lines import Line, Span, Tone, line
+from tui.lines import Line, Span, Tone, line, merged
 from tui.text import right
 
 GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axis
@@ -70,6 +71,8 @@ def draw(figure: Figure, width: int, height: int, look: Look, samples: Samples |
         return []
     plot = _plot(drawn, by_metric, plot_width, plot_height, look)
     _sign_points(plot, drawn, by_metric, figure.sight.shown, look)
+    if figure.clips or figure.y_ranges:
+        _mark_edges(plot, drawn, by_metric, look)
     if len(figure.curves) > 1:
         _label_ends(plot, drawn, by_metric, look)
     tones: list[Tone] = ["text", "faint", *(each.curve.tone for each in drawn)]
@@ -132,6 +135,13 @@ def _codes(dots: Bars, num_rows: int, look: Look) -> Codes:
     return braille_codes(dots, num_rows) if look.glyphs.braille else filled(dots, num_rows).astype(np.uint8)
 
 
+def dot_texts(dots: Bars, num_rows: int, look: Look) -> list[str]:
+    """Rows of the characters that show these dots and nothing else; "." stands for them where there is no braille."""
+    codes = _codes(dots, num_rows, look)
+    owners = np.where(codes > 0, SPREAD, BLANK).astype(np.uint8)
+    return [row.tobytes().decode("utf-32-le") for row in _chars(codes, owners, look).astype("<u4")]
+
+
 def _chars(codes: Codes, owners: Codes, look: Look) -> Points:
     if look.glyphs.braille:
         return np.where(codes == 0, ord(" "), codes.astype(np.uint32) + BRAILLE).astype(np.uint32)
@@ -156,6 +166,20 @@ def _sign_points(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scal
         dots = dot_rows(heights, scale.y_range, height * look.dots[1])
         rows = dots.astype(np.int64) // look.dots[1]
         plot.chars[rows, columns], plot.owners[rows, columns] = ord(look.glyphs.evaluation), FIRST_CURVE + at
+
+
+def _mark_edges(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale], look: Look) -> None:
+    """Where a curve goes on beyond the axis, its cell at the edge points there."""
+    for at in reversed(range(len(drawn))):
+        each, scale = drawn[at], by_metric.get(drawn[at].curve.metric)
+        if scale is None:
+            continue
+        own = each.spread.low if each.line is None else each.line, each.spread.high if each.line is None else each.line
+        for (low, high), owner in ((ends(each), SPREAD), (own, FIRST_CURVE + at)):
+            for row, is_beyond, sign in zip((0, -1), edges(low, high, scale), look.glyphs.beyond, strict=True):
+                cells = np.unique(np.flatnonzero(is_beyond) // look.dots[0])
+                cells = cells[plot.owners[row, cells] <= owner] if owner == SPREAD else cells
+                plot.chars[row, cells], plot.owners[row, cells] = ord(sign), owner
 
 
 def _label_ends(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale], look: Look) -> None:
@@ -244,8 +268,7 @@ def _axis(figure: Figure, width: int, glyphs: Glyphs, broken: Sequence[int], cro
         row[_free(row, at, glyphs)] = Span(glyphs.failed, "bad")
     if cross is not None and row[cross].tone != LABEL:
         row[cross] = Span(glyphs.tick, "accent")
-    merged = (Span("".join(s.text for s in group), tone) for tone, group in groupby(row, key=lambda s: s.tone))
-    return line(Span(" " * (GUTTER - 1) + glyphs.corner, "dim"), *merged)
+    return line(Span(" " * (GUTTER - 1) + glyphs.corner, "dim"), *merged(row))
 
 
 def _free(row: Sequence[Span], at: int, glyphs: Glyphs) -> int:

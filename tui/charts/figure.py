@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tui.charts.arrays import Floats, np
 from tui.charts.curve import Curve, Range, XAxis, nearest
+from tui.charts.outliers import without_outliers
 from tui.charts.sampling import Columns, columns, polyline
 from tui.charts.scale import Scale, scale_of
 from tui.charts.smoothing import smooth_line
 from tui.charts.window import Sight
+from tui.charts.y_range import AUTOMATIC, YRange
 from tui.lines import Tone
 
 COMPARABLE = 4.0  # one scale where together the metrics span at most so many times what the flattest one does
@@ -40,22 +42,29 @@ class Figure:
     crosshair: float | None = None
     marks: tuple[Mark, ...] = ()
     num_left_out: int = 0  # curves that would be too many
+    clips: bool = False  # the y axis leaves out what lies far from all else
+    y_ranges: Mapping[str, YRange] = field(default_factory=dict)  # chosen by hand, by metric
 
 
 def ingredients(figure: Figure) -> tuple[object, ...]:
     """What differs when the figure does: curves only ever grow or are cut off, and their newest value changes."""
     curves = tuple((curve.name, curve.metric, curve.tone, len(curve.xs), curve.xs[-1], repr(curve.mean[-1]))
                    for curve in figure.curves)  # fmt: skip
-    return curves, figure.sight, figure.x_axis, figure.smoothing, figure.is_log, figure.crosshair, figure.marks
+    chosen = figure.is_log, figure.clips, tuple(sorted(figure.y_ranges.items()))
+    return curves, figure.sight, figure.x_axis, figure.smoothing, chosen, figure.crosshair, figure.marks
 
 
 class Sampled(NamedTuple):
-    """One curve in the columns of a chart. spread: every value; line: the smoothed one, None without smoothing."""
+    """One curve in the columns of a chart. spread: every value; line: the smoothed one, None without smoothing.
+
+    has_spread: every value, or the band around it, stands behind the line.
+    """
 
     curve: Curve
     spread: Columns
     line: Floats | None
-    limits: Range | None  # of what will be drawn
+    limits: Range | None  # of what the axis must show
+    has_spread: bool = False
 
 
 class Samples(NamedTuple):
@@ -89,7 +98,7 @@ def sample(figure: Figure, num_columns: int, shows_spread: bool) -> Samples:
     """Every curve in so many columns. shows_spread: every value stands behind the smoothed line, if there is one."""
     shows_spread = shows_spread and has_one_line(figure.curves)
     curves = tuple(_sampled(figure, curve, num_columns, shows_spread) for curve in figure.curves)
-    return Samples(curves, scales(curves, figure.is_log))
+    return Samples(curves, scales(curves, figure.is_log, figure.y_ranges))
 
 
 def has_one_line(curves: Iterable[Curve]) -> bool:
@@ -99,11 +108,21 @@ def has_one_line(curves: Iterable[Curve]) -> bool:
 
 def _sampled(figure: Figure, curve: Curve, num_columns: int, shows_spread: bool) -> Sampled:
     shown = curve.within(figure.sight.shown)
+    sampled = _in_columns(figure, curve, shown, num_columns, shows_spread)
+    if not figure.clips or sampled.limits is None:
+        return sampled
+    has_spread = sampled.line is None or sampled.has_spread
+    return sampled._replace(
+        limits=without_outliers(shown, figure.sight.shown, sampled.limits, has_spread, figure.is_log)
+    )
+
+
+def _in_columns(figure: Figure, curve: Curve, shown: Curve, num_columns: int, shows_spread: bool) -> Sampled:
     spread = columns(shown, figure.sight.shown, num_columns)
     start, end = figure.sight.shown
     if curve.is_band:
         line = polyline((curve.xs - start) * (num_columns / (end - start)) - 0.5, curve.mean, num_columns)
-        return Sampled(curve, spread, line, spread.extremes)
+        return Sampled(curve, spread, line, spread.extremes, has_spread=True)
     if figure.smoothing <= 0 or curve.has_points:
         return Sampled(curve, spread, None, spread.extremes)
     xs, averages = smooth_line(shown, figure.sight.shown, figure.smoothing)
@@ -112,25 +131,30 @@ def _sampled(figure: Figure, curve: Curve, num_columns: int, shows_spread: bool)
     limits = [(float(finite.min()), float(finite.max()))] if len(finite) else []
     if shows_spread and spread.extremes is not None:
         limits.append(spread.extremes)
-    return Sampled(
-        curve, spread, line, (min(low for low, _ in limits), max(high for _, high in limits)) if limits else None
-    )
+    both = (min(low for low, _ in limits), max(high for _, high in limits)) if limits else None
+    return Sampled(curve, spread, line, both, shows_spread)
 
 
-def scales(sampled: Sequence[Sampled], is_log: bool) -> dict[str, Scale]:
-    """The scale of each metric in sight: one for all where their values are comparable."""
+def scales(sampled: Sequence[Sampled], is_log: bool, chosen: Mapping[str, YRange]) -> dict[str, Scale]:
+    """The scale of each metric in sight: one for all whose values are comparable and whose range is chosen alike."""
     ranges: dict[str, Range] = {}
     for each in sampled:
         if each.limits is not None:
             low, high = ranges.get(each.curve.metric, each.limits)
             ranges[each.curve.metric] = min(low, each.limits[0]), max(high, each.limits[1])
-    if not ranges:
-        return {}
+    found: dict[str, Scale] = {}
+    for y_range in dict.fromkeys(chosen.get(metric, AUTOMATIC) for metric in ranges):
+        alike = {metric: limits for metric, limits in ranges.items() if chosen.get(metric, AUTOMATIC) == y_range}
+        found |= _scales_of(alike, is_log, y_range)
+    return found
+
+
+def _scales_of(ranges: Mapping[str, Range], is_log: bool, y_range: YRange) -> dict[str, Scale]:
     low, high = min(low for low, _ in ranges.values()), max(high for _, high in ranges.values())
     flattest = min((high - low for low, high in ranges.values()))
     if len(ranges) == 1 or high / COMPARABLE - low / COMPARABLE <= flattest:
-        return dict.fromkeys(ranges, scale_of(low, high, is_log))
-    return {metric: scale_of(*limits, is_log) for metric, limits in ranges.items()}
+        return dict.fromkeys(ranges, scale_of(low, high, is_log, y_range))
+    return {metric: scale_of(*limits, is_log, y_range) for metric, limits in ranges.items()}
 
 
 def read(figure: Figure, x: float, num_cells: int) -> list[Reading]:

@@ -46,7 +46,7 @@ def run_figure(
     happened = marks(everyone[selected], view.notes, state.x_axis, view.started_at or 0.0, glyphs)
     return Figure(
         tuple(curves[:MAX_CURVES]), sight, state.x_axis, state.smoothing, state.is_log, state.crosshair, happened,
-        max(0, len(curves) - MAX_CURVES),
+        max(0, len(curves) - MAX_CURVES), state.clips_outliers, state.ranges_of(tags),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tui.charts.arrays import Floats, np
@@ -11,6 +11,7 @@ from tui.charts.axes import ticks, value_range
 from tui.charts.curve import Range
 from tui.charts.reducing import LARGEST
 from tui.charts.x_axis import Tick, step_label
+from tui.charts.y_range import AUTOMATIC, YRange
 from tui.text import number, round_count
 
 Kind: TypeAlias = Literal["linear", "log", "symlog"]
@@ -74,8 +75,22 @@ class Scale:
         return [value for value in values if least <= value <= most]
 
 
-def scale_of(low: float, high: float, is_log: bool) -> Scale:
-    """The scale of values from low to high, its ends round; logarithmic only where asked for and all are above 0."""
+def scale_of(low: float, high: float, is_log: bool, chosen: YRange = AUTOMATIC) -> Scale:
+    """The scale of values from low to high, its ends round; logarithmic only where asked for and all are above 0.
+
+    chosen: the ends that the user gave, which are taken as they are.
+    """
+    bottom, top = chosen
+    low, high = low if bottom is None else bottom, high if top is None else top
+    if bottom is not None and not bottom < high:
+        high = bottom + (abs(bottom) * 0.1 or 1.0)
+    elif top is not None and not low < top:
+        low = top - (abs(top) * 0.1 or 1.0)
+    scale = _round_scale(low, high, is_log)
+    return replace(scale, bottom=scale.bottom if bottom is None else bottom, top=scale.top if top is None else top)
+
+
+def _round_scale(low: float, high: float, is_log: bool) -> Scale:
     if not is_log:
         return Scale("linear", *value_range(low, high))
     if low > 0:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from engine.session.view import RETURN
 from tui.charts.curve import Range, XAxis
 from tui.charts.window import PAN_SHARE, Sight, panned, zoomed
+from tui.charts.y_range import AUTOMATIC, YRange, range_words
 
 SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
 LARGEST_SMOOTHING = 0.999
@@ -33,12 +34,32 @@ class ChartState:
     crosshair: float | None = None
     pinned: dict[str, list[str]] = field(default_factory=dict)
     page: int = 0
+    clips_outliers: bool = False
+    y_ranges: dict[str, YRange] = field(default_factory=dict)  # chosen by hand, by metric
 
     @property
     def choices(self) -> object:
         """Everything chosen, to be compared."""
         return (tuple(self.metrics), self.has_all_behaviors, self.x_axis, self.window, self.is_live, self.smoothing,
-                self.is_log, self.crosshair)  # fmt: skip
+                self.is_log, self.crosshair, self.clips_outliers, tuple(sorted(self.y_ranges.items())))  # fmt: skip
+
+    def y_words(self, metrics: Sequence[str] = ()) -> str:
+        """How the y axis of these metrics, or of those drawn, differs from what the values ask; "" if it does not."""
+        ranges = {self.y_ranges.get(metric, AUTOMATIC) for metric in metrics or self.metrics}
+        by_hand = range_words(ranges.pop()) if len(ranges) == 1 else "y by hand"
+        parts = [by_hand, "outliers clipped" if self.clips_outliers else "", "log y" if self.is_log else ""]
+        return ", ".join(part for part in parts if part)
+
+    def ranges_of(self, metrics: Sequence[str]) -> dict[str, YRange]:
+        """Those chosen by hand, of these metrics."""
+        return {metric: self.y_ranges[metric] for metric in metrics if metric in self.y_ranges}
+
+    def choose_range(self, y_range: YRange) -> None:
+        """The metrics drawn have that range of the y axis."""
+        for metric in self.metrics:
+            self.y_ranges.pop(metric, None)
+            if y_range != AUTOMATIC:
+                self.y_ranges[metric] = y_range
 
     def zoom(self, factor: float, sight: Sight, center: float | None = None) -> None:
         """`factor` times the detail, around `center`, else the crosshair, else the newest point or the middle."""

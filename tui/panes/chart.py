@@ -171,8 +171,9 @@ class MetricChart(ChartPane):
         return run_figure(frame.view, frame.selected, self.chart_state(frame), frame.glyphs, [self.metric])
 
     def heading(self, frame: Frame) -> str:
-        """What is drawn."""
-        return f" {frame.glyphs.dot} ".join(part for part in (metric_title(self.metric), self.note) if part)
+        """What is drawn, and how its y axis was chosen."""
+        parts = metric_title(self.metric), self.note, self.chart_state(frame).y_words([self.metric])
+        return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 
     def inputs(self, frame: Frame) -> object:
         """What the user chose, and whether there is a curve."""

@@ -10,6 +10,7 @@ from tui.charts.drawing import GUTTER
 from tui.charts.figure import Figure, Mark, Reading, Sampled, Samples, read, smoothed_at
 from tui.charts.headline import headline, kind_of
 from tui.charts.metrics import metric_title
+from tui.charts.outliers import outside
 from tui.charts.run_figure import MAX_CURVES
 from tui.charts.state import ChartState
 from tui.charts.x_axis import span_label, step_label, x_label
@@ -19,6 +20,7 @@ from tui.panes.behaviors import is_filling, mean_words
 from tui.text import count, duration, fit, number, round_count
 
 NAME_WIDTH = 24
+WIDE = 60  # cells from which words on what is beyond the axis say how far
 AXES = {"steps": "by steps", "wall": "by time of day", "relative": "since the start"}
 
 
@@ -30,7 +32,7 @@ def chart_heading(frame: Frame, state: ChartState) -> str:
     if not whose and frame.behavior is not None:
         whose = fit(safe_text(frame.behavior.name), NAME_WIDTH, frame.glyphs.ellipsis)
     smooth = f"smooth {state.smoothing:g}" if state.smoothing > 0 else "not smoothed"
-    parts = [shown, whose, AXES[state.x_axis], smooth, window_words(state), "log y" if state.is_log else ""]
+    parts = [shown, whose, AXES[state.x_axis], smooth, state.y_words(), window_words(state)]
     return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 
 
@@ -52,7 +54,7 @@ def window_words(state: ChartState) -> str:
 def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line:
     """The line above a chart: what lies below the crosshair, else the legend, else the behavior's figures."""
     behavior = frame.behavior
-    notes = _notes(figure, samples)
+    notes = notes_on(frame, figure, samples, width)
     if behavior is not None and behavior.state == "failed" and figure.crosshair is None:
         reason = fit(f" {frame.glyphs.failed} failed: {safe_text(behavior.reason)}", width, frame.glyphs.ellipsis)
         return line(Span(reason, "bad"))
@@ -123,15 +125,33 @@ def _marks_at(figure: Figure, x: float, num_cells: int) -> Sequence[Mark]:
     return [mark for mark in reversed(figure.marks) if abs(mark.x - x) < cell]
 
 
-def _notes(figure: Figure, samples: Samples) -> Line:
+def notes_on(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line:
     """What one must know to read the curves."""
+    parts = [_outside_words(frame, samples, width)] if figure.clips or figure.y_ranges else []
     if samples.is_symlog:
-        return line(Span("symlog y: not all above 0 ", "warning"))
-    if samples.has_own_scales:
-        return line(Span("own scales ", "dim"))
-    if figure.num_left_out:
-        return line(Span(f"{MAX_CURVES} of {MAX_CURVES + figure.num_left_out} curves ", "dim"))
-    return ()
+        parts.append(line(Span("symlog y: not all above 0", "warning")))
+    elif samples.has_own_scales:
+        parts.append(line(Span("own scales", "dim")))
+    elif figure.num_left_out:
+        parts.append(line(Span(f"{MAX_CURVES} of {MAX_CURVES + figure.num_left_out} curves", "dim")))
+    words = pack(parts, width, gap=2)
+    return line(*words, " ") if words else ()
+
+
+def _outside_words(frame: Frame, samples: Samples, width: int) -> Line:
+    """How much of the curves lies beyond the y axis, and how far it goes."""
+    found = outside(samples)
+    if found is None:
+        return line(Span("all in sight", "dim"))
+    words = []
+    for sign, share, far in (
+        (frame.glyphs.rising, found.above, found.highest),
+        (frame.glyphs.falling, found.below, found.lowest),
+    ):
+        if share > 0:
+            much = "<1" if share < 0.01 else f"{100 * share:.0f}"
+            words.append(f"{sign} {much} %" + (f", to {number(far)}" if width >= WIDE else ""))
+    return line(Span("  ".join(words), "warning"))
 
 
 def _mark_words(figure: Figure) -> Line:

@@ -18,10 +18,10 @@ from tui.charts.state import ChartState
 from tui.charts.x_axis import x_label
 from tui.comparing import Comparison, Entrant
 from tui.configurations import Settings, differing
-from tui.lines import SERIES, Line, Span, centered, line
+from tui.lines import SERIES, Line, Span, centered, flush, line
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.chart import ChartPane, CurvesPane
-from tui.panes.chart_words import AXES, no_value_words, window_words
+from tui.panes.chart_words import AXES, no_value_words, notes_on, window_words
 from tui.run_groups import SEED
 from tui.text import count, left, number, right
 
@@ -65,7 +65,7 @@ class ComparisonChart(ChartPane):
         num_runs, num_groups = len(self._comparison.runs), sum(each.is_group for each in self._comparison.entrants)
         groups = f" ({num_groups} group{'s' if num_groups > 1 else ''})" if num_groups else ""
         runs = f"{num_runs} runs{groups}"
-        parts = [titles + more, runs, AXES[state.x_axis], smooth, window_words(state), "log y" if state.is_log else ""]
+        parts = [titles + more, runs, AXES[state.x_axis], smooth, state.y_words(), window_words(state)]
         return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
@@ -75,7 +75,11 @@ class ComparisonChart(ChartPane):
             return centered([Span(_why_empty(self._comparison, self._state), "dim")], height, width)
         look = Look(frame.glyphs, frame.has_color)
         samples = sample_for(figure, width, look)
-        return draw(figure, width, height, look, samples) or centered(no_value_words(figure), height, width)
+        notes = notes_on(frame, figure, samples, width)
+        chart = draw(figure, width, height - bool(notes), look, samples)
+        if not chart:
+            return centered(no_value_words(figure), height, width)
+        return [flush((), notes, width), *chart] if notes else chart
 
 
 class ComparisonLegend(Pane):

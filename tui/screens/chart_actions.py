@@ -10,6 +10,7 @@ from tui.charts.metrics import metric_order, metric_title
 from tui.charts.run_figure import place_on
 from tui.charts.state import LARGEST_SMOOTHING, X_AXES, ChartState
 from tui.charts.x_axis import NAMES
+from tui.charts.y_range import AUTOMATIC, range_text, range_words, typed_range
 from tui.painting import Piece, spots
 from tui.panes.base import Frame
 from tui.panes.chart import ChartPane, CurvesPane
@@ -196,6 +197,22 @@ class ChartActions(RunScreen):
         self.chart_state.is_log = not self.chart_state.is_log
         self._shown()
 
+    def action_clip(self) -> None:
+        """The y axis with outliers, or without."""
+        self.chart_state.clips_outliers = not self.chart_state.clips_outliers
+        self._shown()
+
+    def action_y_range(self) -> None:
+        """Ask for the range of the metrics drawn."""
+        state = self.chart_state
+        present = state.y_ranges.get(state.metrics[0], AUTOMATIC)
+        title = f"Range of the y axis for {', '.join(metric_title(tag) for tag in state.metrics)}"
+
+        def take(text: str) -> None:
+            state.choose_range(typed_range(text))
+
+        self.open_dialog(PromptScreen(title, range_verdict, range_text(present)), take)
+
     def action_x_axis(self) -> None:
         """The next unit of x."""
         if not self.context.view.behaviors:
@@ -252,6 +269,15 @@ def pinned_words(metrics: Sequence[str], pinned: Sequence[str]) -> str:
     if not pinned:
         return f"unpinned {titles}, the last one: the usual metrics are back"
     return f"{'pinned' if metrics[0] in pinned else 'unpinned'} {titles}: {len(pinned)} in the grid"
+
+
+def range_verdict(text: str) -> Verdict:
+    """Whether the text is a range of the y axis."""
+    try:
+        chosen = typed_range(text)
+    except ValueError as error:
+        return Verdict(str(error), is_good=False)
+    return Verdict(range_words(chosen) or "as the values ask")
 
 
 def smoothing_verdict(text: str) -> Verdict:

@@ -34,6 +34,8 @@ class ComparisonScreen(ChartActions):
             smoothing=looked_at.smoothing,
             x_axis="steps" if self.comparison.has_groups and looked_at.x_axis == "wall" else looked_at.x_axis,
             is_log=looked_at.is_log,
+            clips_outliers=looked_at.clips_outliers,
+            y_ranges=dict(looked_at.y_ranges),
         )
         self._curves = ComparisonChart(self.comparison, self._chart)
 
