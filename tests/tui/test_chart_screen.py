@@ -24,7 +24,7 @@ from tui.charts.figure import Figure, Mark
 from tui.charts.plotext_figure import SMALLEST, plotext_chart
 from tui.charts.window import Sight
 from tui.glyphs import ASCII, UNICODE
-from tui.lines import Line, cells
+from tui.lines import Line, Span, cells
 from tui.screens.chart import PlotextPane
 
 looks = st.builds(Look, st.sampled_from([UNICODE, ASCII]), st.booleans())
@@ -60,6 +60,15 @@ def a_figure(**more: object) -> Figure:
     return Figure((curve,), sight, marks=(Mark(40.0, "★", "warning"),), crosshair=150.0, **more)  # type: ignore[arg-type]
 
 
+def a_chart(figure: Figure) -> list[Line]:
+    return plotext_chart(figure, "title", "y", 90, 24, Look(UNICODE)).lines
+
+
+def at_cell(row: Line, at: int) -> Span:
+    """The character in that cell and its tone."""
+    return [Span(char, span.tone) for span in row for char in span.text][at]
+
+
 def test_colors_come_back_as_tones() -> None:
     chart = plotext_chart(a_figure(), "title", "y", 90, 24, Look(UNICODE))
     tones = {span.tone: span.text for row in chart.lines for span in row}
@@ -85,6 +94,44 @@ def test_gap_is_left_open() -> None:
         middle = chart.first_cell + chart.num_cells // 2
         rows = text_of(chart.lines[2:-3]).splitlines()
         assert all(row[middle] in " x" for row in rows)
+
+
+@pytest.mark.parametrize("look", [Look(UNICODE), Look(ASCII)])
+def test_a_spike_stands_faint_behind_the_smoothed_line_and_neither_hides_the_other(look: Look) -> None:
+    ys = np.zeros(100_000)
+    ys[50_000], ys[70_000] = 9.0, -9.0
+    curve = plain_curve(np.arange(100_000.0), ys, tone="series-3", metric="m")
+    sight = Sight((0.0, 100_000.0), (0.0, 100_000.0), 99_999.0)
+    chart = plotext_chart(Figure((curve,), sight, smoothing=0.9), "title", "y", 90, 23, look)
+    for share, rows in ((0.5, range(3, 10)), (0.7, range(13, 19))):
+        middle = chart.first_cell + int(share * chart.num_cells)
+        assert all(at_cell(chart.lines[row], middle).text != " " for row in rows)
+        assert {at_cell(chart.lines[row], middle).tone for row in rows} <= {"faint", "series-3"}
+        assert at_cell(chart.lines[rows[0]], middle).tone == "faint"
+    bright = sum(len(span.text) for row in chart.lines[2:-3] for span in row if span.tone == "series-3")
+    assert bright >= chart.num_cells - 1, "the line goes on through the spikes"
+
+
+def test_several_curves_have_no_values_behind_them() -> None:
+    curves = tuple(plain_curve(np.arange(100.0), np.arange(100.0) % 7 * at, metric="m", label=str(at)) for at in (1, 2))
+    chart = plotext_chart(Figure(curves, a_figure().sight, smoothing=0.9), "title", "y", 90, 23, Look(UNICODE))
+    assert "faint" not in {span.tone for row in chart.lines for span in row}
+
+
+def test_marks_stand_on_the_frame_and_leave_curve_and_numbers_readable() -> None:
+    happened = tuple(Mark(x, "★", "warning") for x in (0.0, 50.0, 100.0, 199.9))
+    level = plain_curve(np.arange(200.0), np.zeros(200), tone="series-3", metric="m")
+    figure = Figure((level,), a_figure().sight, marks=happened)
+    *_, frame, numbers, _ = text_of(plotext_chart(figure, "title", "y", 90, 24, Look(UNICODE)).lines).splitlines()
+    assert frame.count("★") == 4
+    assert numbers.split() == ["0", "50", "100", "150", "200"]
+
+
+def test_what_goes_on_beyond_the_axis_is_pointed_at_on_the_full_chart_too() -> None:
+    figure = Figure(a_figure().curves, a_figure().sight, y_ranges={"m": (60.0, 80.0)})
+    *_, highest, lowest = (row for row in text_of(a_chart(figure)).splitlines() if "▲" in row or "▼" in row)
+    assert "▲" in highest
+    assert "▼" in lowest
 
 
 def test_ascii_chart_is_ascii() -> None:

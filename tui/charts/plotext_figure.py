@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tui.charts.arrays import Floats, np
 from tui.charts.curve import Range
-from tui.charts.drawing import ASCII_LINES, Look
+from tui.charts.drawing import ASCII_LINES, Look, dot_texts
 from tui.charts.figure import Figure, Sampled, Samples, sample
+from tui.charts.outliers import edges, ends
+from tui.charts.raster import bars
+from tui.charts.sampling import columns
 from tui.charts.scale import Scale
 from tui.charts.x_axis import NAMES, x_ticks
-from tui.lines import Line, Span, Tone, line
+from tui.lines import Line, Span, Tone, line, merged
 
 POINTS = 400
 SMALLEST = 40, 10  # cells below which frame, title and labels leave no room for a curve
+ROWS_ABOVE, ROWS_BELOW = 2, 3  # of the curves: title and frame; frame, numbers and labels
 FIRST_COLOR = 100  # numbers from here on stand for our tones; plotext only hands them back
 _STYLED = re.compile(r"\x1b\[([\d;]*)m")
 _FRAME = str.maketrans("┌┐└┘├┤┬┴┼─│", "+++++++++-|")
@@ -46,8 +50,9 @@ def plotext_chart(figure: Figure, title: str, y_label: str, width: int, height: 
     """The figure with a frame, a title, and axes with labels. width, height: at least SMALLEST."""
     import plotext
 
-    each = max(16, POINTS // len(figure.curves))
-    samples = sample(figure, each if figure.smoothing > 0 else each // 2, shows_spread=False)
+    each = POINTS // len(figure.curves)  # a column without smoothing has two, and more than a cell shows are wasted
+    each = min(each, width * 3 // 2) if figure.smoothing > 0 else min(each // 2, width)
+    samples = sample(figure, max(16, each), look.shows_spread)
     if not samples.scales:
         return PlotextChart([], samples)
     tones: list[Tone] = ["dim", "accent", "bad", *(each.curve.tone for each in samples.curves)]
@@ -77,11 +82,12 @@ def plotext_chart(figure: Figure, title: str, y_label: str, width: int, height: 
             if len(figure.curves) > 1 and one.curve.label not in ("", look.glyphs.evaluation):
                 _draw_label(plot, one, scale, (end - start) / len(one.spread.low), plotext, pixel(one.curve.tone))
     _draw_points(plot, samples, figure.sight.shown, lambda tone: plotext.marker(look.glyphs.evaluation, pixel(tone)))
-    for glyph, tone, x in _signs(figure, samples, look):
-        plot.draw(plot.signal([x - start], [0.0], marker=plotext.marker(glyph, pixel(tone))))
     if figure.crosshair is not None and start <= figure.crosshair <= end:
         plot.line(figure.crosshair - start, 1, True, pixel("accent"))
-    return _placed(parsed(plot.build().string(), tones, look), samples)
+    chart = _placed(parsed(plot.build().string(), tones, look), samples)
+    _draw_behind(chart, figure, look)
+    _draw_signs(chart, figure, look)
+    return chart
 
 
 def _set_axes(plot: Any, figure: Figure, scale: Scale, width: int, height: int) -> None:
@@ -146,15 +152,66 @@ def _draw_points(plot: Any, samples: Samples, x_range: Range, marker: Callable[[
             plot.draw(plot.signal((curve.xs[shown] - start).tolist(), heights.tolist(), marker=marker(curve.tone)))
 
 
-def _signs(figure: Figure, samples: Samples, look: Look) -> list[tuple[str, Tone, float]]:
-    """(sign, tone, x) of marks and of values that are not finite."""
+def _draw_behind(chart: PlotextChart, figure: Figure, look: Look) -> None:
+    """Every value behind a smoothed line, faint, in the cells that plotext has left blank: one bar for each column."""
+    one = next((each for each in chart.samples.curves if each.has_spread and each.line is not None), None)
+    scale = chart.samples.scales.get(one.curve.metric) if one is not None else None
+    if one is None or scale is None:
+        return
+    shown = figure.sight.shown
+    spread = columns(one.curve.within(shown), shown, chart.num_cells * look.dots[0])
+    rows = range(ROWS_ABOVE, len(chart.lines) - ROWS_BELOW)
+    dots = bars(scale.places(spread.low), scale.places(spread.high), scale.y_range, len(rows) * look.dots[1])
+    for row, text in zip(rows, dot_texts(dots, len(rows), look), strict=True):
+        chart.lines[row] = _behind(chart.lines[row], text, chart.first_cell)
+
+
+def _behind(spans: Line, text: str, first: int) -> Line:
+    """The line with `text` from cell `first` on wherever its spans are blank. Every character is one cell wide."""
+    result, at = [], 0
+    for span in spans:
+        end = at + len(span.text)
+        seen = text[max(0, at - first) : max(0, end - first)]
+        is_blank = at >= first and not span.text.strip() and seen.strip()
+        result.append(Span(seen.ljust(len(span.text)), "faint") if is_blank else span)
+        at = end
+    return tuple(result)
+
+
+def _draw_signs(chart: PlotextChart, figure: Figure, look: Look) -> None:
+    """Marks and values that are not finite stand on the frame; what goes on beyond the axis points there."""
     start, end = figure.sight.shown
-    signs = [(mark.glyph, mark.tone, mark.x) for mark in figure.marks if start <= mark.x <= end]
-    for each in samples.curves:
-        width = (end - start) / len(each.spread.broken)
-        places = (start + (np.flatnonzero(each.spread.broken) + 0.5) * width).tolist()
-        signs += [(look.glyphs.failed, "bad", x) for x in places]
-    return signs
+    top, bottom, frame = ROWS_ABOVE, len(chart.lines) - ROWS_BELOW - 1, len(chart.lines) - ROWS_BELOW
+
+    def cell(share: float) -> int:
+        return chart.first_cell + min(chart.num_cells - 1, int(share * chart.num_cells))
+
+    signs: dict[tuple[int, int], Span] = {
+        (frame, cell((mark.x - start) / (end - start))): Span(mark.glyph, mark.tone)
+        for mark in figure.marks
+        if start <= mark.x <= end
+    }
+    for each in reversed(chart.samples.curves):
+        num_columns, scale = len(each.spread.broken), chart.samples.scales.get(each.curve.metric)
+        places = (np.flatnonzero(each.spread.broken) + 0.5) / num_columns
+        signs |= {(frame, cell(share)): Span(look.glyphs.failed, "bad") for share in places.tolist()}
+        if scale is None or not (figure.clips or figure.y_ranges):
+            continue
+        is_faint = each.line is not None and each.has_spread
+        for row, is_beyond, sign in zip((top, bottom), edges(*ends(each), scale), look.glyphs.beyond, strict=True):
+            tone: Tone = "faint" if is_faint else each.curve.tone
+            places = (np.flatnonzero(is_beyond) + 0.5) / num_columns
+            signs |= {(row, cell(share)): Span(sign, tone) for share in places.tolist()}
+    for row in {row for row, _ in signs}:
+        chart.lines[row] = _with(chart.lines[row], {at: span for (where, at), span in signs.items() if where == row})
+
+
+def _with(spans: Line, signs: Mapping[int, Span]) -> Line:
+    """The line with other signs in some cells. Every character is one cell wide."""
+    row = [Span(char, span.tone) for span in spans for char in span.text]
+    for at, span in signs.items():
+        row[at] = span
+    return merged(row)
 
 
 def parsed(text: str, tones: list[Tone], look: Look) -> list[Line]:
