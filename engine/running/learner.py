@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -34,6 +35,7 @@ from engine.session.messages import (
     RollBack,
     SaveCheckpoint,
     SetHyperparameter,
+    WaitsFor,
 )
 from engine.session.returns import RECENT_EPISODES
 from engine.settings import BehaviorConfig
@@ -93,6 +95,7 @@ class Learner:
         if evaluator is not None:
             evaluator.restart(step)
         self.update_seconds = 0.0
+        self.busy_with: WaitsFor | None = None  # in its thread, which may be that of its environment
         self._settings = settings
         self._trainer = trainer
         self._saver = saver
@@ -158,7 +161,8 @@ class Learner:
         self._measure(block.measured)
         self._since.returns.extend(block.episode_returns.tolist())
         if self._settings.is_training and self._trainer.is_ready():
-            statistics.add(self._trainer.update(self.step, may_continue))
+            with self._busy("update"):
+                statistics.add(self._trainer.update(self.step, may_continue))
             self._put_weights()
             has_updated = True
         self.update_seconds += time.perf_counter() - start
@@ -171,6 +175,14 @@ class Learner:
             self._summarize(mark)
         if has_updated and not self.is_finished:
             self._saving.offer_due(self._standing)
+
+    @contextmanager
+    def _busy(self, doing: WaitsFor) -> Iterator[None]:
+        self.busy_with = doing
+        try:
+            yield
+        finally:
+            self.busy_with = None
 
     def _measure(self, measured: Measured) -> None:
         """Count the statistics that are wanted of what the environment reports."""
@@ -218,9 +230,10 @@ class Learner:
         version = self._version
         if self.evaluator is None or not self.evaluator.is_due(self.step, version, self.is_finished):
             return
-        metrics = self.evaluator.evaluate(
-            self.step, self._newest_weights(), lambda: may_go_on() and self._version == version
-        )
+        with self._busy("evaluation"):
+            metrics = self.evaluator.evaluate(
+                self.step, self._newest_weights(), lambda: may_go_on() and self._version == version
+            )
         self._since.statistics.add(metrics)
 
     def _summarize(self, mark: int) -> None:

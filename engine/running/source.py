@@ -19,7 +19,7 @@ from engine.sampling.collector import Collector
 from engine.sampling.pools.base import EnvironmentPool
 from engine.sampling.pools.failures import InstanceFailure
 from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStateChanged, CheckpointReason, EnvironmentFailed, LogEmitted
+from engine.session.messages import BehaviorStateChanged, CheckpointReason, EnvironmentFailed, LogEmitted, WaitsFor
 from engine.specs import State, Trajectories
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
@@ -66,6 +66,8 @@ class Source:
         self.has_ended = False
         self.waiting_seconds = 0.0  # parked, or for a learner that is behind
         self._is_lost = False
+        self._stepped_at = time.monotonic()
+        self._is_handing_over = False
         self._make_pool = make_pool
         self._make_behaviors = make_behaviors
         self._names = names
@@ -129,6 +131,13 @@ class Source:
             self.finish(stuck.evaluated)
         self.control.stop("now")
         self.has_ended = True
+
+    def silence(self) -> tuple[float, WaitsFor]:
+        """For how many seconds no environment has made a step, and what is waited for. Any thread."""
+        busy = [behavior.learner.busy_with for behavior in self.behaviors.values() if behavior.inbox is None]
+        doing = next((each for each in busy if each is not None), None)
+        waits_for: WaitsFor = doing or ("update" if self._is_handing_over else "environment")
+        return time.monotonic() - self._stepped_at, waits_for
 
     def close(self) -> None:
         """Free what `build` made, where `main` will not run."""
@@ -198,12 +207,14 @@ class Source:
         inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
         resumed_at = max(behavior.learner.step for behavior in self.behaviors.values())
         self._tell("resetting every instance")
+        self._stepped_at = time.monotonic()
         pool.reset(self._seed + resumed_at)  # a resumed run must not live through the same episodes again
         for name in self.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
             while self._may_go_on(inline, reports) and not self._is_over():
                 if collector.receive(RECEIVE_SECONDS) and not self._is_lost:
+                    self._stepped_at = time.monotonic()
                     self._deliver(collector, portions, reports, lambda: self._may_go_on(inline, reports))
                 if not self._is_lost:
                     reports.tick()
@@ -224,6 +235,7 @@ class Source:
         start = time.monotonic()
         may_go_on = self.control.safe_point(lambda: _serve(inline))
         self.waiting_seconds += time.monotonic() - start
+        self._stepped_at = time.monotonic()
         reports.go_on()
         return may_go_on
 
@@ -259,12 +271,14 @@ class Source:
             self._teach(behavior, block, state, may_go_on)
             return
         start = time.monotonic()
+        self._is_handing_over = True
         while not behavior.learner.is_over:
             with suppress(queue.Full):
                 behavior.inbox.put((block, state), timeout=RECEIVE_SECONDS)
                 break
             if not self.control.safe_point(lambda: None):
                 break
+        self._is_handing_over = False
         self.waiting_seconds += time.monotonic() - start
 
     def _teach(self, behavior: Behavior, block: Trajectories, state: State, may_go_on: Callable[[], bool]) -> None:

@@ -10,11 +10,14 @@ from engine.errors import CheckpointError, RlTuiError
 from engine.running.behavior import Behavior
 from engine.running.hanging import Watch
 from engine.running.learner import LearnerCommand
+from engine.running.reports import Clock
 from engine.running.saver import Saver
 from engine.running.source import Source
 from engine.running.workers import spawn
 from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStateChanged, StopMode
+from engine.session.messages import BehaviorStateChanged, StepsAwaited, StopMode
+
+SILENT_SECONDS = 2.0  # without a step, after which that is reported
 
 
 class Crew:
@@ -40,6 +43,7 @@ class Crew:
         self._saver_thread: threading.Thread | None = None
         self._given_up: set[threading.Thread] = set()  # of sources whose step never came back
         self._watch = Watch()
+        self._silence_clock = Clock(1.0)
         self._announced: set[str] = set()  # behaviors told to be paused
 
     def start(self) -> None:
@@ -158,9 +162,12 @@ class Crew:
 
     def look_after(self, timeout_wait: float) -> None:
         """Tell who has parked, answer for learners without a thread, give up steps that do not come back."""
+        tells_silence = self._silence_clock.ticks()
         for source, thread in zip(self._sources, self._source_threads, strict=True):
             if source.control.is_parked:
                 self._announce_paused(source)
+            elif tells_silence:
+                self._tell_silence(source)
             stuck = None if source.has_ended else source.stuck(timeout_wait, self._watch)
             if stuck is None:
                 continue
@@ -193,6 +200,13 @@ class Crew:
             if name not in self._announced:
                 self._announced.add(name)
                 self._bus.publish(BehaviorStateChanged(name, "paused"))
+
+    def _tell_silence(self, source: Source) -> None:
+        seconds, waits_for = source.silence()
+        if seconds < SILENT_SECONDS or source.has_ended or source.control.is_paused:
+            return
+        for name in _still_training(source):
+            self._bus.publish(StepsAwaited(name, seconds, waits_for))
 
     def _touched(self, behavior: str | None) -> list[Source]:
         training = [source for source in self._sources if not source.has_ended]

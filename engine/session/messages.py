@@ -22,6 +22,7 @@ from engine.session.states import BehaviorState, RunState
 SCHEMA_VERSION = 1
 
 CheckpointReason: TypeAlias = Literal["interval", "asked", "final", "interrupted", "error"]
+WaitsFor: TypeAlias = Literal["environment", "update", "evaluation"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 StopMode: TypeAlias = Literal["checkpoint", "now"]
 
@@ -88,6 +89,16 @@ class ProgressReported:
     sampled: int
     steps_per_second: float
     num_updates: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepsAwaited:
+    """A behavior that trains has made no step for so many seconds; what that waits for. Until the next ProgressReported
+    with more steps."""
+
+    behavior: str
+    seconds: float
+    waits_for: WaitsFor
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +420,7 @@ Event: TypeAlias = (
     | BehaviorStarted
     | BehaviorStateChanged
     | ProgressReported
+    | StepsAwaited
     | EpisodesFinished
     | MetricsReported
     | EvaluationReported
@@ -433,7 +445,8 @@ Event: TypeAlias = (
     | CommandFinished
 )
 
-DELTAS: tuple[type, ...] = (ProgressReported, TimeSplit, DevicesSampled)  # a newer one makes an older one worthless
+# a newer one makes an older one worthless
+DELTAS: tuple[type, ...] = (ProgressReported, StepsAwaited, TimeSplit, DevicesSampled)
 
 
 @dataclass(frozen=True, slots=True)

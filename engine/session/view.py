@@ -37,7 +37,9 @@ from engine.session.messages import (
     Range,
     RunStarted,
     RunStateChanged,
+    StepsAwaited,
     TimeSplit,
+    WaitsFor,
     WarningCleared,
     WarningRaised,
     WorkerFailed,
@@ -47,6 +49,7 @@ from engine.session.states import BAD_ENDS, ENDS, BehaviorState, RunState
 from engine.session.text import excerpt
 
 LOG_LINES = 1000
+RATE_SECONDS = 5.0  # over which the speed of what has stopped goes down
 COMMANDS_KEPT = 50
 FAILURES_KEPT = 50
 NOTES_KEPT = LESSONS_KEPT = CHANGES_KEPT = EVALUATIONS_KEPT = 200
@@ -130,6 +133,9 @@ class BehaviorView:
     replay_steps: int = 0  # this and the next two as BehaviorStarted has them
     replay_bytes: int = 0
     first_update_step: int = 0
+    silent_since: float | None = None  # wall time of its last step, where no other came for a moment
+    waits_for: WaitsFor = "environment"  # what that silence is
+    told_steps_per_second: float = 0.0  # before it
     num_updates: int = 0
     steps_per_second: float = 0.0
     num_episodes: int = 0
@@ -294,6 +300,7 @@ def _rolled_back(view: RunView, event: BehaviorRolledBack, time: float) -> None:
 def _behavior_state(view: RunView, event: BehaviorStateChanged, time: float) -> None:
     behavior = view.behavior(event.behavior)
     behavior.state, behavior.reason = event.state, event.reason
+    behavior.silent_since = None
     if event.state != "training":
         behavior.steps_per_second = 0.0
     message = event.state + (f": {event.reason}" if event.reason else "")
@@ -302,10 +309,21 @@ def _behavior_state(view: RunView, event: BehaviorStateChanged, time: float) -> 
 
 def _progress(view: RunView, event: ProgressReported, _: float) -> None:
     behavior = view.behavior(event.behavior)
+    if event.sampled != behavior.sampled:
+        behavior.silent_since = None
     behavior.step, behavior.sampled = event.step, event.sampled
     behavior.num_updates = event.num_updates
     if behavior.state in ("starting", "training"):  # the last report of one that is over comes after its end
-        behavior.steps_per_second = event.steps_per_second
+        behavior.steps_per_second = behavior.told_steps_per_second = event.steps_per_second
+
+
+def _steps_awaited(view: RunView, event: StepsAwaited, time: float) -> None:
+    """An update is part of a speed; what waits for an environment gets slower, until it stands."""
+    behavior = view.behavior(event.behavior)
+    behavior.silent_since, behavior.waits_for = time - event.seconds, event.waits_for
+    if event.waits_for == "environment":
+        share = max(0.0, 1 - event.seconds / RATE_SECONDS)
+        behavior.steps_per_second = min(behavior.steps_per_second, behavior.told_steps_per_second * share)
 
 
 def _episodes(view: RunView, event: EpisodesFinished, time: float) -> None:
@@ -463,6 +481,7 @@ _FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     BehaviorStarted: _behavior_started,
     BehaviorStateChanged: _behavior_state,
     ProgressReported: _progress,
+    StepsAwaited: _steps_awaited,
     EpisodesFinished: _episodes,
     MetricsReported: _metrics,
     EvaluationReported: _evaluated,

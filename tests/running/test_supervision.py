@@ -32,6 +32,7 @@ from engine.session.messages import (
     Resume,
     RunStateChanged,
     SaveCheckpoint,
+    StepsAwaited,
     Stop,
     StopMode,
     WorkerFailed,
@@ -226,7 +227,7 @@ def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path,
         tmp_path,
         {"Walker": behavior(max_steps=ENDLESS, threaded=threaded)},
         "tests.running.worlds:Hanging",
-        env_settings={"timeout_wait": 1, "num_envs": 1},
+        env_settings={"timeout_wait": 3, "num_envs": 1},
     )
     with live(config) as run:
         assert run.wait() == 3
@@ -234,6 +235,9 @@ def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path,
         assert "tests.running.worlds:Hanging, instance 0: step" in failure.reason
         assert re.search(r": it hangs, at tests/running/worlds.py:\d+ in step$", failure.reason)
         assert "RELEASE.wait()" in failure.detail
+        awaited = run.of(StepsAwaited)[-1]
+        assert (awaited.behavior, awaited.waits_for) == ("Walker", "environment")
+        assert awaited.seconds >= 1
         (last,) = saved(run)
         assert last.reason == "error"
         assert last.step > 0

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.messages import BehaviorStateChanged, EnvironmentFailed, WorkerFailed
+from engine.session.messages import (
+    BehaviorStateChanged,
+    EnvironmentFailed,
+    ProgressReported,
+    StepsAwaited,
+    WorkerFailed,
+)
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tui.panes.behavior_page import BehaviorPage
@@ -85,6 +91,25 @@ async def test_failure_of_a_run_without_behaviors_is_on_the_page() -> None:
     async with Driven(story.view(), (120, 40)) as overview:
         text = await overview.press("enter")
         assert f"    {LONG_LINE[:70]}" in text
+
+
+async def test_speed_of_what_hangs_goes_down_and_the_screen_says_since_when_no_step_came() -> None:
+    story = scenes.healthy(1)
+    async with Driven(story.view(), (120, 40)) as overview:
+        steps = overview.view.behaviors["Walker"].sampled
+        await overview.tell(ProgressReported("Walker", steps, steps, 1000.0, 9))
+        text = await overview.tell(StepsAwaited("Walker", 2.5, "environment"))
+        assert "500" in text
+        assert "ETA" not in text
+        overview.now += 1
+        text = await overview.tell(StepsAwaited("Walker", 12.0, "environment"))
+        assert "no step for 1" in text
+        assert overview.view.steps_per_second == 0
+        text = await overview.tell(StepsAwaited("Walker", 12.0, "update"))
+        assert "updating for 1" in text
+        text = await overview.tell(ProgressReported("Walker", steps + 9, steps + 9, 1000.0, 9))
+        assert "ETA" in text
+        assert "updating" not in text
 
 
 async def test_another_behavior_is_selected_there() -> None:

@@ -6,7 +6,7 @@ from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
 from tui.lines import Line, Span, line
 from tui.panes.base import BEAT, Frame
-from tui.panes.behaviors import state_sign
+from tui.panes.behaviors import awaited_words, state_sign
 from tui.panes.detail import (
     NAME_WIDTH,
     VALUE_WIDTH,
@@ -94,7 +94,9 @@ def _standing(behavior: BehaviorView, frame: Frame) -> Line:
         steps = f"  {count(behavior.step)}/{count(behavior.max_steps)}  {done}%"
     remaining = remaining_seconds(behavior)
     eta = f"  ETA {duration(remaining)}" if remaining is not None else ""
-    return line(" ", state_sign(behavior, frame), steps, Span(eta, "dim"))
+    awaited = awaited_words(behavior, frame)
+    silent = Span(f"  {awaited}" if awaited else "", "warning" if behavior.waits_for == "environment" else "wait")
+    return line(" ", state_sign(behavior, frame), steps, Span(eta, "dim"), silent)
 
 
 def failure_texts(behavior: BehaviorView | None, view: RunView) -> list[str]:

@@ -18,13 +18,14 @@ from tui.keymap import Place
 from tui.lines import Line, Span, Tone, line, state_tone
 from tui.panes.base import BEAT, Frame, series_tone
 from tui.panes.list import Entry, ListPane, filtered
-from tui.text import count, left, number, percent, right
+from tui.text import count, duration, left, number, percent, right
 
 ELO = "Self-play/ELO"
 NAME_WIDTH = 24
 MARKER_WIDTH = 5
 STATE_WIDTH = 10
 LONGEST_SPARKLINE = 40
+AWAITED_SECONDS = 3.0  # without a step, after which that is worth a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +212,27 @@ def direction_sign(direction: int, glyphs: Glyphs) -> Span:
 
 def state_sign(behavior: BehaviorView, frame: Frame) -> Span:
     """The state in a sign and a word; a behavior with a warning has the warning's sign."""
+    if awaited_words(behavior, frame):
+        if behavior.waits_for == "environment":
+            return Span(f"{frame.glyphs.warning} no step", "warning")
+        word = "updating" if behavior.waits_for == "update" else "eval"
+        return Span(f"{frame.glyphs.waiting} {word}", "wait")
     word = "filling" if is_filling(behavior) else behavior.state
     if is_warned(behavior, frame.view) and behavior.state in ("training", "paused"):
         return Span(f"{frame.glyphs.warning} {word}", "warning")
     if is_filling(behavior):
         return Span(f"{frame.glyphs.waiting} {word}", "wait")
     return Span(f"{frame.glyphs.of(behavior.state)} {word}", state_tone(behavior.state))
+
+
+def awaited_words(behavior: BehaviorView, frame: Frame) -> str:
+    """ "no step for 12s"; what that is where no step is normal; "" while steps come."""
+    since = behavior.silent_since
+    if since is None or behavior.state != "training":
+        return ""
+    seconds = frame.time - since
+    doing = {"update": "updating", "evaluation": "evaluating"}.get(behavior.waits_for, "no step")
+    return f"{doing} for {duration(seconds)}" if seconds >= AWAITED_SECONDS else ""
 
 
 def is_filling(behavior: BehaviorView) -> bool:

@@ -10,7 +10,7 @@ from engine.session.view import BehaviorView, RunView
 from tui.charts.bar import bar
 from tui.lines import Line, Span, Tone, cells, line, state_tone
 from tui.panes.base import BEAT, Frame, Pane, is_over
-from tui.panes.behaviors import is_filling
+from tui.panes.behaviors import awaited_words, is_filling
 from tui.panes.devices import DISK_LOW_BYTES
 from tui.text import count, duration, fit, left, percent, right, size, time_of_day
 
@@ -108,6 +108,10 @@ def _alarms(frame: Frame) -> list[tuple[str, ...]]:
     alarms: list[tuple[str, ...]] = []
     if silent:
         alarms.append((f"no data for {duration(silent)}", f"no data {duration(silent)}"))
+    awaited = [words for words in (awaited_words(b, frame) for b in view.behaviors.values()) if words]
+    training = [b for b in view.behaviors.values() if b.state == "training"]
+    if awaited and len(awaited) == len(training) and not frame.is_frozen:
+        alarms.append((awaited[0], awaited[0].replace(" for", "")))
     if view.devices is not None and view.devices.disk_free_bytes < DISK_LOW_BYTES and not is_over(view):
         free = size(view.devices.disk_free_bytes)
         alarms.append((f"disk {free} free", f"disk {free}"))
@@ -178,6 +182,8 @@ def remaining_seconds(behavior: BehaviorView) -> float | None:
     While it fills its replay buffer nothing does: it will be slower once it learns.
     """
     if behavior.state != "training" or is_filling(behavior) or behavior.steps_per_second <= 0 or not behavior.max_steps:
+        return None
+    if behavior.silent_since is not None and behavior.waits_for == "environment":
         return None
     seconds = max(0, behavior.max_steps - behavior.step) / behavior.steps_per_second
     return seconds if math.isfinite(seconds) else None

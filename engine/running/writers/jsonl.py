@@ -13,13 +13,14 @@ from engine.session.messages import (
     Envelope,
     EpisodesFinished,
     ProgressReported,
+    StepsAwaited,
     TimeSplit,
     decode,
     encode,
 )
 
 # A day of one busy behavior then takes about 15 MB of these instead of 150 MB.
-DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}
+DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, StepsAwaited: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}
 _TAIL_BYTES = 1 << 16  # the step in which the end of a file is searched for its last newline
 
 
