@@ -40,6 +40,7 @@ class Controls:
         self._state = state
         self._outcomes = outcomes
         self._send = send
+        self._open: list[Wish] = []
 
     @property
     def selected(self) -> BehaviorView | None:
@@ -50,8 +51,11 @@ class Controls:
         """Pause what trains, or let go on what is paused."""
         concerned = list(self._view.behaviors.values()) if everything else [self.selected] if self.selected else []
         alive = [behavior for behavior in concerned if behavior.state in ("starting", "training", "paused")]
-        is_paused = bool(alive) and all(behavior.state == "paused" for behavior in alive)
+        is_paused = bool(alive) and all(self._will_be_paused(behavior) for behavior in alive)
         target = self._target(everything)
+        for wish in self._open_wishes():
+            if isinstance(wish, Pause | Resume) and wish.behavior == target:
+                self._outcomes.forget(wish.id)  # what was taken back before it came about is no failure
         self.ask(Resume(target) if is_paused else Pause(target))
 
     def checkpoint(self, everything: bool) -> None:
@@ -71,6 +75,7 @@ class Controls:
         label = label_of(command)
         if self.may(label):
             self._outcomes.ask(command.id, label)
+            self._open = [*self._open_wishes(), command]
             self._send(command)
 
     def may(self, label: str) -> bool:
@@ -90,9 +95,27 @@ class Controls:
             return "the engine is starting"
         return ""
 
+    def is_changing(self, behavior: BehaviorView) -> bool:
+        """Whether another hyperparameter or checkpoint was asked for that has not come into force yet."""
+        return any(
+            isinstance(wish, SetHyperparameter | RollBack) and wish.behavior == behavior.name
+            for wish in self._open_wishes()
+        )
+
     def stop(self, stop: Stop) -> None:
         """Ask the run to stop; how to leave is the app's business."""
         self._send(stop)
+
+    def _open_wishes(self) -> list[Wish]:
+        """What was asked and has no outcome yet, oldest first."""
+        return [wish for wish in self._open if self._outcomes.is_open(wish.id)]
+
+    def _will_be_paused(self, behavior: BehaviorView) -> bool:
+        """Whether it is paused once what was asked is done."""
+        for wish in reversed(self._open_wishes()):
+            if isinstance(wish, Pause | Resume) and wish.behavior in (None, behavior.name):
+                return isinstance(wish, Pause)
+        return behavior.state == "paused"
 
     def _target(self, everything: bool) -> str | None:
         return None if everything or self.selected is None else self.selected.name

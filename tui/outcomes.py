@@ -53,6 +53,14 @@ class Outcomes:
         """How many commands have no outcome yet."""
         return len(self._asked)
 
+    def is_open(self, command_id: str) -> bool:
+        """Whether that command has no outcome yet."""
+        return command_id in self._asked
+
+    def forget(self, command_id: str) -> None:
+        """What becomes of that command is no longer of interest."""
+        self._asked.pop(command_id, None)
+
     def settle(self, view: RunView) -> bool:
         """Take note of the outcomes that `view` knows by now; returns whether there is one more."""
         has_settled = False

@@ -248,6 +248,32 @@ async def test_a_burst_of_ctrl_c_or_a_held_key_is_one_press(monkeypatch: pytest.
         assert "repeats within 1 s count once" in await screen.text()
 
 
+def asked(screen: Driven) -> list[tuple[str, str | None]]:
+    """What was asked of the run, and of whom."""
+    return [(type(c).__name__, c.behavior) for c in screen.session.commands if isinstance(c, Pause | Resume)]
+
+
+async def test_second_key_takes_back_what_the_first_asked_though_the_run_has_not_answered() -> None:
+    async with Driven(scenes.healthy(2).view(), answers=False) as screen:
+        await screen.press("p", "p", "p")
+        assert asked(screen) == [("Pause", "Walker"), ("Resume", "Walker"), ("Pause", "Walker")]
+        await screen.press("P", "P", "p")
+        assert asked(screen)[3:] == [("Pause", None), ("Resume", None), ("Pause", "Walker")]
+
+
+async def test_once_the_run_has_answered_its_state_counts_again() -> None:
+    async with Driven(scenes.healthy(1).view(), answers=False) as screen:
+        await screen.press("p")
+        await screen.tell(CommandFinished(screen.session.commands[0].id, False, "Walker went on"))
+        await screen.press("p")
+        assert asked(screen) == [("Pause", "Walker"), ("Pause", "Walker")]
+        await screen.tell(
+            BehaviorStateChanged("Walker", "paused"), CommandFinished(screen.session.commands[1].id, True, "")
+        )
+        await screen.press("p")
+        assert asked(screen)[2:] == [("Resume", "Walker")]
+
+
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
 async def test_finished_run_is_left_at_once(key: str) -> None:
     async with Driven(scenes.finished().view()) as screen:
