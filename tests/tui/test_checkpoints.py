@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from engine.session.messages import (
@@ -145,12 +147,19 @@ async def test_other_behavior_has_its_own_checkpoints() -> None:
         assert "Walker-000" not in text
 
 
+async def test_nowhere_to_roll_back_to_below_a_filter_is_said() -> None:
+    async with Driven(several().view(), opened="checkpoints") as screen:
+        await screen.press("slash", "x", "x", "enter")
+        assert "roll back: no checkpoint matches the filter; esc shows all" in await screen.press("R")
+        assert screen.session.commands == []
+
+
 async def test_behavior_without_checkpoints_says_so() -> None:
     async with Driven(scenes.warming_up().view(), opened="checkpoints") as screen:
         text = await screen.text()
         assert "none on disk yet; c saves one now" in text
         assert "no checkpoint below the cursor" in text
-        assert "roll back: there is no checkpoint below the cursor" in await screen.press("R")
+        assert re.search(r"roll back: \w+ has no checkpoint to go back to yet; c saves one", await screen.press("R"))
         assert "copy: there is nothing below a cursor" in await screen.press("y")
 
 

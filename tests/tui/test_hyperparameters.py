@@ -30,10 +30,17 @@ def tuned() -> scenes.Story:
     """Walker's learning rate was lowered once."""
     story = scenes.healthy(2)
     story.tell(HyperparametersReported("Walker", VALUES, RANGES))
-    moved = {"Policy/Learning Rate": 2e-4}
-    story.tell(MetricsReported("Walker", 120_000, 99.0, moved, None, None, None, True))
+    summarize(story, 100_000, 1e-3)
     story.tell(HyperparameterChanged("Walker", 120_000, "learning_rate", 1e-3, 3e-4), after=10)
+    summarize(story, 125_000, 5e-4)
+    summarize(story, 150_000, 2e-4)
     return story
+
+
+def summarize(story: scenes.Story, step: int, learning_rate: float) -> None:
+    """The next summary has that learning rate."""
+    moved = {"Policy/Learning Rate": learning_rate}
+    story.tell(MetricsReported("Walker", step, 99.0, moved, None, None, None, True), after=0)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -63,6 +70,33 @@ async def test_change_is_checked_asked_and_then_sent(size: tuple[int, int]) -> N
         assert isinstance(command, SetHyperparameter)
         assert (command.behavior, command.name, command.value) == ("Walker", "learning_rate", 1e-4)
         assert "✓ change learning_rate of Walker: done" in text
+
+
+async def test_no_schedule_is_spoken_of_while_summaries_may_be_of_the_value_before() -> None:
+    story = tuned()
+    story.tell(HyperparameterChanged("Walker", 151_000, "learning_rate", 3e-4, 1e-4), after=1)
+    story.tell(HyperparametersReported("Walker", {**VALUES, "learning_rate": 1e-4}, RANGES))
+    async with Driven(story.view(), opened="hyperparameters") as screen:
+        text = await screen.press("z")
+        assert "0.0001 -> 0.0003" in text
+        assert "schedule" not in text
+        await screen.press("escape")
+    summarize(story, 175_000, 1.5e-4)
+    summarize(story, 200_000, 1e-4)
+    async with Driven(story.view(), opened="hyperparameters") as screen:
+        assert "schedule" not in await screen.press("z")
+
+
+async def test_taking_back_waits_for_the_change_that_was_asked_for() -> None:
+    async with Driven(tuned().view(), (120, 40), opened="hyperparameters", answers=False) as screen:
+        await screen.press("enter", "1", "e", "minus", "4", "enter", "y")
+        assert "undo: what was asked for last has not come about yet" in await screen.press("z")
+        (command,) = screen.session.commands
+        await screen.tell(
+            HyperparameterChanged("Walker", 160_000, "learning_rate", 3e-4, 1e-4),
+            CommandFinished(command.id, True, ""),
+        )
+        assert "Change learning_rate of Walker?" in await screen.press("z")
 
 
 async def test_bad_number_is_told_and_nothing_is_lost() -> None:
@@ -169,7 +203,7 @@ async def test_states_without_anything_to_change_say_why() -> None:
         assert "nothing of this behavior can be changed while it trains" in text
         assert "none in this run" in text
         assert "change: there is no hyperparameter below the cursor" in await screen.press("enter")
-        assert "undo: nothing was changed that is not undone" in await screen.press("z")
+        assert "undo: no hyperparameter of Walker has been changed" in await screen.press("z")
     async with Driven(scenes.empty().view(), opened="hyperparameters") as screen:
         assert "told once training has begun" in await screen.text()
 

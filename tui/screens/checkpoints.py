@@ -47,7 +47,7 @@ class CheckpointsScreen(RunScreen):
         """Ask, and then go on from the checkpoint below the cursor."""
         controls, behavior, entry = self.context.controls, self.context.controls.selected, self._list.chosen()
         if behavior is None or entry is None:
-            self.say("roll back: there is no checkpoint below the cursor")
+            self.say(f"roll back: {self._why_no_checkpoint(behavior)}")
             return
         found = next(((at, saved) for at, saved in behavior.checkpoints if saved.path == entry.key), None)
         if found is None:  # the view is frozen, and time went on
@@ -60,6 +60,12 @@ class CheckpointsScreen(RunScreen):
             )
         else:
             self.context.redraw()
+
+    def _why_no_checkpoint(self, behavior: BehaviorView | None) -> str:
+        if behavior is not None and behavior.checkpoints:
+            return "no checkpoint matches the filter; esc shows all"
+        name, keymap = safe_text(behavior.name) if behavior else "the run", self.context.keymap
+        return f"{name} has no checkpoint to go back to yet; {keymap.of_id('checkpoint').shown} saves one"
 
 
 def _question(behavior: BehaviorView, at: float, saved: CheckpointSaved, now: float) -> ConfirmScreen:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from textual.app import ComposeResult
 
+from engine.session.history import History
 from engine.session.messages import HyperparameterChanged, Range, SetHyperparameter
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
 from tui.context import Context
 from tui.keymap import bindings
-from tui.panes.hyperparameter_list import ChangesList, HyperparameterList, figure, moved_to
+from tui.panes.hyperparameter_list import SCHEDULED, ChangesList, HyperparameterList, figure, moved_to
 from tui.screens.base import RunScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.prompt import PromptScreen, Verdict
@@ -52,8 +54,12 @@ class HyperparametersScreen(RunScreen):
         """Ask, and then give the hyperparameter that was changed last its old value."""
         behavior = self.context.controls.selected
         change = newest_standing(change for _, change in behavior.changes) if behavior is not None else None
-        if behavior is None or change is None:
-            self.say("undo: nothing was changed that is not undone")
+        if behavior is None:
+            self.say("undo: there is no behavior yet")
+        elif self.context.controls.is_changing(behavior):
+            self.say("undo: what was asked for last has not come about yet; then it can be taken back")
+        elif change is None:
+            self.say(f"undo: {_why_no_change(behavior)}")
         elif self._may(behavior, change.name):
             self._confirm(behavior, change.name, change.old)
 
@@ -82,14 +88,32 @@ class HyperparametersScreen(RunScreen):
         self.open_dialog(dialog, lambda is_yes: self.context.controls.ask(command) if is_yes else None)
 
 
+def _why_no_change(behavior: BehaviorView) -> str:
+    if behavior.changes:
+        return f"every change of {safe_text(behavior.name)} has been taken back already"
+    return f"no hyperparameter of {safe_text(behavior.name)} has been changed"
+
+
 def told(behavior: BehaviorView, name: str, new: float) -> list[str]:
     """What the change does, a paragraph each."""
-    old, moved = behavior.hyperparameters.get(name, math.nan), moved_to(name, behavior)
+    old, moved = behavior.hyperparameters.get(name, math.nan), _scheduled(name, behavior)
     rows = [f"{safe_text(name)} {figure(old)} -> {figure(new)}, applies from the next update."]
     if moved is not None and not math.isclose(moved, old, rel_tol=1e-3):
         rows.append(f"The schedule has moved it to {moved:.4g}; it goes on from the new value, equally far along.")
     rows.append("It is kept in checkpoints; z takes it back.")
     return rows
+
+
+def _scheduled(name: str, behavior: BehaviorView) -> float | None:
+    """What the last summary has for the value; None while it may still be of values before the newest change.
+
+    A summary is a mean, so the first one after a change is of both.
+    """
+    changed_at = max((change.step for _, change in behavior.changes if change.name == name), default=None)
+    history = behavior.histories.get(SCHEDULED.get(name, ""), History())
+    if changed_at is not None and len(history) - bisect_right(history.steps, changed_at) < 2:
+        return None
+    return moved_to(name, behavior)
 
 
 def verdict(text: str, old: float, allowed: Range) -> Verdict:
