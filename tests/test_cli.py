@@ -283,6 +283,16 @@ def test_what_is_refused_at_once_imports_nothing_heavy(words: str, tmp_path: Pat
     assert done.stdout == "2 []\n"
 
 
+@pytest.mark.parametrize("flags", [[], ["--no-ui"], ["--dry-run"]])
+def test_word_that_names_nothing_is_refused_before_configurations_can_be_read(
+    flags: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their libraries are most of the time that the answer would take."""
+    monkeypatch.setitem(sys.modules, "engine.config", None)
+    assert main(["relpay", *flags]) == 2
+    assert "the command replay" in capsys.readouterr().err
+
+
 def test_word_that_names_nothing_is_refused_before_a_screen_opens(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,6 +72,7 @@ def train(arguments: Arguments) -> int:
     """The run that the command line describes is over; returns its exit code. Raises RlTuiError before it begins."""
     for warning in arguments.warnings:
         complain(warning)
+    find_config(arguments.config)  # before anything heavy is imported
     if arguments.is_dry_run:
         return print_effective(configuration(arguments))
     reason = why_headless(arguments)
