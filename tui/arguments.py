@@ -70,7 +70,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """One command line, understood. overrides: dotted path of a setting -> typed value."""
+    """One command line, understood. overrides: dotted path of a setting -> typed value. words: the line itself."""
 
     config: str
     overrides: dict[str, Setting] = field(default_factory=dict)
@@ -80,6 +80,7 @@ class Arguments:
     look: Look = field(default_factory=Look)
     log_format: Literal["text", "json"] = "text"
     warnings: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 def parse_arguments(words: Sequence[str]) -> Arguments:
@@ -102,6 +103,7 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
         look=look_of(typed),
         log_format=typed.get("log_format", "text"),
         warnings=tuple(_warnings(typed)),
+        words=tuple(words),
     )
 
 

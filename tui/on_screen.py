@@ -14,6 +14,7 @@ from engine.running.naming import newest_run_id, run_name
 from engine.running.writers.console import ConsoleWriter
 from engine.session.bus import EventBus
 from engine.session.messages import Envelope
+from engine.session.states import BAD_ENDS
 from engine.session.text import safe_text
 from engine.session.view import RunView
 from tui.arguments import Arguments
@@ -21,6 +22,7 @@ from tui.command_lines import RESULTS_DIR
 from tui.headless import ending, follow, output_log
 from tui.output import OwnOutput
 from tui.requested import runnable
+from tui.resuming import can_be_resumed, resume_command
 from tui.showing import Shown, Subject, show
 from tui.signals import StopSignals
 from tui.terminal import answer, complain, complain_of
@@ -75,7 +77,7 @@ def run_on_screen(arguments: Arguments) -> int:
     if goes_on:
         return ending(launch)
     if shown.departure != "hangup":
-        say_goodbye(launch, view)
+        say_goodbye(launch, view, arguments)
     return launch.exit_code
 
 
@@ -131,9 +133,9 @@ def written_to_logs(printed: str, view: RunView) -> Path | None:
     return path
 
 
-def say_goodbye(launch: Launch, view: RunView) -> None:
-    """The terminal, if it is still there, says how the run ended and where its files are."""
-    has_failed = launch.error is not None or view.state == "failed"
+def say_goodbye(launch: Launch, view: RunView, arguments: Arguments) -> None:
+    """The terminal, if it is still there, says how the run ended, where its files are, and how to go on with it."""
+    has_failed = launch.error is not None or view.state in BAD_ENDS
     if launch.error is not None:
         complain_of(launch.error)
     elif has_failed:
@@ -142,3 +144,5 @@ def say_goodbye(launch: Launch, view: RunView) -> None:
     if view.run is not None:
         with contextlib.suppress(OutputError):  # the exit code is the run's, whether anybody can read this or not
             answer(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}") + "\n")
+            if launch.error is None and can_be_resumed(view):
+                answer(safe_text(f"resume with: {resume_command(arguments.words, view.run.run_id)}") + "\n")

@@ -58,6 +58,9 @@ def test_every_key_of_a_session_does_what_it_says(folder: Path) -> None:
         screen.press("s")
         assert screen.wait() == 0
         assert_terminal_was_given_back(screen)
+        *_, last = screen.raw.decode().split("\r\n")[:-1]
+        assert last.startswith("resume with: rl-tui cartpole.yaml ")
+        assert last.endswith(" --run-id cartpole --resume")
     events = events_of(folder / "results/cartpole")
     reasons = [event.reason for event in events if isinstance(event, CheckpointSaved)]
     assert reasons == ["asked", "interrupted"]

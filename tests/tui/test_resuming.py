@@ -1,0 +1,37 @@
+"""The last line in the terminal: how to go on with the run."""
+
+import pytest
+
+from engine.session.messages import RunStateChanged
+from tests.tui import scenes
+from tui.arguments import parse_arguments
+from tui.resuming import can_be_resumed, resume_command
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["ppo/CartPole"], "rl-tui ppo/CartPole --run-id a-2 --resume"),
+        (["my config.yaml", "--run-id", "x", "--force", "--seed", "3"],
+         "rl-tui 'my config.yaml' --seed 3 --run-id a-2 --resume"),
+        (["--run-id=x", "a.yaml", "--resume", "--set", "behaviors.A.max_steps=1e6"],
+         "rl-tui a.yaml --set behaviors.A.max_steps=1e6 --run-id a-2 --resume"),
+        (["a.yaml", "--init", "old", "--results-dir", "out"], "rl-tui a.yaml --results-dir out --run-id a-2 --resume"),
+        (["a.yaml", "--env-args", "--force", "1"], "rl-tui a.yaml --run-id a-2 --resume --env-args --force 1"),
+    ],
+)  # fmt: skip
+def test_the_command_keeps_all_but_how_the_run_began(words: list[str], command: str) -> None:
+    assert resume_command(parse_arguments(words).words, "a-2") == command
+
+
+@pytest.mark.parametrize(
+    ("state", "is_possible"),
+    [("finished", False), ("stopped", True), ("unsaved", True), ("failed", True), ("training", False)],
+)
+def test_what_ended_before_its_time_can_be_resumed(state: str, is_possible: bool) -> None:
+    story = scenes.healthy(1)
+    story.tell(RunStateChanged(state))  # type: ignore[arg-type]  # one of them
+    assert can_be_resumed(story.view()) == is_possible
+    without = scenes.empty()
+    without.tell(RunStateChanged(state))  # type: ignore[arg-type]
+    assert not can_be_resumed(without.view())
