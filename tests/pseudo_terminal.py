@@ -49,7 +49,7 @@ class PseudoTerminal:
         self._num_shown = 0  # bytes of `raw` that are on `screen`
         self._stream = pyte.ByteStream(self._screen)
         self._bytes_per_second = bytes_per_second
-        self._may_read_at = 0.0
+        self._may_read_at = self._read_at = 0.0
         self.has_ended = False  # nothing more can come
         self._master, slave = pty.openpty()
         self._set_size(size)
@@ -120,9 +120,10 @@ class PseudoTerminal:
         return "\n".join(self.screen.display)
 
     def wait_for(self, pattern: str, seconds: float = DEADLINE_SECONDS, *, absent: bool = False) -> float:
-        """`pattern` is on the screen, or off it with `absent`; returns the seconds that took.
+        """`pattern` is on the screen, or off it with `absent`; returns the seconds until the bytes of that were read.
 
-        AssertionError past the deadline, or when the program ends before.
+        What this side needs to paint them is not counted. AssertionError past the deadline, or when the program ends
+        before.
         """
         start = time.monotonic()
         while bool(re.search(pattern, self.text())) == absent:
@@ -131,7 +132,9 @@ class PseudoTerminal:
             assert waited < seconds, f"{words}\n{self.text()}"
             assert not self.has_ended, f"ended without: {words}\n{self.text()}"
             self._read(0.05)
-        return time.monotonic() - start
+            while self._bytes_per_second is None and self._read(0.0):  # all of a picture, before it is painted
+                pass
+        return max(0.0, self._read_at - start)
 
     def wait_for_bytes(self, words: bytes, seconds: float = DEADLINE_SECONDS) -> float:
         """The program has written these; returns when, in seconds since its start."""
@@ -152,19 +155,20 @@ class PseudoTerminal:
     def _set_size(self, size: tuple[int, int]) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
-    def _read(self, seconds: float) -> None:
+    def _read(self, seconds: float) -> bool:
+        """Whether anything came within so many seconds."""
         if self._master < 0:
             time.sleep(seconds)
-            return
+            return False
         most = 65536
         if self._bytes_per_second is not None:  # a packet of a twentieth of a second at a time
             most = max(64, int(self._bytes_per_second / 20))
             time.sleep(max(0.0, min(seconds, self._may_read_at - time.monotonic())))
             if time.monotonic() < self._may_read_at:
-                return
+                return False
         if not select.select([self._master], [], [], seconds)[0]:
             self.has_ended = self.process.poll() is not None
-            return
+            return False
         try:
             read = os.read(self._master, most)
         except OSError:  # EIO: the last process has closed the other side
@@ -175,6 +179,8 @@ class PseudoTerminal:
         if SYNCHRONIZED_QUERY in read:
             os.write(self._master, SYNCHRONIZED_YES)
         self.raw += read
+        self._read_at = time.monotonic()
+        return bool(read)
 
 
 # Runs in the child before the program: makes the pseudo-terminal on stdout its controlling terminal.

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import set_cell_size
 
 from engine.session.messages import LogLevel
 from engine.session.states import BehaviorState, RunState
-from tui.text import fit, left, wrapped
+from tui.text import fit, left, num_cells, wrapped
 
 Tone: TypeAlias = Literal[
     "text", "dim", "faint", "strong", "accent", "good", "wait", "warning", "bad", "flag",
@@ -36,15 +36,17 @@ def line(*spans: Span | str) -> Line:
 
 def cells(spans: Line) -> int:
     """How many terminal cells the line takes."""
-    return sum(cell_len(span.text) for span in spans)
+    return num_cells("".join([span.text for span in spans]))
 
 
 def clip(spans: Line, width: int, ellipsis: str = "…") -> Line:
     """The line in at most `width` cells."""
+    if cells(spans) <= width:
+        return spans
     kept: list[Span] = []
     room = width
     for span in spans:
-        needed = cell_len(span.text)
+        needed = num_cells(span.text)
         if needed > room:
             kept.append(Span(fit(span.text, room, ellipsis), span.tone))
             break
@@ -75,7 +77,7 @@ def wrap(text: str, width: int, max_lines: int) -> list[str]:
     words, rows = text.split(), [""]
     for at, word in enumerate(words):
         joined = f"{rows[-1]} {word}".strip()
-        if cell_len(joined) <= width:
+        if num_cells(joined) <= width:
             rows[-1] = joined
         elif len(rows) == max_lines:
             rows[-1] = fit(" ".join([rows[-1], *words[at:]]).strip(), width)

@@ -11,23 +11,28 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 _UNITS = ("", "k", "M", "G", "T", "P")
 
 
+def num_cells(text: str) -> int:
+    """How many terminal cells the text takes. Rich looks at each character; printable ASCII, most of it, needs none."""
+    return len(text) if text.isascii() and text.isprintable() else cell_len(text)
+
+
 def fit(text: str, width: int, ellipsis: str = "…") -> str:
     """`text` in at most `width` cells; what is cut off at the end leaves an ellipsis."""
-    if cell_len(text) <= width:
+    if num_cells(text) <= width:
         return text
-    if width <= cell_len(ellipsis):
+    if width <= num_cells(ellipsis):
         return ellipsis[: max(width, 0)]
-    return set_cell_size(text, width - cell_len(ellipsis)).rstrip() + ellipsis
+    return set_cell_size(text, width - num_cells(ellipsis)).rstrip() + ellipsis
 
 
 def fit_path(path: str, width: int, ellipsis: str = "…") -> str:
     """`path` in at most `width` cells; its end is kept, for that names the file."""
-    if cell_len(path) <= width:
+    if num_cells(path) <= width:
         return path
-    if width <= cell_len(ellipsis):
+    if width <= num_cells(ellipsis):
         return ellipsis[: max(width, 0)]
     kept = path
-    while kept and cell_len(kept) > width - cell_len(ellipsis):
+    while kept and num_cells(kept) > width - num_cells(ellipsis):
         kept = kept[1:]
     whole_names = kept[kept.find("/") :] if "/" in kept else kept
     return ellipsis + (whole_names if len(whole_names) * 2 > len(kept) else kept)
@@ -35,10 +40,10 @@ def fit_path(path: str, width: int, ellipsis: str = "…") -> str:
 
 def fit_message(message: str, width: int, ellipsis: str = "…") -> str:
     """`message` in at most `width` cells; a path that ends it is shortened from its left, else the end is cut."""
-    if cell_len(message) <= width:
+    if num_cells(message) <= width:
         return message
     head, space, last = message.rpartition(" ")
-    room = width - cell_len(head + space)
+    room = width - num_cells(head + space)
     if "/" in last and room >= 12:  # below, the end of a path says no more than the words before it
         return head + space + fit_path(last, room, ellipsis)
     return fit(message, width, ellipsis)
@@ -69,7 +74,7 @@ def _broken(paragraph: str, width: int) -> list[str]:
     row: str | None = None
     for word in paragraph.split(" "):
         joined = word if row is None else f"{row} {word}"
-        if cell_len(joined) <= width:
+        if num_cells(joined) <= width:
             row = joined
             continue
         if row is not None:
@@ -87,7 +92,7 @@ def left(text: str, width: int, ellipsis: str = "…") -> str:
 def right(text: str, width: int, ellipsis: str = "…") -> str:
     """`text` in exactly `width` cells, flush right."""
     text = fit(text, width, ellipsis)
-    return " " * (width - cell_len(text)) + text
+    return " " * (width - num_cells(text)) + text
 
 
 def count(value: float) -> str:

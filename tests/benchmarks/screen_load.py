@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -73,6 +74,7 @@ def run_app(report: Path, seconds: float) -> None:
     for envelope in mail.take():
         view.apply(envelope)
     app = TrainerApp(session, view, subscription=mail, clock=session.clock)
+    gc.freeze()  # as a run does once it is built
     took: list[float] = []
     follow = app._follow
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import chain, repeat, zip_longest
 from typing import Literal, TypeAlias, TypeVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
@@ -25,6 +24,7 @@ from tui.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
 from tui.outcomes import Outcomes
 from tui.painting import Piece, Spot, styled
 from tui.state import ScreenState
+from tui.text import num_cells
 
 Turn: TypeAlias = Literal["own", "now", "later"]  # when lines are made anew: as the pane itself says, or else
 
@@ -256,7 +256,7 @@ class Pane(Widget):
         for text, tone in self._lines[y] if y < len(self._lines) else ():
             if part := text[max(0, first - at) : max(0, last - at)]:
                 parts.append((part, tone))
-            at += cell_len(text)
+            at += num_cells(text)
         if at < last:
             parts.append((" " * (last - max(at, first)), "text"))
         console = self.app.console
@@ -300,17 +300,27 @@ def in_words(fault: BaseException | None) -> str:
 
 
 def changed_cells(old: Line, new: Line, width: int) -> tuple[int, int]:
-    """First cell that differs and one past the last; the whole width where a character is not one cell wide."""
-    before, after = _by_cell(old, width), _by_cell(new, width)
-    if before is None or after is None:
+    """First cell that differs and one past the last; the whole width where a character is not one cell wide.
+
+    Most spans are as they were: only those from the first to the last that changed are compared cell by cell.
+    """
+    both = "".join([span.text for span in chain(old, new)])
+    if num_cells(both) != len(both):
         return 0, width
-    different = [at for at, (was, becomes) in enumerate(zip(before, after, strict=True)) if was != becomes]
+    at = 0
+    while old and new and old[0] == new[0]:
+        at += len(new[0].text)
+        old, new = old[1:], new[1:]
+    if sum(len(span.text) for span in old) == sum(len(span.text) for span in new):
+        while old and new and old[-1] == new[-1]:
+            width -= len(new[-1].text)
+            old, new = old[:-1], new[:-1]
+    pairs = zip(_by_cell(old, width - at), _by_cell(new, width - at), strict=True)
+    different = [at + cell for cell, (was, becomes) in enumerate(pairs) if was != becomes]
     return (different[0], different[-1] + 1) if different else (0, 0)
 
 
-def _by_cell(spans: Line, width: int) -> list[tuple[str, Tone]] | None:
-    if any(cell_len(span.text) != len(span.text) for span in spans):
-        return None
+def _by_cell(spans: Line, width: int) -> list[tuple[str, Tone]]:
     text = "".join(span.text for span in spans).ljust(width)
     tones = chain.from_iterable(repeat(span.tone, len(span.text)) for span in spans)
     return list(zip(text[:width], chain(tones, repeat("text")), strict=False))
