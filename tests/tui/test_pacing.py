@@ -93,7 +93,7 @@ async def test_slow_panes_stand_still_until_what_they_show_changes() -> None:
     story = scenes.healthy(1)
     view, session = story.view(), FakeSession()
     app = TrainerApp(session, view, clock=lambda: view.now)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(150, 40)) as pilot:
         app.tick()
         await settled_text(pilot)
         session.bus.publish(ProgressReported("Walker", 161_000, 161_000, 1.0, 1))

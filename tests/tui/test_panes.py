@@ -81,7 +81,7 @@ async def test_new_progress_paints_few_cells() -> None:
 async def test_panes_of_the_same_pace_never_tell_different_steps() -> None:
     view = scenes.healthy(2).view()
     app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(150, 40)) as pilot:
         await pilot.pause()
         app.tick()
         for after in (0.25, 0.25, 0.25, 0.25, 0.25):
