@@ -55,8 +55,8 @@ class Recording:
             self._add(self._environment.render())
         self._num_steps += 1
 
-    def _add(self, frame: NDArray[np.uint8] | None) -> None:
-        if frame is None:
+    def _add(self, frame: NDArray[np.uint8] | str | None) -> None:
+        if frame is None or isinstance(frame, str):
             raise ConfigError(f"--record {self._path}: this environment shows no frames")
         height, width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2  # the codec halves the resolution of colors
         try:

@@ -41,8 +41,18 @@ class Environment(Protocol):
 class Rendered(Protocol):
     """An environment that can be watched."""
 
-    def render(self) -> NDArray[np.uint8] | None:
-        """The world of the first agent as u8[H, W, 3], the caller's to keep; None where it shows no frames.
+    def render(self) -> NDArray[np.uint8] | str | None:
+        """The world of the first agent as u8[H, W, 3], the caller's to keep, or as text; None where it shows neither.
 
-        Environments made by `EnvironmentSource.showing_frames` show them where they can.
+        Environments made by `EnvironmentSource.showing_frames` show frames where they can, those made by `watched`
+        whichever of the two they can.
         """
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """An environment that knows how fast it should be watched."""
+
+    @property
+    def render_hz(self) -> float | None:
+        """The steps of a second; None where it does not say."""

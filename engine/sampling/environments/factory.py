@@ -32,17 +32,20 @@ class EnvironmentKind(Protocol):
 class EnvironmentSource:
     """Where a run's instances come from: the text that names the environment, and what it is given.
 
-    metrics: keys of `info` that become statistics.
+    metrics: keys of `info` that become statistics. is_watched: whether its instances show themselves where they can,
+    as text rather than as frames.
     """
 
     env: str
     behavior: str
     kwargs: Mapping[str, object]
     metrics: tuple[str, ...] = ()
+    is_watched: bool = False
 
     def make(self, first: int, count: int) -> list[Environment]:
         """Instances that hold `count` copies, the first of which is copy number `first` of the run."""
-        made = make_environments(self.env, self.behavior, count, self.kwargs)
+        kwargs = self._kwargs_to_be_watched() if self.is_watched else self.kwargs
+        made = make_environments(self.env, self.behavior, count, kwargs)
         for environment in made:
             if self.metrics and isinstance(environment, Measuring):
                 environment.measure(self.metrics)
@@ -58,13 +61,38 @@ class EnvironmentSource:
         kwargs = {"render_mode": "rgb_array", **self.kwargs} if knows_modes else self.kwargs
         return replace(self, kwargs=kwargs)
 
+    def watched(self) -> EnvironmentSource:
+        """A source of the same environment to look at; how it is drawn is decided where its instances are made."""
+        return replace(self, is_watched=True)
+
+    def _kwargs_to_be_watched(self) -> Mapping[str, object]:
+        """Text where the environment draws itself as text, frames elsewhere; never a window."""
+        kind, _, name = self.env.partition(":")
+        if kind != "gymnasium":
+            return {**self.showing_frames().kwargs, **self._forced_mode("rgb_array")}
+        from engine.sampling.environments.gymnasium import render_modes
+
+        modes = render_modes(name)
+        mode = next((mode for mode in ("ansi", "rgb_array") if mode in modes), None)
+        return self.kwargs if mode is None else {**self.kwargs, "render_mode": mode}
+
+    def _forced_mode(self, mode: str) -> Mapping[str, object]:
+        """Instead of one that the user has chosen, which may open a window."""
+        return {"render_mode": mode} if "render_mode" in self.kwargs else {}
+
     def to_json(self) -> Json:
         """What `from_json` turns into an equal source. Raises ConfigError when kwargs are not plain values."""
         try:
             kwargs: Json = json.loads(json.dumps(dict(self.kwargs)))
         except TypeError as error:
             raise ConfigError(f"{self.env}: env_kwargs must be plain values for worker processes: {error}") from error
-        return {"env": self.env, "behavior": self.behavior, "kwargs": kwargs, "metrics": list(self.metrics)}
+        return {
+            "env": self.env,
+            "behavior": self.behavior,
+            "kwargs": kwargs,
+            "metrics": list(self.metrics),
+            "is_watched": self.is_watched,
+        }
 
     @staticmethod
     def from_json(fields: Json) -> EnvironmentSource:
@@ -73,7 +101,8 @@ class EnvironmentSource:
         kwargs, metrics = fields["kwargs"], fields["metrics"]
         assert isinstance(kwargs, dict)
         assert isinstance(metrics, list)
-        return EnvironmentSource(str(fields["env"]), str(fields["behavior"]), kwargs, tuple(map(str, metrics)))
+        env, behavior = str(fields["env"]), str(fields["behavior"])
+        return EnvironmentSource(env, behavior, kwargs, tuple(map(str, metrics)), bool(fields["is_watched"]))
 
 
 def make_environments(env: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:

@@ -75,6 +75,22 @@ def find(identifier: str) -> EnvSpec:
         raise ConfigError(f"gymnasium:{identifier}: {error}") from error
 
 
+def render_modes(identifier: str) -> list[str]:
+    """In which ways an environment of that id can show itself, as its class says or its function takes them.
+
+    Raises ConfigError as `make` does.
+    """
+    entry_point = find(identifier).entry_point
+    try:
+        creator: Any = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    except ModuleNotFoundError:
+        return []  # making it says what is missing
+    modes = getattr(creator, "metadata", {}).get("render_modes")
+    if modes is None and creator is not None and "render_mode" in inspect.signature(creator).parameters:
+        return ["rgb_array"]
+    return list(modes or [])
+
+
 def has_vectorized_form(spec: EnvSpec, kwargs: Mapping[str, object]) -> bool:
     """Whether a vectorized form is registered that means the same as a loop over copies would.
 

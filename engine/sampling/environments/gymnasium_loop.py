@@ -18,7 +18,7 @@ from engine.errors import EnvironmentFailure
 from engine.sampling.environments.action_space import ActionCodec
 from engine.sampling.environments.measuring import Tally
 from engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
-from engine.sampling.environments.rendering import Frame, rendered
+from engine.sampling.environments.rendering import Frame, frames_per_second, rendered
 from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
 
 Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: what it sees and does is known from its spaces only
@@ -123,9 +123,14 @@ class GymnasiumLoop:
         measured = None if self._tally is None else self._tally.take()
         return {self._behavior: Steps(self._decisions(), self._terminals(ended) if ended else None, measured)}
 
-    def render(self) -> Frame | None:
-        """A frame of copy 0; None where its render mode gives none."""
+    def render(self) -> Frame | str | None:
+        """A frame of copy 0; None where its render mode gives none, text in the mode "ansi"."""
         return rendered(self._copies[0].render, self._copies[0].render_mode)
+
+    @property
+    def render_hz(self) -> float | None:
+        """Gymnasium's `render_fps`."""
+        return frames_per_second(self._copies[0].metadata)
 
     def close(self) -> None:
         """Close every copy."""

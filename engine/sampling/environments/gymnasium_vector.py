@@ -15,7 +15,7 @@ from engine.errors import EnvironmentFailure, NotSupportedError
 from engine.sampling.environments.action_space import ActionCodec
 from engine.sampling.environments.measuring import Infos, Tally
 from engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
-from engine.sampling.environments.rendering import Frame, rendered
+from engine.sampling.environments.rendering import Frame, frames_per_second, rendered
 from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Steps, TerminalSteps
 
 AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]  # Any: what it sees and does is known from its spaces only
@@ -89,9 +89,14 @@ class GymnasiumVector:
             steps.measured = self._tally.take()
         return {self._behavior: steps}
 
-    def render(self) -> Frame | None:
-        """A frame of copy 0; None where the render mode gives none."""
+    def render(self) -> Frame | str | None:
+        """A frame of copy 0; None where the render mode gives none, text in the mode "ansi"."""
         return rendered(self._env.render, self._env.render_mode)
+
+    @property
+    def render_hz(self) -> float | None:
+        """Gymnasium's `render_fps`."""
+        return frames_per_second(self._env.metadata)
 
     def close(self) -> None:
         """Close the vectorized environment."""

@@ -6,16 +6,18 @@ import logging
 import math
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from engine.errors import EnvironmentFailure
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.numbering import common_specs, with_all_behaviors
+from engine.sampling.pools.pictures import Picture
 from engine.sampling.pools.worker_process import WorkerProcess
 from engine.specs import Actions, BehaviorSpec, Steps
 
 START_SECONDS = 60.0  # ML-Agents' timeout_wait: what an environment may take to appear
+DRAW_MILLISECONDS = 50  # from one look at whether a picture may be waited for to the next
 END_SECONDS = 2.0  # for environments to close by themselves
 
 logger = logging.getLogger(__name__)
@@ -26,6 +28,8 @@ class ProcessPool:
 
     A call that takes longer than `timeout_wait` seconds fails its instance. log_folder is where each worker's output
     goes, as worker-0.log and so on; None drops it. A worker is self-contained: one could be started again alone.
+    log_name: the word before the number. niceness: how far the workers give way to other processes. variables: of
+    their environment, where the user has not set them.
     """
 
     def __init__(
@@ -35,15 +39,22 @@ class ProcessPool:
         num_workers: int,
         timeout_wait: float = 60.0,
         log_folder: Path | None = None,
+        *,
+        log_name: str = "worker",
+        niceness: int = 0,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
-        self._log_folder = log_folder
+        self._log_folder, self._log_name = log_folder, log_name
         self._start_seconds = max(START_SECONDS, timeout_wait)
         self._workers: list[WorkerProcess] = []
         first = 0
         for index in range(num_workers):
             count = num_copies // num_workers + (index < num_copies % num_workers)
             if count:
-                self._workers.append(WorkerProcess(index, source, first, count, timeout_wait))
+                worker = WorkerProcess(
+                    index, source, first, count, timeout_wait, niceness=niceness, variables=variables
+                )
+                self._workers.append(worker)
             first += count
         self._instances: list[tuple[WorkerProcess, int]] = []  # by the pool's number: worker, number within it
         self._poll = select.poll()
@@ -87,7 +98,8 @@ class ProcessPool:
         Raises InstanceFailure, or ConfigError and NotSupportedError as the environment's maker does.
         """
         for worker in self._workers:
-            worker.start(self._log_folder / f"worker-{len(self._by_replies)}.log" if self._log_folder else None)
+            name = f"{self._log_name}-{len(self._by_replies)}.log"
+            worker.start(self._log_folder / name if self._log_folder else None)
             self._by_replies[worker.replies] = worker
             self._poll.register(worker.replies, select.POLLIN)
         deadline = time.monotonic() + self._start_seconds
@@ -124,6 +136,25 @@ class ProcessPool:
         """Let one instance act; the actions are copied."""
         worker, local = self._instances[instance]
         worker.ask_step(local, with_all_behaviors(actions, self.specs))
+
+    def picture(self, instance: int, width: int, height: int, may_wait: Callable[[], bool]) -> Picture | None:
+        """What one instance looks like, in at most so many pixels; None when it may not be waited for any longer.
+
+        Call it while no answer of that worker is to come. Raises EnvironmentFailure as `receive` does.
+        """
+        worker, local = self._instances[instance]
+        worker.ask_picture(local, width, height)
+        poll = select.poll()
+        poll.register(worker.replies, select.POLLIN)
+        while may_wait():
+            if poll.poll(DRAW_MILLISECONDS):
+                worker.read()
+            else:
+                worker.fail_if_overdue()
+            picture = worker.take_picture()
+            if picture is not None:
+                return picture
+        return None
 
     def close(self) -> None:
         """End every worker, by force if it does not close its environments within two seconds."""

@@ -200,7 +200,7 @@ class SharedFile:
 class Status:
     """The first page of a worker's file: which call it is in, so that the pool can say where it hung or died."""
 
-    CALLS = ("start", "reset", "step", "close", "wait")
+    CALLS = ("start", "reset", "step", "close", "wait", "render")
 
     def __init__(self, file: int) -> None:
         if os.fstat(file).st_size == 0:

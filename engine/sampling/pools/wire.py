@@ -21,13 +21,15 @@ class Kind(Enum):
     NUMBER = b"N"  # to the worker: value is the pool's number of its first instance
     RESET = b"R"  # to the worker: value is the seed, or -1 for none
     STEP = b"S"  # to the worker: the actions are in shared memory
+    DRAW = b"D"  # to the worker: value is the largest width times 65536 and the largest height, in pixels
     READY = b"H"  # from the worker, with a payload: its instances
     GROWN = b"G"  # from the worker, with a payload: where an instance's larger block lies
     ANSWER = b"A"  # from the worker: the steps are in shared memory
+    PICTURE = b"P"  # from the worker, with a payload: see pictures.py
     FAULT = b"F"  # from the worker, with a payload: what went wrong
 
 
-_WITH_PAYLOAD = {Kind.BEGIN, Kind.READY, Kind.GROWN, Kind.FAULT}
+_WITH_PAYLOAD = {Kind.BEGIN, Kind.READY, Kind.GROWN, Kind.PICTURE, Kind.FAULT}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from engine.sampling.pools.checks import AnswerCheck
 from engine.sampling.pools.failures import Guard, InstanceFailure
 from engine.sampling.pools.lifeline import die_with
 from engine.sampling.pools.numbering import common_specs
+from engine.sampling.pools.pictures import picture_of, picture_to_json
 from engine.sampling.pools.shared_memory import Block, SharedFile, Status, larger
 from engine.sampling.pools.spec_json import spec_to_json
 from engine.sampling.pools.wire import Kind, Record, RecordReader, write
@@ -80,6 +81,8 @@ class Worker:
                     return self._reset(record.instance, None if record.value < 0 else record.value)
                 case Kind.STEP:
                     return self._step(record.instance)
+                case Kind.DRAW:
+                    return [self._draw(record.instance, *divmod(record.value, 1 << 16))]
                 case _:
                     raise AssertionError(record.kind)
         except (ConfigError, NotSupportedError, InstanceFailure) as error:
@@ -123,6 +126,10 @@ class Worker:
             answer = self._environments[instance].step(actions)
             self._checks[instance].check(answer)
         return self._reply(instance, answer)
+
+    def _draw(self, instance: int, width: int, height: int) -> Record:
+        picture = picture_of(self._environments[instance], self._calling("render", instance), width, height)
+        return Record(Kind.PICTURE, instance, payload=picture_to_json(picture))
 
     def _reply(self, instance: int, answer: Mapping[str, Steps]) -> list[Record]:
         replies = []

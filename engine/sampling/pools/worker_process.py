@@ -18,6 +18,7 @@ from typing import NoReturn, TypedDict, cast
 from engine.errors import ConfigError, NotSupportedError
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.failures import InstanceFailure, NonFiniteAnswer
+from engine.sampling.pools.pictures import Picture, picture_from_json
 from engine.sampling.pools.shared_memory import Block, Status, anonymous_file
 from engine.sampling.pools.spec_json import SpecJson, spec_from_json
 from engine.sampling.pools.wire import Kind, Record, RecordReader, write
@@ -25,9 +26,10 @@ from engine.specs import Actions, BehaviorSpec, Json
 
 # Not `python -m`: the worker must see exactly the modules that this process sees, and none of its __main__.
 _BOOT = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); {first}"
     "from engine.sampling.pools.worker import main; main(*map(int, sys.argv[2:]))"
 )
+_STAND_BACK = "from engine.sampling.pools.priority import stand_back; stand_back({niceness}); "
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _DUMP_SECONDS = 0.5  # a process that does not even run a signal handler in this time is beyond telling
 _EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status
@@ -45,11 +47,24 @@ class WorkerProcess:
     Its own session keeps the terminal's signals away; a pipe between the two ends it with this process.
     """
 
-    def __init__(self, index: int, source: EnvironmentSource, first: int, count: int, timeout: float) -> None:
+    def __init__(
+        self,
+        index: int,
+        source: EnvironmentSource,
+        first: int,
+        count: int,
+        timeout: float,
+        *,
+        niceness: int = 0,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """niceness: how far it gives way to other processes. variables: of its environment, unless set."""
         self._index = index
         self._source = source
         self._order: dict[str, Json] = {"first": first, "count": count, "worker": index}
         self._timeout = timeout
+        self._niceness = niceness
+        self._variables = {**_ONE_THREAD, **(variables or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self._descriptors: dict[str, int] = {}
         self._reader: RecordReader | None = None
@@ -58,6 +73,8 @@ class WorkerProcess:
         self._unsent: list[Record] = []
         self._asked_ns = 0  # when the last request was sent
         self._num_waiting: list[int] = []  # answers that are still to come, by instance
+        self._num_drawing = 0  # pictures that are still to come
+        self._picture: Picture | None = None
         self.first_instance: int | None = None
         self.specs: Mapping[str, BehaviorSpec] = {}
         self.num_agents: list[Mapping[str, int]] = []
@@ -89,15 +106,16 @@ class WorkerProcess:
         theirs = (command_end, reply_end, lifeline_end, memory, dump)
         self._status = Status(memory)
         self._reader = RecordReader(replies)
+        boot = _BOOT.format(first=_STAND_BACK.format(niceness=self._niceness) if self._niceness else "")
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, json.dumps(sys.path), *map(str, theirs)],
+                [sys.executable, "-c", boot, json.dumps(sys.path), *map(str, theirs)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=dump,
                 pass_fds=theirs,
                 start_new_session=True,
-                env={**_ONE_THREAD, **os.environ},
+                env={**self._variables, **os.environ},
             )
         finally:
             for end in (command_end, reply_end, lifeline_end):
@@ -136,6 +154,18 @@ class WorkerProcess:
         if len(self._unsent) >= len(self._blocks):
             self.flush()
 
+    def ask_picture(self, instance: int, width: int, height: int) -> None:
+        """Have one instance drawn in at most so many pixels."""
+        self._num_drawing += 1
+        self._picture = None
+        self._unsent.append(Record(Kind.DRAW, instance, width << 16 | height))
+        self.flush()
+
+    def take_picture(self) -> Picture | None:
+        """What was asked for last, once it is there; call when `replies` is readable, as `read`."""
+        picture, self._picture = self._picture, None
+        return picture
+
     def flush(self) -> None:
         """Send what was asked. A worker that is gone is told by the next `read`."""
         if not self._unsent:
@@ -151,6 +181,9 @@ class WorkerProcess:
         for record in self._read_records():
             if record.kind is Kind.GROWN:
                 self._blocks[record.instance] = self._block(cast(_InstanceJson, record.payload))
+            elif record.kind is Kind.PICTURE:
+                self._num_drawing -= 1
+                self._picture = picture_from_json(record.payload)
             else:
                 self._num_waiting[record.instance] -= 1
                 if self._num_waiting[record.instance] == 0:
@@ -163,7 +196,7 @@ class WorkerProcess:
 
     def seconds_left(self) -> float | None:
         """Until the call in progress is overdue; None when nothing was asked."""
-        if not any(self._num_waiting):
+        if not any(self._num_waiting) and not self._num_drawing:
             return None
         assert self._status is not None
         since_ns = max(self._asked_ns, self._status.read()[2])
