@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, CommandAsked, CommandFinished, Stop
+from engine.session.watching import Scene, Wish
 from engine.specs import (
     Actions,
     ActionSpec,
@@ -44,6 +45,37 @@ class FakeSession:
     def subscribe(self) -> Subscription:
         """A mailbox on this session's bus."""
         return self.bus.subscribe()
+
+
+class FakeWatching:
+    """A play without an engine: shows the scenes it is given, and keeps what was asked of it."""
+
+    def __init__(self, reason: str = "") -> None:
+        self.reason = reason
+        self.scene: Scene | None = None
+        self.asked: list[str] = []
+
+    def begin(self, behavior: str, size: tuple[int, int]) -> str:
+        """Keep whom and how large, unless there is a reason why not."""
+        self.asked.append(f"begin {behavior} {size[0]}x{size[1]}")
+        return self.reason
+
+    def end(self) -> None:
+        """Keep that."""
+        self.asked.append("end")
+
+    def take(self) -> Scene | None:
+        """The scene, once."""
+        scene, self.scene = self.scene, None
+        return scene
+
+    def ask(self, wish: Wish) -> None:
+        """Keep it."""
+        self.asked.append(wish)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Keep it."""
+        self.asked.append(f"resize {size[0]}x{size[1]}")
 
 
 class EchoWorld:

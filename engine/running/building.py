@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import random
 import time
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from engine.running.run_folder import BehaviorFolder, RunFolder
 from engine.running.saver import Files, SaveJob, Saver
 from engine.running.saving import keeps_replay
 from engine.running.source import Source
+from engine.running.viewer import Play
 from engine.running.workers import Courtesy
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.base import EnvironmentPool
@@ -37,7 +39,7 @@ from engine.sampling.pools.serial import SerialPool
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
 from engine.settings import BehaviorConfig
-from engine.specs import BehaviorSpec
+from engine.specs import BehaviorSpec, Policy
 from engine.trainer_settings import SACSettings
 
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
@@ -68,7 +70,7 @@ def derived_seed(*parts: int) -> int:
 
 
 class Builder:
-    """Makes the sources of a run. Used by the coordinator while the run starts; `files` and `learners` fill up."""
+    """Makes the sources of a run. Used by the coordinator while the run starts; what is public of it fills up."""
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class Builder:
     ):
         self.files: dict[str, Files] = {}
         self.learners: dict[str, Learner] = {}
+        self.plays: dict[str, Play] = {}
         self._config = config
         self._folder = folder
         self._seed = seed
@@ -113,7 +116,9 @@ class Builder:
                         " several environments in one run, make env_settings.env a mapping from behavior to"
                         " environment."
                     )
-            return {name: self._behavior(spec, source, pool, saver) for name, spec in pool.specs.items()}
+            behaviors = {name: self._behavior(spec, source, pool, saver) for name, spec in pool.specs.items()}
+            self._offer(source, {name: behavior.learner for name, behavior in behaviors.items()})
+            return behaviors
 
         # ML-Agents: environment i gets seed + i; apart from each other, sources of one run must not repeat those
         seed = self._seed + index * 1_000_003
@@ -123,6 +128,18 @@ class Builder:
         return Source(
             source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy, output, start_seconds, names
         )
+
+    def _offer(self, source: EnvironmentSource, learners: Mapping[str, Learner]) -> None:
+        """Those who act in one environment can be watched together."""
+        seed = derived_seed(self._seed, len(self.plays), 4)
+        acting = {  # nothing that keeps a learner once the run is over
+            name: (partial(_policy_to_watch, settings_of(self._config, name), seed), learner.newest)
+            for name, learner in learners.items()
+        }
+        play = Play(
+            source, acting, seed, self._config.env_settings.timeout_wait, self._folder.run_logs, self._folder.output
+        )
+        self.plays.update(dict.fromkeys(learners, play))
 
     def _behavior(self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, saver: Saver) -> Behavior:
         config = settings_of(self._config, spec.name)
@@ -244,6 +261,11 @@ class Builder:
 
     def _tell(self, level: LogLevel, name: str, message: str) -> None:
         self._bus.publish(LogEmitted(level, name, message))
+
+
+def _policy_to_watch(config: BehaviorConfig, seed: int, spec: BehaviorSpec, is_greedy: bool) -> Policy:
+    network = config.network_settings.model_copy(update={"deterministic": is_greedy})
+    return make_policy(spec, network, is_squashed(config), derived_seed(seed, is_greedy))
 
 
 def is_squashed(config: BehaviorConfig) -> bool:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import RlTuiError
+from engine.running.theater import Theater
 from engine.running.workers import Courtesy, spawn
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
@@ -20,10 +21,14 @@ STOPS_WAITING = 10  # room that only they may take: a run can always be stopped
 
 
 class Launch:
-    """A Session from the first moment on. `start` builds and runs the run in the thread `coordinator`."""
+    """A Session from the first moment on. `start` builds and runs the run in the thread `coordinator`.
+
+    theater: its policies can be watched there once it has been built, also after its end.
+    """
 
     def __init__(self, bus: EventBus):
         self.error: RlTuiError | None = None
+        self.theater = Theater(bus)
         self._bus = bus
         self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
         self._courtesy = Courtesy()
@@ -70,7 +75,7 @@ class Launch:
         from engine.running.run import Run  # imports torch: 1.3 s in which the screen is there already
 
         try:
-            self._exit_code = Run(config, self._bus, self._commands, self._courtesy).main()
+            self._exit_code = Run(config, self._bus, self._commands, self._courtesy, self.theater).main()
         except RlTuiError as error:
             self.error, self._exit_code = error, error.exit_code
         self._end()
@@ -82,6 +87,7 @@ class Launch:
 
     def _end(self) -> None:
         self._refuse_waiting()
+        self.theater.release()
         self._ended.set()
         self._refuse_waiting()  # what came between
 

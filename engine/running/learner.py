@@ -17,6 +17,7 @@ from engine.learning.trainers.base import Trainer, always
 from engine.run_settings import metric_tag
 from engine.running.evaluator import Evaluator
 from engine.running.hyperparameters import LiveHyperparameters, ranges
+from engine.running.newest import Learned, NewestPolicy
 from engine.running.saver import Saver
 from engine.running.saving import HYPERPARAMETERS, Saving, Standing
 from engine.running.statistics import SummaryStatistics, histogram
@@ -89,6 +90,7 @@ class Learner:
         self.failure: RlTuiError | None = None
         self.commands: deque[LearnerCommand] = deque()
         self.weights: Mailbox[Weights] = Mailbox()
+        self.newest = NewestPolicy(Learned(trainer.weights(), step if settings.is_training else None))
         self.first_version = 0
         self.hyperparameters = LiveHyperparameters(trainer)
         self.evaluator = evaluator
@@ -212,7 +214,9 @@ class Learner:
         return self._trainer.num_updates + self._version_ahead
 
     def _put_weights(self) -> None:
-        self.weights.put(self._newest_weights())
+        weights = self._newest_weights()
+        self.weights.put(weights)
+        self.newest.learned = Learned(weights, self.step)
 
     def _newest_weights(self) -> Weights:
         return replace(self._trainer.weights(), version=self._version)

@@ -26,6 +26,7 @@ from engine.running.logs import RunLogs
 from engine.running.run_folder import RunFolder
 from engine.running.saver import Saver
 from engine.running.supervision import Crew
+from engine.running.theater import Theater
 from engine.running.training_status import read_training_status, status_of, write_training_status
 from engine.running.workers import Courtesy, spawn
 from engine.session.bus import EventBus
@@ -62,8 +63,16 @@ ENDING_SECONDS = 60.0  # a disk that takes longer than that for the last files i
 class Run:
     """Lives in the coordinator's thread. Owns the run's folder and state, routes commands, starts and ends the rest."""
 
-    def __init__(self, config: RunConfig, bus: EventBus, commands: queue.Queue[Command | None], courtesy: Courtesy):
+    def __init__(
+        self,
+        config: RunConfig,
+        bus: EventBus,
+        commands: queue.Queue[Command | None],
+        courtesy: Courtesy,
+        theater: Theater,
+    ):
         self._config = config
+        self._theater = theater
         self._bus = bus
         self._commands = commands
         self._courtesy = courtesy
@@ -144,6 +153,7 @@ class Run:
             for source in sources:
                 source.close()
             raise
+        self._theater.admit(builder.plays)
         crew = Crew(sources, saver, self._bus, self._crashed, self._look_around)
         self._has_trained = True
         if self._config.checkpoint_settings.resume:

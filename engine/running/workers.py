@@ -120,6 +120,11 @@ class Mailbox(Generic[T]):
         self._changed = threading.Condition()
         self._content: T | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the reader has taken all that was put."""
+        return self._content is None
+
     def put(self, content: T) -> None:
         """Leave it for the reader."""
         with self._changed:

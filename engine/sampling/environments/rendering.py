@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ConfigError, EnvironmentFailure
+from engine.installation import command_for_extra
 
 Frame: TypeAlias = NDArray[np.uint8]
 _SHOWN_PIXELS = 336  # a small image is enlarged to about this height
@@ -29,6 +30,9 @@ def rendered(
     try:
         drawn = render()
     except gymnasium.error.DependencyNotInstalled as error:
+        if "pygame" in str(error):
+            command = command_for_extra("render")
+            raise ConfigError(f"drawing it needs pygame, which is not installed. Install it with: {command}") from error
         raise ConfigError(f"env_kwargs.render_mode: {error}") from error
     if mode == "ansi":
         drawn = drawn[0] if isinstance(drawn, tuple | list) and drawn else drawn

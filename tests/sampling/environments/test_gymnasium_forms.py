@@ -267,7 +267,7 @@ def test_frame_of_another_shape_is_refused(frame: object) -> None:
 
 def test_missing_package_for_drawing_is_the_users_to_install() -> None:
     missing = gymnasium.error.DependencyNotInstalled("pygame is not installed")
-    with pytest.raises(ConfigError, match=r"env_kwargs\.render_mode: pygame is not installed"):
+    with pytest.raises(ConfigError, match=r"needs pygame, which is not installed\. Install it with: "):
         GymnasiumLoop("B", [Drawn(frame=missing)]).render()
 
 

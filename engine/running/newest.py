@@ -1,0 +1,22 @@
+"""The newest policy of a behavior, for whoever else wants to act as it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.specs import Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Weights, and how many steps they were learned from; None for a policy that only plays."""
+
+    weights: Weights
+    step: int | None
+
+
+class NewestPolicy:
+    """Written by its learner, read by any thread at any time. Outlives both the learner and the run."""
+
+    def __init__(self, learned: Learned) -> None:
+        self.learned = learned

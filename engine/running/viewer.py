@@ -1,0 +1,254 @@
+"""One behavior's newest policy at play, to be looked at: apart from the run, which does not notice."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.errors import RlTuiError
+from engine.running.evaluation import play
+from engine.running.newest import NewestPolicy
+from engine.running.play_clock import PlayClock
+from engine.running.watched_policy import MakePolicy, WatchedPolicy
+from engine.running.watched_tally import WatchedTally
+from engine.running.workers import Mailbox
+from engine.sampling.environments.factory import EnvironmentSource
+from engine.sampling.environments.rendering import Frame
+from engine.sampling.pools.pictures import Picture
+from engine.sampling.pools.process import ProcessPool
+from engine.session.bus import EventBus
+from engine.session.messages import LogEmitted
+from engine.session.watching import Pixels, Scene, SceneState, Wish
+from engine.specs import Steps
+
+NICENESS = 10  # a tenth of what another process gets; with 19, a busy machine would never start the environment
+ENDLESS = 1 << 40  # episodes
+PAUSE_SECONDS = 0.5  # from one look at whether anybody still watches to the next
+# Pictures need no window and no loudspeaker; what the user has set comes first.
+VARIABLES = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """What it takes to let the policies of one environment play.
+
+    behaviors: for each in it, what makes a policy, and the newest weights. logs: the folder for what the environment
+    prints. output: the file for the traceback of a failure.
+    """
+
+    source: EnvironmentSource
+    behaviors: Mapping[str, tuple[MakePolicy, NewestPolicy]]
+    seed: int
+    timeout: float
+    logs: Path
+    output: Path
+
+
+class Viewer:
+    """Lives in the thread `viewer`. Owns an environment in a process of its own that gives way, and its policies.
+
+    Other threads take `scenes`, and call `ask`, `resize` and `end`. It has seeds of its own and writes nothing but
+    why it failed into the log. spares: whether something trains that should not feel it.
+    """
+
+    def __init__(
+        self, play: Play, behavior: str, size: tuple[int, int], bus: EventBus, spares: Callable[[], bool]
+    ) -> None:
+        self.scenes: Mailbox[Scene] = Mailbox()
+        self._play, self._behavior, self._size, self._bus, self._spares = play, behavior, size, bus, spares
+        self._wishes: queue.SimpleQueue[Wish | None] = queue.SimpleQueue()
+        self._has_ended = False
+        self._is_paused, self._is_greedy, self._restarts, self._num_owed = False, True, False, 0
+        self._tally = WatchedTally()
+        self._policies: dict[str, WatchedPolicy] = {}
+        self._pool: ProcessPool | None = None
+        self._picture = Picture()
+        self._clock = PlayClock()
+        self._num_begun = 0
+
+    def ask(self, wish: Wish) -> None:
+        """It is heeded at once, or as soon as the environment has answered."""
+        self._wishes.put(wish)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """The newest picture is drawn anew in that size."""
+        self._size = size
+        self._wishes.put(None)
+
+    def end(self) -> None:
+        """Nothing is played any more."""
+        self._has_ended = True
+        self._wishes.put(None)
+
+    def crashed(self, error: BaseException) -> None:
+        """A mistake of ours ends the play, and nothing else."""
+        self._show("failed", f"{type(error).__name__}: {error}")
+
+    def main(self) -> None:
+        """Play until the end; after a failure wait for a wish to begin anew."""
+        while not self._has_ended:
+            self._show("starting")
+            try:
+                self._perform(self._play.source.watched())
+            except RlTuiError as error:
+                if not self._has_ended:
+                    self._recover(error)
+
+    def _recover(self, error: RlTuiError) -> None:
+        """What fails before it has shown anything may do without pictures."""
+        self._log(error)
+        if not self._has_shown_anything:
+            self._picture = Picture(reason=str(error))
+            try:
+                self._perform(self._play.source)
+                return
+            except RlTuiError as again:
+                error = again
+                if self._has_ended:
+                    return
+                self._log(error)
+        self._picture = Picture()
+        self._show("failed", str(error))
+        while not self._has_ended and not self._restarts:
+            self._heed(PAUSE_SECONDS)
+        self._restarts = False
+
+    @property
+    def _has_shown_anything(self) -> bool:
+        return self._picture.pixels is not None or bool(self._picture.text)
+
+    def _perform(self, source: EnvironmentSource) -> None:
+        """Play in an environment of that source until nobody watches any more. Raises RlTuiError."""
+        variables = VARIABLES | ({"MUJOCO_GL": "egl"} if _has_no_display() else {})
+        pool = self._pool = ProcessPool(
+            source, 1, 1, self._play.timeout, self._play.logs, log_name="watch", niceness=NICENESS, variables=variables
+        )
+        try:
+            pool.start()
+            self._policies = {
+                name: WatchedPolicy(pool.specs[name], make, newest)
+                for name, (make, newest) in self._play.behaviors.items()
+            }
+            self._choose()
+            while not self._has_ended:
+                self._restarts = False
+                self._tally.abandon()
+                self._num_begun += 1
+                play(
+                    pool, self._policies, self._behavior, ENDLESS, self._play.seed + self._num_begun,
+                    lambda: not (self._has_ended or self._restarts), self._watch,
+                )  # fmt: skip
+        finally:
+            self._pool = None
+            pool.close()
+
+    def _watch(self, instance: int, steps: Steps) -> None:
+        """Show what came, and return when it is time to act."""
+        if self._tally.take(steps, self._policies[self._behavior]):
+            self._renew()
+        self._clock.stepped(spares=self._spares())
+        if self._is_paused or (self.scenes.is_empty and self._clock.may_draw):
+            self._draw()
+            self._show()
+            self._clock.drew()
+        while not self._has_ended and not self._restarts:
+            if self._is_paused and not self._num_owed:
+                self._heed(PAUSE_SECONDS)
+            elif self._clock.seconds_left > 0 and not self._num_owed:
+                self._heed(self._clock.seconds_left)
+            else:
+                break
+        self._num_owed = max(0, self._num_owed - 1)
+        self._clock.begin()
+
+    def _heed(self, seconds: float) -> None:
+        """Obey the next wish, waiting so long for it."""
+        try:
+            wish = self._wishes.get(timeout=seconds)
+        except queue.Empty:
+            return
+        match wish:
+            case None:
+                self._draw()
+            case "pause" | "resume":
+                self._is_paused, self._num_owed = wish == "pause", 0
+            case "step":
+                self._is_paused, self._num_owed = True, self._num_owed + 1
+            case "restart":
+                self._restarts = True
+            case "renew":
+                self._renew()
+            case "greedy" | "drawn":
+                self._is_greedy = wish == "greedy"
+                self._choose()
+        if self._pool is not None:
+            self._show()
+
+    def _choose(self) -> None:
+        for policy in self._policies.values():
+            policy.is_greedy = self._is_greedy
+
+    def _renew(self) -> None:
+        for policy in self._policies.values():
+            policy.renew()
+
+    def _draw(self) -> None:
+        """The newest picture is there, unless there are none or nobody waits for it any more."""
+        if self._pool is None or self._has_ended or self._picture.reason:
+            return
+        picture = self._pool.picture(0, *self._size, lambda: not self._has_ended)
+        if picture is not None:
+            self._picture, self._clock.meant_hz = picture, picture.hz
+            if picture.reason:
+                self._log_undrawn(picture)
+
+    def _show(self, state: SceneState | None = None, reason: str = "") -> None:
+        picture, policy = self._picture, self._policies.get(self._behavior)
+        self.scenes.put(
+            replace(
+                self._tally.scene(self._behavior),
+                at=time.monotonic(),
+                state=state or ("paused" if self._is_paused else "playing"),
+                reason=reason,
+                pixels=None if picture.pixels is None else _pixels(picture.pixels),
+                text=picture.text,
+                undrawn=picture.reason,
+                policy_step=None if policy is None else policy.step,
+                is_greedy=self._is_greedy,
+                hz=self._clock.hz,
+            )
+        )
+
+    def _log(self, error: RlTuiError) -> None:
+        self._tell(f"watching failed, training goes on: {error}", error.detail)
+
+    def _log_undrawn(self, picture: Picture) -> None:
+        if picture.detail:
+            self._tell(f"watching goes on without pictures: {picture.reason}", picture.detail)
+
+    def _tell(self, message: str, detail: str) -> None:
+        """One line in the log, the traceback behind it in the output file."""
+        self._bus.publish(LogEmitted("warning", self._behavior, message))
+        if not detail:
+            return
+        try:
+            with self._play.output.open("a", encoding="utf-8", errors="backslashreplace") as log:
+                log.write(f"{self._behavior}: {message}\n{detail.rstrip()}\n")
+            self._bus.publish(LogEmitted("info", self._behavior, f"the traceback is in {self._play.output}"))
+        except OSError as refused:
+            text = f"{self._play.output}: not written ({refused.strerror})"
+            self._bus.publish(LogEmitted("warning", self._behavior, text))
+
+
+def _pixels(frame: Frame) -> Pixels:
+    return Pixels(frame.shape[1], frame.shape[0], frame.tobytes())
+
+
+def _has_no_display() -> bool:
+    """Whether OpenGL must do without a display, which MuJoCo has to be told."""
+    return sys.platform == "linux" and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY")

@@ -1,0 +1,56 @@
+"""A policy that is watched: always the newest, and with a note of what it did last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from engine.running.newest import NewestPolicy
+from engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, Policy, State, Weights
+
+MakePolicy: TypeAlias = Callable[[BehaviorSpec, bool], Policy]  # whether its actions are the most likely ones
+
+
+class WatchedPolicy:
+    """A Policy that acts by either of two: with the most likely actions where `is_greedy`, else drawn as in training.
+
+    observations: what it sees. step: at which it was learned. last: the agents that acted last, and their actions.
+    """
+
+    def __init__(self, spec: BehaviorSpec, make: MakePolicy, newest: NewestPolicy) -> None:
+        self.is_greedy = True
+        self.step: int | None = None
+        self.version = -1
+        self.last: tuple[Int64, Actions] | None = None
+        self.observations = spec.observations
+        self._newest = newest
+        self._policies = {is_greedy: make(spec, is_greedy) for is_greedy in (True, False)}
+        self.memory_size = self._policies[True].memory_size
+        self.renew()
+
+    def renew(self) -> None:
+        """It acts as the newest one from now on."""
+        learned = self._newest.learned
+        self.step = learned.step
+        if learned.weights.version != self.version:
+            self.load(learned.weights)
+
+    def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
+        """One action for every agent that waits."""
+        choice = self._policies[self.is_greedy].act(decisions, memories)
+        self.last = decisions.agent_ids.copy(), choice.actions
+        return choice
+
+    def load(self, weights: Weights) -> None:
+        """Act with these weights from now on."""
+        self.version = weights.version
+        for policy in self._policies.values():
+            policy.load(weights)
+
+    def state(self) -> State:
+        """The random generator of what is drawn."""
+        return self._policies[False].state()
+
+    def load_state(self, state: State) -> None:
+        """Draw on from `state`."""
+        self._policies[False].load_state(state)

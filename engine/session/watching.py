@@ -1,0 +1,111 @@
+"""A policy at play, as a front end sees it. Nothing of it is an event: it is neither recorded nor part of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+SceneState: TypeAlias = Literal["starting", "playing", "paused", "failed"]
+Wish: TypeAlias = Literal[
+    "pause",
+    "resume",
+    "step",  # one step, paused from then on
+    "restart",  # begin an episode now; after a failure, begin with a new environment
+    "renew",  # take the newest policy now instead of at the start of the next episode
+    "greedy",  # the most likely actions
+    "drawn",  # drawn as in training
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Pixels:
+    """An image. rgb: three bytes for each pixel, row by row from the top."""
+
+    width: int
+    height: int
+    rgb: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One observation of the agent that is watched. values: the first ones, row by row; all where `is_whole`."""
+
+    name: str
+    shape: tuple[int, ...]
+    values: tuple[float, ...]
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where the play stands. at: monotonic seconds.
+
+    reason: why it failed. pixels or text: what the environment looks like; undrawn: why there is neither.
+    episode: from 1. step: actions taken in it. total: its return so far. reward: of the newest action, which is
+    `continuous` and `discrete`. returns: of the watched episodes that ended last, the newest last; lengths: theirs.
+    policy_step: at which the policy was learned, None for one that only plays. is_greedy: its actions are the most
+    likely ones. hz: the steps of a second that are played.
+    """
+
+    behavior: str
+    at: float
+    state: SceneState = "starting"
+    reason: str = ""
+    pixels: Pixels | None = None
+    text: str = ""
+    undrawn: str = ""
+    episode: int = 0
+    step: int = 0
+    total: float = 0.0
+    reward: float = 0.0
+    continuous: tuple[float, ...] = ()
+    discrete: tuple[int, ...] = ()
+    seen: tuple[Seen, ...] = ()
+    returns: tuple[float, ...] = ()
+    lengths: tuple[int, ...] = ()
+    policy_step: int | None = None
+    is_greedy: bool = True
+    hz: float = 0.0
+
+
+class Watching(Protocol):
+    """The newest policies of a run at play, one behavior at a time. Every call returns at once; one thread calls."""
+
+    def begin(self, behavior: str, size: tuple[int, int]) -> str:
+        """Let its policy play; returns "" or why there is none to watch. What was watched before ends."""
+
+    def end(self) -> None:
+        """Nobody watches any more. Harmless when nobody did."""
+
+    def take(self) -> Scene | None:
+        """The newest scene, once. The next one is drawn after this one was taken: who is slow gets fewer."""
+
+    def ask(self, wish: Wish) -> None:
+        """Change how it is played."""
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Draw at most so many pixels from now on: width and height."""
+
+
+class Unwatchable:
+    """A session that has no policies, for the reason given."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def begin(self, behavior: str, size: tuple[int, int]) -> str:
+        """Why there is nothing to watch."""
+        return self._reason
+
+    def end(self) -> None:
+        """Nothing was watched."""
+
+    def take(self) -> Scene | None:
+        """There is none."""
+        return None
+
+    def ask(self, wish: Wish) -> None:
+        """Nothing plays."""
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Nothing is drawn."""
