@@ -20,17 +20,19 @@ from engine.session.bus import Subscription
 from engine.session.messages import Command, Envelope
 from engine.session.session import Session
 from engine.session.view import RunView
+from engine.session.watching import Unwatchable, Watching
 from tui.context import Context, Player, Runs
 from tui.controls import Controls
 from tui.driver import TerminalDriver
 from tui.faults import Faults, traceback_of, write_beside
 from tui.first_keys import FirstKeys
-from tui.glyphs import ASCII, glyphs_for
+from tui.frames import Frames
+from tui.glyphs import ASCII, Colors, glyphs_for
 from tui.keymap import Keymap, bindings
 from tui.lines import Tone
 from tui.notices import Notices
 from tui.outcomes import Outcomes
-from tui.pacing import LOCAL_SECONDS, REMOTE_SECONDS, Pace
+from tui.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
 from tui.painting import PiecesUpdate, exact_console, is_behind
 from tui.panes.base import Frame, in_words
 from tui.past import Past
@@ -84,6 +86,7 @@ class TrainerApp(App[Departure]):
         user_keys: UserKeys | None = None,
         memory: Memory | None = None,
         give_way: Callable[[float], None] | None = None,
+        watching: Watching | None = None,
     ) -> None:
         """`view` may hold behaviors already: they are shown until events say more. It is changed from now on.
 
@@ -94,6 +97,7 @@ class TrainerApp(App[Departure]):
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
         user when something fails or the run ends. title: show progress and state in the title of the terminal's window.
         memory: None to remember nothing. give_way: lets what trains in this process stand aside for so many seconds.
+        watching: None where the session has no policies.
         """
         super().__init__(driver_class=TerminalDriver)
         # Textual puts streams in their place that lose what is printed.
@@ -103,6 +107,7 @@ class TrainerApp(App[Departure]):
         self.themes = Themes(self, memory)
         self._user_keys = user_keys or UserKeys()
         keymap = Keymap().remapped(self._user_keys.chosen)
+        is_remote = "SSH_CONNECTION" in os.environ
         self.context = Context(
             view=view,
             state=state,
@@ -112,6 +117,14 @@ class TrainerApp(App[Departure]):
             redraw=self.redraw,
             freeze=self.freeze,
             choose_theme=self.themes.choose,
+            watching=watching or Unwatchable("this session has no policies"),
+            frames=Frames(
+                self,
+                self._frame,
+                REMOTE_FRAME_BYTES if is_remote else FRAME_BYTES,
+                may_paint=lambda: self._frozen is None,
+                spares=lambda: self.view.state in ("starting", "training"),
+            ),
             runs=runs,
             player=player,
         )
@@ -125,7 +138,7 @@ class TrainerApp(App[Departure]):
         self._former_switch_seconds = sys.getswitchinterval()
         self._config_name, self._clock, self._notes = config_name, clock, notes
         self._on_shown, self._on_folded = on_shown, on_folded
-        self._pace = Pace(REMOTE_SECONDS if "SSH_CONNECTION" in os.environ else LOCAL_SECONDS)
+        self._pace = Pace(REMOTE_SECONDS if is_remote else LOCAL_SECONDS)
         self._follow_up: Timer | None = None
         self._owes_a_picture = False
         self._drawn_states: object = None
@@ -136,6 +149,7 @@ class TrainerApp(App[Departure]):
         self._first_keys = FirstKeys(memory, keymap)
         self._theme_asked = theme
         self._give_way, self._has_title = give_way, title
+        self._colors: Colors = "" if self.no_color else self.console.color_system or ""  # type: ignore[assignment]
         self.animation_level = "none"
         self.console = exact_console(self.console)
 
@@ -319,6 +333,7 @@ class TrainerApp(App[Departure]):
             config_name=self._config_name,
             is_frozen=self._frozen is not None,
             has_color=not self.no_color,
+            colors=self._colors,
             refuses=self.context.controls.refuses,
             notes=(*self._notes(), *self._pace.notes(time.monotonic())),
             is_new=self._first_keys.are_shown,

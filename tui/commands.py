@@ -172,6 +172,7 @@ def demo(arguments: DemoArguments) -> int:
     require_screen("demo")
     from engine.running.workers import spawn
     from engine.session.view import RunView
+    from engine.session.watching import Unwatchable
     from tui.demo.session import DemoSession
     from tui.showing import Subject
 
@@ -195,6 +196,7 @@ def demo(arguments: DemoArguments) -> int:
         clock=lambda: view.now,
         runs=session.runs(),
         notes=lambda: (f"demo {arguments.speed:g}x",),
+        watching=Unwatchable("the demo's policies are made up; those of `rl-tui ppo/CartPole` can be watched"),
         is_remembered=False,
     )
     show_alone(subject, arguments.look)
@@ -208,6 +210,7 @@ def replay(arguments: ReplayArguments) -> int:
     from engine.running.summarizing import summarize
     from engine.running.workers import spawn
     from engine.session.view import RunView
+    from engine.session.watching import Unwatchable
     from tui.replay import REFUSAL, Replay, start_speed
     from tui.showing import Subject
 
@@ -231,6 +234,7 @@ def replay(arguments: ReplayArguments) -> int:
         runs=archive,
         player=session,
         refuses=REFUSAL,
+        watching=Unwatchable(f"a replay has no policy; `rl-tui evaluate {arguments.run}` plays a saved one"),
         notes=session.notes,
     )
     return 1 if show_alone(subject, arguments.look) is None else 0

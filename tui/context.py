@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from engine.session.messages import Envelope
 from engine.session.view import RunView
+from engine.session.watching import Watching
 from tui.controls import Controls
 from tui.keymap import Keymap
 from tui.outcomes import Outcomes
@@ -15,6 +16,7 @@ from tui.state import ScreenState
 
 if TYPE_CHECKING:
     from engine.session.summaries import RunSummary
+    from tui.frames import Frames
 
 
 class Runs(Protocol):
@@ -44,7 +46,7 @@ class Context:
 
     redraw: draw what is on top, now. freeze: hold the picture still, or let it follow again. choose_theme: take the
     theme of that name in THEMES, or the next one for ""; returns its name. runs: None where no folder of runs is known.
-    player: None unless the run is a replay.
+    player: None unless the run is a replay. watching: the policies of the run at play. frames: paints them.
     """
 
     view: RunView
@@ -55,5 +57,7 @@ class Context:
     redraw: Callable[[], None]
     freeze: Callable[[], None]
     choose_theme: Callable[[str], str]
+    watching: Watching
+    frames: Frames
     runs: Runs | None = None
     player: Player | None = None

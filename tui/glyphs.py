@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from engine.session.states import BehaviorState, RunState
+
+Colors: TypeAlias = Literal["truecolor", "256", "standard", ""]  # of a terminal, as Rich names them; "": none
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ Place: TypeAlias = Literal[
     "anywhere",  # the app: also inside dialogs
     "run",  # every screen of the run
     "overview", "detail", "chart", "checkpoints", "hyperparameters", "devices", "log", "warnings", "configuration",
-    "runs", "comparison", "grid",  # single screens
+    "runs", "comparison", "grid", "watch",  # single screens
     "list",  # whichever list has the focus
     "replay",  # every screen of a recorded run
     "leaving", "confirming", "asking", "help",  # dialogs
     "filtering",  # the line in which a filter is typed
     "picking",  # the dialog in which metrics are picked
 ]  # fmt: skip
-Group: TypeAlias = Literal["Look", "Chart", "Training", "Screens", "List", "Replay", "Leave", "Dialog"]
+Group: TypeAlias = Literal["Look", "Chart", "Training", "Screens", "List", "Watch", "Replay", "Leave", "Dialog"]
 WITH_CHART: tuple[Place, ...] = ("overview", "detail", "chart", "grid", "comparison")
 WITH_PINS: tuple[Place, ...] = ("overview", "detail", "chart", "grid")
 WITH_GRID: tuple[Place, ...] = ("overview", "detail", "grid")
@@ -165,6 +165,8 @@ KEYMAP: tuple[Key, ...] = (
          "hyperparameters: change them while training goes on", "run", "Screens", 13),
     _key("devices", "g", "open_screen('devices')", "devices", "devices and the processes on each GPU", "run",
          "Screens", 27),
+    _key("watch", "v", "open_screen('watch')", "watch", "watch the newest policy play, in an environment of its own",
+         "run", "Screens", 7),
     _key("log", "l", "open_screen('log')", "log", "the log, by level and behavior", "run", "Screens", 12),
     _key("warnings", "w", "open_screen('warnings')", "warnings", "the log's warnings and errors alone", "run",
          "Screens", 28),
@@ -192,6 +194,16 @@ KEYMAP: tuple[Key, ...] = (
          "runs", "List", 6),
     _key("sort", "s", "sort", "sort", "sort by the next column", "runs", "List", 7),
     _key("sort-reversed", "S shift+s", "sort_reversed", "reverse", "sort from the other end", "runs", "List"),
+
+    _key("watch-hold", "space", "watch_hold", "hold", "hold the play still, or let it go on; training goes on", "watch",
+         "Watch", 3),
+    _key("watch-step", "n", "watch_step", "step", "one step, and hold still", "watch", "Watch", 4),
+    _key("watch-restart", "b", "watch_restart", "begin anew", "begin an episode, after a failure in a new environment",
+         "watch", "Watch", 5),
+    _key("watch-greedy", "m", "watch_greedy", "most likely", "the most likely actions, or drawn ones as in training",
+         "watch", "Watch", 6),
+    _key("watch-renew", "N shift+n", "watch_renew", "newest", "take the newest policy now, not with the next episode",
+         "watch", "Watch", 7),
 
     _key("slower", "less_than_sign comma", "speed(-1)", "slower", "replay slower, down to standing still", "replay",
          "Replay", 1, shown="<"),
@@ -262,6 +274,16 @@ class Keymap:
     def of(self, *places: Place) -> list[Key]:
         """The commands of these places, in the order of the table."""
         return [key for key in self.keys if any(place in places for place in key.places)]
+
+    def shadowed(self, *places: Place) -> list[Key]:
+        """The commands of these places, nearest first, that have lost every key of theirs to a nearer one."""
+        taken: set[str] = set()
+        shadowed: list[Key] = []
+        for place in places:
+            of_place = self.of(place)
+            shadowed += [key for key in of_place if taken.issuperset(key.keys)]
+            taken.update(name for key in of_place for name in key.keys)
+        return shadowed
 
 
 def bindings(*places: Place) -> list[BindingType]:

@@ -60,6 +60,7 @@ def run_on_screen(arguments: Arguments) -> int:
         mail,
         runs=runs,
         give_way=launch.give_way,
+        watching=launch.theater,
         outlives_screen=True,
         output_log=lambda: None if view.run is None else output_log(view.run.path),
     )

@@ -52,3 +52,30 @@ class Pace:
     def notes(self, now: float) -> tuple[str, ...]:
         """What the state line says of it."""
         return (f"link slow, {1 / LONGEST_SECONDS:.0f} Hz",) if self.is_slow(now) else ()
+
+
+FRAME_SECONDS = 0.05  # from one picture of a watched play to the next at least
+FRAME_SHARE, FREE_FRAME_SHARE = 0.02, 0.3  # of one core that pictures may take while something trains, and else
+FRAME_BYTES, REMOTE_FRAME_BYTES = 2_000_000, 60_000  # of a second
+STEADY = 0.8  # weight of what was known before a picture
+
+
+class FramePace:
+    """Lives in the app's thread. How often a watched play is drawn: as training and the line can bear it."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self._bytes_per_second = bytes_per_second
+        self._cost = self._bytes = 0.0
+        self._share = FRAME_SHARE
+
+    @property
+    def seconds(self) -> float:
+        """From one picture to the next, on the average of the last ones."""
+        wanted = max(FRAME_SECONDS, self._cost / self._share, self._bytes / self._bytes_per_second)
+        return min(LONGEST_SECONDS, wanted)
+
+    def drew(self, cpu: float, num_bytes: int, *, spares: bool) -> None:
+        """A picture took so much of the thread's time and so many bytes. spares: something trains that may feel it."""
+        self._cost = STEADY * self._cost + (1 - STEADY) * cpu
+        self._bytes = STEADY * self._bytes + (1 - STEADY) * num_bytes
+        self._share = FRAME_SHARE if spares else FREE_FRAME_SHARE

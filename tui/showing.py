@@ -14,6 +14,7 @@ from engine.session.bus import Subscription
 from engine.session.messages import Envelope, Stop
 from engine.session.session import Session
 from engine.session.view import RunView
+from engine.session.watching import Watching
 from tui.app import TrainerApp
 from tui.arguments import Look
 from tui.remembered import Memory
@@ -63,6 +64,7 @@ class Subject:
     give_way: Callable[[float], None] | None = None
     outlives_screen: bool = False
     output_log: Callable[[], Path | None] = lambda: None
+    watching: Watching | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,7 @@ def _app(subject: Subject, look: Look, begin: Callable[[], None], keep_output: C
         user_keys=read_user_keys(config_folder()),
         memory=memory if subject.is_remembered else None,
         give_way=subject.give_way,
+        watching=subject.watching,
     )
 
 

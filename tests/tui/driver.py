@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from engine.session.messages import Event
 from engine.session.view import RunView
+from engine.session.watching import Watching
 from tests.fakes import FakeSession
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
@@ -37,6 +38,7 @@ class Driven:
         player: Player | None = None,
         notifications: bool = False,
         memory: Memory | None = None,
+        watching: Watching | None = None,
     ) -> None:
         self.view = view
         self.session = FakeSession(answers)
@@ -50,6 +52,7 @@ class Driven:
             refuses=refuses,
             player=player,
             memory=memory,
+            watching=watching,
         )
         self._opened = opened
         self._running = self.app.run_test(size=size, notifications=notifications)

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from engine.session.states import ENDS
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
-from tui.glyphs import Glyphs
+from tui.glyphs import Colors, Glyphs
 from tui.keymap import Keymap, Place
 from tui.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
 from tui.outcomes import Outcomes
@@ -40,6 +40,7 @@ WRAPPED_HEIGHT = 4  # lines from which words on a fault may take several
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What a pane draws. now: wall time; is_frozen: view is a copy of the past; has_color: tones can be told apart.
+    colors: which ones the terminal has, "" where none are wanted.
 
     places: whose keys work now; focus: topic of the focused pane, "" without one; refuses: why nothing may be changed,
     "" when it may; notes: short words for the state line, e.g. the speed of a replay; is_new: the user
@@ -55,6 +56,7 @@ class Frame:
     config_name: str = ""
     is_frozen: bool = False
     has_color: bool = True
+    colors: Colors = "256"
     places: tuple[Place, ...] = ()
     focus: str = ""
     refuses: str = ""
@@ -150,12 +152,7 @@ class Pane(Widget):
         self._frame = frame
         if spot is None:
             return []
-        heading = self._tried(lambda: self.titled(frame), self._heading)
-        if self.can_focus and frame.focus == self.topic:
-            heading = f"{frame.glyphs.marker} {heading}"
-        if heading != self._heading:
-            self._heading = heading
-            self.border_title = Content(heading)
+        self._entitle(frame)
         if not self.is_due(frame, spot, turn) and turn != "now":
             return []
         self._made_of, self._made_at = self._ingredients(frame), frame.now
@@ -176,6 +173,14 @@ class Pane(Widget):
             self.refresh(*(Region(first, y, last - first, 1) for y, first, last in changed if last > first))
             return []
         return [self._piece(y, first, last) for y, first, last in changed if last > first]
+
+    def _entitle(self, frame: Frame) -> None:
+        heading = self._tried(lambda: self.titled(frame), self._heading)
+        if self.can_focus and frame.focus == self.topic:
+            heading = f"{frame.glyphs.marker} {heading}"
+        if heading != self._heading:
+            self._heading = heading
+            self.border_title = Content(heading)
 
     def forget_lines(self) -> None:
         """Make them anew for the next picture, whatever asks for it."""

@@ -89,11 +89,13 @@ def useful_keys(frame: Frame) -> list[Key]:
     """The keys for the bottom line that have a use in this frame."""
     runs = frame.view.run is not None and not is_over(frame.view) and not frame.refuses
     has_several = len(frame.view.behaviors) > 1
+    shadowed = frame.keymap.shadowed(*frame.places)
     return [
         key
         for key in frame.keymap.of(*frame.places)
         if key.footer_rank is not None
         and key.footer_place in (None, *frame.places)
+        and key not in shadowed
         and (runs or not (key.needs_run or key.changes))
         and (has_several or not key.needs_several)
         and (key.id != "back" or "overview" not in frame.places)

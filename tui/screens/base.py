@@ -37,6 +37,7 @@ SCREENS: Mapping[str, str] = {  # imported when first opened
     "checkpoints": "tui.screens.checkpoints:CheckpointsScreen",
     "hyperparameters": "tui.screens.hyperparameters:HyperparametersScreen",
     "devices": "tui.screens.devices:DevicesScreen",
+    "watch": "tui.screens.watch:WatchScreen",
     "log": "tui.screens.log:LogScreen",
     "warnings": "tui.screens.log:WarningsScreen",
     "configuration": "tui.screens.configuration:ConfigurationScreen",

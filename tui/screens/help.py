@@ -110,7 +110,7 @@ def title(screen_name: str, topic: str) -> str:
 
 def blocks(keymap: Keymap, here: Sequence[Place]) -> list[tuple[str, list[tuple[Key, str]]]]:
     """Headings, each with its commands and where these work: first what works here, nearest first, then the others."""
-    shadowed = shadows(keymap, here)
+    shadowed = keymap.shadowed(*here)
     near = [key for place in here if place != "run" for key in keymap.of(place) if key not in shadowed]
     rest = [key for key in keymap.keys if key not in near]
     told = [("Here", [(key, "") for key in dict.fromkeys(near)])] if near else []
@@ -118,17 +118,6 @@ def blocks(keymap: Keymap, here: Sequence[Place]) -> list[tuple[str, list[tuple[
         keys = [key for key in rest if key.group == group]
         told.append((group, [(key, ELSEWHERE if key in shadowed else where(key, here)) for key in keys]))
     return told
-
-
-def shadows(keymap: Keymap, here: Sequence[Place]) -> list[Key]:
-    """The commands of these places, nearest first, that have lost every key of theirs to a nearer one."""
-    taken: set[str] = set()
-    shadowed: list[Key] = []
-    for place in here:
-        of_place = keymap.of(place)
-        shadowed += [key for key in of_place if taken.issuperset(key.keys)]
-        taken.update(name for key in of_place for name in key.keys)
-    return shadowed
 
 
 def where(key: Key, here: Iterable[Place]) -> str:

@@ -1,0 +1,161 @@
+"""The screen on which a policy plays: pictures, text, numbers, and what its keys ask for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from engine.session.watching import Pixels, Scene, Seen, Unwatchable
+from tests.fakes import FakeWatching
+from tests.tui.driver import Driven
+from tests.tui.scenes import healthy
+from tests.tui.snapshots import check
+from tui.pacing import FRAME_SECONDS, LONGEST_SECONDS, FramePace
+
+LAKE = "  (Right)\nS\x1b[41mF\x1b[0mFF\nFHFH\nFFFH\nHFFG\n"
+
+
+def image(width: int, height: int) -> Pixels:
+    """A dark sky over a bright ground, and a red pole in the middle."""
+    rows = []
+    for y in range(height):
+        ground = (230, 230, 230) if y > 3 * height // 4 else (0, 0, 0)
+        rows += [(255, 0, 0) if x == width // 2 and y > height // 3 else ground for x in range(width)]
+    return Pixels(width, height, bytes(value for color in rows for value in color))
+
+
+SCENE = Scene(
+    behavior="Walker",
+    at=0.0,
+    state="playing",
+    episode=12,
+    step=139,
+    total=41.25,
+    reward=0.5,
+    continuous=(0.125, -0.5),
+    discrete=(2,),
+    seen=(Seen("joints", (3,), (0.5, -1.25, 1e-6), True), Seen("camera", (84, 84, 3), (0.0,) * 12, False)),
+    returns=(12.0, 30.5, 44.0),
+    lengths=(40, 61, 88),
+    policy_step=43_110,
+    hz=50.0,
+)
+KINDS = {
+    "pixels": replace(SCENE, pixels=image(48, 32)),
+    "text": replace(SCENE, text=LAKE, hz=4.0),
+    "numbers": replace(SCENE, undrawn="it has no method `render`", state="paused", is_greedy=False),
+    "failed": replace(
+        SCENE, state="failed", reason="gymnasium:Walker2d-v5, instance 0, worker 0: step raised ValueError"
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a busy machine takes to the next scene."""
+    monkeypatch.setattr("tui.screens.watch.SILENT_SECONDS", math.inf)
+
+
+async def watched(screen: Driven, watching: FakeWatching, scene: Scene, words: str) -> str:
+    """What is shown once the scene is."""
+    watching.scene = scene
+    return await screen.until(words)
+
+
+def below_the_state(text: str) -> str:
+    """All but the state line, which every screen has."""
+    return text.partition("\n")[2]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_each_kind_of_picture_has_its_figures(kind: str, size: tuple[int, int]) -> None:
+    watching = FakeWatching()
+    async with Driven(healthy().view(), size, opened="watch", watching=watching) as screen:
+        words = {"pixels": "▀", "text": "FHFH", "numbers": "camera", "failed": "ValueError"}[kind]
+        text = await watched(screen, watching, KINDS[kind], words)
+        check(f"watch-{kind}-{size[0]}x{size[1]}", below_the_state(text))
+
+
+async def test_without_unicode_the_picture_is_made_of_characters() -> None:
+    watching = FakeWatching()
+    async with Driven(healthy().view(), (80, 24), opened="watch", is_ascii=True, watching=watching) as screen:
+        text = await watched(screen, watching, KINDS["pixels"], "%%%")
+        check("watch-ascii-80x24", below_the_state(text))
+        assert text.isascii()
+
+
+async def test_keys_of_the_play_are_its_own() -> None:
+    watching = FakeWatching()
+    async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
+        assert watching.asked[0] == "begin Walker 80x70", "as many pixels as have room: two in each cell"
+        await watched(screen, watching, SCENE, "policy")
+        watching.asked.clear()
+        await screen.press("space", "n", "b", "m", "N")
+        assert watching.asked == ["pause", "step", "restart", "drawn", "renew"]
+        assert screen.session.commands == [], "training is not concerned"
+        await watched(screen, watching, replace(SCENE, state="paused", is_greedy=False), "held still")
+        watching.asked.clear()
+        await screen.press("space", "m")
+        assert watching.asked == ["resume", "greedy"]
+        await screen.press("v")
+        assert screen.screen.name == "overview"
+        assert watching.asked[-1] == "end"
+
+
+async def test_failed_play_says_which_key_begins_anew() -> None:
+    watching = FakeWatching()
+    async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
+        await watched(screen, watching, KINDS["failed"], "ValueError")
+        assert "b begins anew" in await screen.press("n")
+        await screen.press("b")
+        assert watching.asked[-1] == "restart"
+
+
+async def test_what_cannot_be_watched_says_why_and_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Driven(healthy().view(), opened="watch", watching=Unwatchable("a replay has no policy")) as screen:
+        assert "a replay has no policy" in await screen.until("a replay")
+        assert "watch: a replay has no policy" in await screen.press("space")
+    watching = FakeWatching("the engine is starting")
+    monkeypatch.setattr("tui.screens.watch.RETRY_SECONDS", 0.01)
+    async with Driven(healthy().view(), opened="watch", watching=watching) as screen:
+        await screen.until("the engine is starting")
+        watching.reason = ""
+        await screen.until("nothing is played yet")
+        await watched(screen, watching, SCENE, "policy of step 43 110")
+
+
+async def test_picture_below_a_dialog_waits() -> None:
+    watching = FakeWatching()
+    async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
+        await watched(screen, watching, KINDS["pixels"], "▀")
+        await screen.pilot.press("q")
+        watching.scene = replace(SCENE, episode=77)
+        assert "Leave" in await screen.text()
+        assert watching.scene is not None, "nobody takes what cannot be seen, so no more is drawn"
+
+
+async def test_environment_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.screens.watch.SILENT_SECONDS", 0.0)
+    watching = FakeWatching()
+    async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
+        await watched(screen, watching, SCENE, "no answer for")
+
+
+def test_pictures_come_as_seldom_as_training_and_the_line_need() -> None:
+    pace = FramePace(bytes_per_second=60_000)
+    assert pace.seconds == FRAME_SECONDS
+    for _ in range(50):
+        pace.drew(0.004, 1000, spares=True)
+    assert pace.seconds == pytest.approx(0.2, rel=0.01), "4 ms are 2 % of 200 ms"
+    for _ in range(50):
+        pace.drew(0.004, 1000, spares=False)
+    assert pace.seconds == FRAME_SECONDS, "nothing trains"
+    for _ in range(50):
+        pace.drew(0.0, 30_000, spares=False)
+    assert pace.seconds == pytest.approx(0.5, rel=0.01), "30 kB at 60 kB/s"
+    for _ in range(50):
+        pace.drew(1.0, 0, spares=True)
+    assert pace.seconds == LONGEST_SECONDS

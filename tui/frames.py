@@ -1,0 +1,51 @@
+"""Single panes painted more often than the rest of the screen: a watched play."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from textual.app import App
+
+from tui.pacing import FramePace
+from tui.painting import PiecesUpdate, is_behind, spots
+from tui.panes.base import Frame, Pane
+
+
+class Frames:
+    """Owned by the app. frame: what the panes draw; may_paint: whether the view follows; spares: whether something
+    trains that should not feel it."""
+
+    def __init__(
+        self,
+        app: App[Any],
+        frame: Callable[[], Frame],
+        bytes_per_second: float,
+        may_paint: Callable[[], bool],
+        spares: Callable[[], bool],
+    ) -> None:
+        self._app, self._frame, self._may_paint, self._spares = app, frame, may_paint, spares
+        self._pace = FramePace(bytes_per_second)
+
+    @property
+    def seconds(self) -> float:
+        """From one picture to the next."""
+        return self._pace.seconds
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the terminal has taken the last picture, and the next one is wanted."""
+        return self._may_paint() and not is_behind(self._app)
+
+    def paint(self, panes: Sequence[Pane]) -> None:
+        """These panes of the screen on top are up to date."""
+        screen, began = self._app.screen, time.thread_time()
+        frame, where = self._frame(), spots(screen)
+        pieces = [piece for pane in panes for piece in pane.draw(frame, where.get(pane), "now")]
+        if self._app._batch_count:  # Textual holds the picture back, and paints all of it later
+            screen.refresh()
+        elif pieces:
+            self._app._display(screen, PiecesUpdate(pieces))  # type: ignore[arg-type]  # its own updates are none of Rich's
+        size = sum(len(piece.text) for piece in pieces)
+        self._pace.drew(time.thread_time() - began, size, spares=self._spares())
