@@ -29,6 +29,7 @@ from tui.charts.x_axis import full_range, step_label, x_ticks
 from tui.charts.y_range import range_text, typed_range
 from tui.glyphs import ASCII, UNICODE
 from tui.lines import Line, cells
+from tui.panes.crosshair_words import copied, cross_words
 
 anything = arrays.arrays(np.float64, st.integers(1, 120), elements=st.floats(width=64))
 widths, heights = st.integers(0, 90), st.integers(0, 30)
@@ -474,6 +475,50 @@ def test_crosshair_reads_the_nearest_value_where_points_are_few() -> None:
 def test_crosshair_reads_nothing_off_a_curve_that_ended_before_or_is_not_finite() -> None:
     short, broken = plain_curve(np.arange(10.0), np.ones(10)), plain_curve(np.arange(100.0), np.full(100, np.nan))
     assert read(figure(short, broken), 80.0, 100) == []
+
+
+def noisy(number: int, **more: object) -> Figure:
+    """So many curves of one metric, each with noise of its own."""
+    chance = np.random.default_rng(1)
+    xs = np.arange(1000.0)
+    return figure(*(
+        plain_curve(xs, 100 * at + chance.normal(0, 20, 1000), name=f"Behavior{at}", label="123456789abc"[at - 1],
+                    tone="series-2", metric="m")
+        for at in range(1, number + 1)
+    ), crosshair=640.0, **more)  # fmt: skip
+
+
+@pytest.mark.parametrize("num_curves", [2, 3, 5, 6])
+def test_crosshair_reads_every_curve_as_it_is_drawn_in_80_columns(num_curves: int) -> None:
+    drawn = noisy(num_curves, smoothing=0.9)
+    words = cross_words(drawn, 640.0, 78, 70)
+    text = "".join(span.text for span in words)
+    assert cells(words) <= 78
+    assert "smoothed 0.9" in text
+    for at, each in enumerate(sample(drawn, 1000, False).curves):
+        assert each.line is not None
+        found = re.search(rf"  {at + 1} (?:Beh\S* )?([\d.]+)", text)
+        assert found, text
+        assert float(found[1]) == pytest.approx(each.line[640], abs=1)
+        assert any(span.tone == "series-2" and span.text.startswith(f"{at + 1} ") for span in words)
+    assert [float(part.split()[1]) for part in copied(drawn, 640.0, 70).split(", ")] == pytest.approx(
+        [reading.line for reading in read(drawn, 640.0, 70)]
+    )
+
+
+def test_crosshair_leaves_out_first_what_is_least_wanted() -> None:
+    drawn = noisy(2)
+    seen = ["".join(span.text for span in cross_words(drawn, 640.0, width, 70)) for width in (90, 60, 36, 24)]
+    assert [text.count(" to ") for text in seen] == [2, 0, 0, 0]
+    assert [text.count("Behavior") for text in seen] == [2, 2, 0, 0]
+    assert [bool(re.search(r" 2 ", text)) for text in seen] == [True, True, True, True]
+    crowd = "".join(span.text for span in cross_words(noisy(12), 640.0, 78, 70))
+    assert re.search(r"  6 \d+\.\d  .*\+\d$", crowd)
+
+
+def test_crosshair_of_one_curve_reads_its_value_and_the_smoothed_one() -> None:
+    text = "".join(span.text for span in cross_words(noisy(1, smoothing=0.6), 640.0, 78, 70))
+    assert re.fullmatch(r" 640  [\d.]+ \([\d.]+ to [\d.]+\)  smoothed [\d.]+", text)
 
 
 def test_crosshair_stands_where_it_is_pointed() -> None:

@@ -85,13 +85,22 @@ class Samples(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A curve below the crosshair. x: of the value next to it; low, high: of the values in the crosshair's cell."""
+    """A curve below the crosshair. x: of the value next to it; low, high: of the values in the crosshair's cell.
+
+    line: its smoothed value there, None where it is not smoothed.
+    """
 
     curve: Curve
     x: float
     mean: float
     low: float
     high: float
+    line: float | None = None
+
+    @property
+    def drawn(self) -> float:
+        """The value of its line."""
+        return self.mean if self.line is None else self.line
 
 
 def sample(figure: Figure, num_columns: int, shows_spread: bool) -> Samples:
@@ -172,7 +181,8 @@ def read(figure: Figure, x: float, num_cells: int) -> list[Reading]:
         low, high, mean = (values[cell][np.isfinite(values[cell])] for values in (curve.low, curve.high, curve.mean))
         if len(low):
             middle = float(np.sum(mean / len(mean)))  # divided first: a sum of large values would overflow
-            readings.append(Reading(curve, float(curve.xs[at]), middle, float(low.min()), float(high.max())))
+            line = smoothed_at(figure, curve, x)
+            readings.append(Reading(curve, float(curve.xs[at]), middle, float(low.min()), float(high.max()), line))
     return readings
 
 

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from engine.session.text import safe_text
 from engine.session.view import RETURN, BehaviorView
 from tui.charts.drawing import GUTTER
-from tui.charts.figure import Figure, Mark, Reading, Sampled, Samples, read, smoothed_at
+from tui.charts.figure import Figure, Sampled, Samples
 from tui.charts.headline import headline, kind_of
 from tui.charts.metrics import metric_title
 from tui.charts.outliers import outside
 from tui.charts.run_figure import MAX_CURVES
 from tui.charts.state import ChartState
 from tui.charts.x_axis import span_label, step_label, x_label
-from tui.lines import Line, Span, cells, clip, flush, line, pack
+from tui.lines import Line, Span, cells, flush, line, pack
 from tui.panes.base import Frame, is_over
 from tui.panes.behaviors import is_filling, mean_words
+from tui.panes.crosshair_words import cross_words
 from tui.text import count, duration, fit, number, round_count
 
 NAME_WIDTH = 24
@@ -51,8 +52,11 @@ def window_words(state: ChartState) -> str:
     return f"{x_label(start, state.x_axis, length / 100)} to {x_label(end, state.x_axis, length / 100)}"
 
 
-def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line:
-    """The line above a chart: what lies below the crosshair, else the legend, else the behavior's figures."""
+def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int, num_cells: int = 0) -> Line:
+    """The line above a chart: what lies below the crosshair, else the legend, else the behavior's figures.
+
+    num_cells: columns of the curves, where they are not those beside the usual gutter.
+    """
     behavior = frame.behavior
     notes = notes_on(frame, figure, samples, width)
     if behavior is not None and behavior.state == "failed" and figure.crosshair is None:
@@ -60,7 +64,7 @@ def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int) -> L
         return line(Span(reason, "bad"))
     room = width - cells(notes) - 2
     if figure.crosshair is not None:
-        return flush(cross_words(figure, figure.crosshair, room, max(1, width - GUTTER)), notes, width)
+        return flush(cross_words(figure, figure.crosshair, room, num_cells or max(1, width - GUTTER)), notes, width)
     if len({curve.metric for curve in figure.curves}) > 1 or behavior is None or frame.state.chart.has_all_behaviors:
         words = legend(figure, samples, room)
     else:
@@ -86,43 +90,6 @@ def _entry(sampled: Sampled, figure: Figure, samples: Samples, has_range: bool) 
     own = f" [{number(scale.bottom)}, {number(scale.top)}]" if scale and has_range else ""
     name = Span(f"{curve.label} {fit(curve.name, NAME_WIDTH)} ".lstrip(), curve.tone)
     return line(name, Span(number(figures and figures.last), "strong"), Span(own, "dim"))
-
-
-def cross_words(figure: Figure, x: float, width: int, num_cells: int) -> Line:
-    """The place of the crosshair, what each curve is there, and what happened there."""
-    start, end = figure.sight.shown
-    readings = read(figure, x, num_cells)
-    place = readings[0].x if len(figure.curves) == 1 and readings else x
-    at = x_label(place, figure.x_axis, (end - start) / num_cells / 10)
-    parts = [line(Span(f" {at}", "accent")), *(_reading_words(each, len(figure.curves) > 1) for each in readings)]
-    words = pack(parts if readings else [*parts, line(Span("no value here", "dim"))], width, gap=2)
-    for mark in _marks_at(figure, x, num_cells):
-        words = clip(line(*words, Span(f"  {mark.glyph} {mark.text or mark.word}", mark.tone)), width)
-    smooth = smoothed_at(figure, readings[0].curve, x) if len(readings) == 1 else None
-    return pack([words, line(Span(f"smoothed {number(smooth)}", "dim"))], width, gap=2) if smooth is not None else words
-
-
-def _reading_words(reading: Reading, has_several: bool) -> Line:
-    curve = reading.curve
-    name = Span(f"{curve.label} {fit(curve.name, 12)} ".lstrip() if has_several else "", curve.tone)
-    has_spread = number(reading.low) != number(reading.high)
-    spread = f" ({number(reading.low)} to {number(reading.high)})" if has_spread else ""
-    return line(name, Span(number(reading.mean), "strong"), Span(spread, "dim"))
-
-
-def copied(figure: Figure, x: float, num_cells: int) -> str:
-    """What lies below the crosshair, to be pasted elsewhere: a number, or with several curves names and numbers."""
-    readings = read(figure, x, num_cells)
-    if len(figure.curves) == 1:
-        return f"{readings[0].mean:.8g}" if readings else ""
-    return ", ".join(f"{reading.curve.name} {reading.mean:.8g}" for reading in readings)
-
-
-def _marks_at(figure: Figure, x: float, num_cells: int) -> Sequence[Mark]:
-    """The rarest first."""
-    start, end = figure.sight.shown
-    cell = (end - start) / num_cells
-    return [mark for mark in reversed(figure.marks) if abs(mark.x - x) < cell]
 
 
 def notes_on(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line:

@@ -104,6 +104,7 @@ class ComparisonLegend(Pane):
         figure = self._chart.figure(frame)
         curve = next((each for each in figure.curves if each.metric == state.metrics[0]), None) if figure else None
         kind = f" {kind_of(figure, curve)}" if figure is not None and curve is not None else ""
+        kind += f" {state.smoothing:g}" if kind.strip() == "smoothed" else ""
         return f"{metric_title(state.metrics[0])}{kind}, and what was set differently"
 
     def wanted_height(self, frame: Frame, width: int) -> int:
@@ -225,7 +226,7 @@ def _below(each: Compared, readings: Sequence[Reading]) -> Line:
     """Steps, and what its curve is below the crosshair; of a group within which bounds, where there is room."""
     for reading in readings:
         if (reading.curve.label, reading.curve.dash) == (each.label, each.dash):
-            words = number(reading.mean)
+            words = number(reading.drawn)
             if each.is_group and len(bounds := f"{words} {number(reading.low)}..{number(reading.high)}") < 18:
                 words = bounds
             return line(_steps(each), Span(right(words, 18), "strong"))

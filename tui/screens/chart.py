@@ -87,4 +87,4 @@ class PlotextPane(CurvesPane):
             self._chart, self._drawn_of = plotext_chart(figure, title, titles, width, height - 1, look), drawn_of
         if not self._chart.lines:
             return centered(no_value_words(figure), height, width)
-        return [chart_words(frame, figure, self._chart.samples, width), *self._chart.lines]
+        return [chart_words(frame, figure, self._chart.samples, width, self._chart.num_cells), *self._chart.lines]

@@ -14,7 +14,8 @@ from tui.charts.y_range import AUTOMATIC, range_text, range_words, typed_range
 from tui.painting import Piece, spots
 from tui.panes.base import Frame
 from tui.panes.chart import ChartPane, CurvesPane
-from tui.panes.chart_words import copied, window_words
+from tui.panes.chart_words import window_words
+from tui.panes.crosshair_words import copied
 from tui.panes.metric_grid import MetricGrid, metrics_of
 from tui.screens.base import RunScreen
 from tui.screens.prompt import PromptScreen, Verdict
