@@ -144,6 +144,26 @@ def test_flag_that_there_is_not_is_answered_with_what_there_is(words: list[str],
 
 
 @pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("demo --sped 3", "--sped: no such flag. Did you mean --speed?"),
+        ("replay walk --no-mose", "--no-mose: no such flag. Did you mean --no-mouse?"),
+        ("ls --jsn", "--jsn: no such flag. Did you mean --json?"),
+        ("ls --docker-target-name", "--docker-target-name: no such flag. `rl-tui ls --help` lists them"),
+        ("presets --zzz", "--zzz: no such flag. `rl-tui presets --help` lists them"),
+        ("demo fast", "unexpected words: fast"),
+    ],
+)
+def test_misspelled_flag_of_a_command_is_answered_with_the_one_that_was_meant(
+    words: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(words.split())
+    assert exit_info.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ["run.yaml", "--seed", "x"],

@@ -85,13 +85,7 @@ class Arguments:
 
 def parse_arguments(words: Sequence[str]) -> Arguments:
     """What the command line asks for. Leaves through SystemExit for --help, --version and mistakes (code 2)."""
-    parser = _parser()
-    understood, unknown = parser.parse_known_args(words)
-    if unknown:
-        from tui.unknown_flags import explain
-
-        parser.error(explain(unknown, parser._option_string_actions))
-    typed = vars(understood)
+    typed = vars(understood(_parser(), words))
     overrides = {path: value for path, value in typed.items() if "." in path or path == "debug"}
     overrides.update(dict(typed.get("set", ())))
     return Arguments(
@@ -105,6 +99,16 @@ def parse_arguments(words: Sequence[str]) -> Arguments:
         warnings=tuple(_warnings(typed)),
         words=tuple(words),
     )
+
+
+def understood(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """What the words mean to the parser. Leaves through SystemExit where one means nothing, with what was meant."""
+    typed, unknown = parser.parse_known_args(words)
+    if unknown:
+        from tui.unknown_flags import explain
+
+        parser.error(explain(unknown, parser._option_string_actions, parser.prog))
+    return typed
 
 
 def _warnings(typed: Mapping[str, object]) -> Iterator[str]:

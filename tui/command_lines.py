@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tui.arguments import Look, add_look_flags, look_of
+from tui.arguments import Look, add_look_flags, look_of, understood
 
 RESULTS_DIR = "results"
 HOURS = 1.7  # of a demo's past: about half of what its first behavior needs
@@ -98,7 +98,7 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     parser.add_argument("--onnx", action="store_true", help="act by the file that was exported at that checkpoint")
     record_text = "write the first episodes to a .gif or .mp4 (needs the extra `record`)"
     parser.add_argument("--record", metavar="FILE", help=record_text)
-    typed = parser.parse_args(words)
+    typed = understood(parser, words)
     return EvaluateArguments(
         run=typed.run,
         results_dir=typed.results_dir,
@@ -130,7 +130,7 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
     timeout = _number("a whole number, at least 1", int, 1, 2**31)
     timeout_text = "seconds until a call counts as hung (default 60)"
     parser.add_argument("--timeout-wait", type=timeout, default=60, metavar="S", help=timeout_text)
-    typed = parser.parse_args(words)
+    typed = understood(parser, words)
     return CheckArguments(typed.env, typed.env_kwargs, typed.num_envs, typed.steps, typed.seed, typed.timeout_wait)
 
 
@@ -139,7 +139,7 @@ def parse_ls(words: Sequence[str]) -> ListArguments:
     parser = argparse.ArgumentParser("rl-tui ls", description="List the runs of a folder, the newest first.")
     parser.add_argument("results_dir", nargs="?", metavar="RESULTS_DIR", help=f"default {RESULTS_DIR}")
     parser.add_argument("--json", action="store_true", help="one JSON object per run and line, with all that is known")
-    typed = parser.parse_args(words)
+    typed = understood(parser, words)
     return ListArguments(typed.results_dir, typed.json)
 
 
@@ -152,7 +152,7 @@ def parse_upgrade(words: Sequence[str]) -> UpgradeArguments:
     parser.add_argument("source", metavar="IN", help="the file to read; it stays as it is")
     parser.add_argument("target", metavar="OUT", help="the file to write")
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
-    typed = parser.parse_args(words)
+    typed = understood(parser, words)
     return UpgradeArguments(typed.source, typed.target, typed.force)
 
 
@@ -171,7 +171,7 @@ def parse_demo(words: Sequence[str]) -> DemoArguments:
     hours = _number("a number from 0 to 24", float, 0, 24)
     parser.add_argument("--hours", type=hours, default=HOURS, metavar="H", help=f"of past, 0 to 24 (default {HOURS})")
     add_look_flags(parser)
-    typed = parser.parse_args(words)
+    typed = understood(parser, words)
     return DemoArguments(typed.speed, typed.seed, typed.behaviors, typed.hours, look_of(vars(typed)))
 
 
@@ -188,7 +188,7 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
     speed = _number("a number, at least 0", float, 0, math.inf)
     parser.add_argument("--speed", type=speed, default=None, metavar="X", help="default: it takes about a minute")
     add_look_flags(parser)
-    typed = parser.parse_args(words)
+    typed = understood(parser, words)
     return ReplayArguments(typed.run, typed.results_dir, typed.speed, look_of(vars(typed)))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError
 from engine.session.text import safe_text
-from tui.arguments import Look
+from tui.arguments import Look, understood
 from tui.command_lines import (
     RESULTS_DIR,
     CheckArguments,
@@ -43,7 +43,7 @@ PRINTED_LINES = 5  # of what a checked environment printed: enough to see what p
 def print_schema(words: Sequence[str]) -> int:
     """The JSON Schema of the configuration is on stdout."""
     parser = argparse.ArgumentParser("rl-tui schema", description="Print the JSON Schema of the configuration.")
-    parser.parse_args(words)
+    understood(parser, words)
     import json
 
     from engine.config import json_schema
@@ -56,7 +56,7 @@ def print_presets(words: Sequence[str]) -> int:
     """Every preset with its steps and what it is, or the text of one, is on stdout."""
     parser = argparse.ArgumentParser("rl-tui presets", description="List the presets, or print one.")
     parser.add_argument("name", nargs="?", metavar="NAME", help="print this preset, e.g. ppo/CartPole")
-    name: str | None = parser.parse_args(words).name
+    name: str | None = understood(parser, words).name
     from engine.presets import preset_names, read_preset, summarize_preset
 
     if name is not None:

@@ -5,7 +5,7 @@ Which flags ML-Agents had is in its own notes of migration, up to release 0.16.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from engine.mistakes import closest, suggest, visible
 
@@ -27,17 +27,20 @@ REMOVED = {
 }
 
 
-def explain(words: Sequence[str], flags: Iterable[str]) -> str:
-    """One line for every flag among the words that is not known. flags: those that there are."""
+def explain(words: Sequence[str], flags: Iterable[str], command: str) -> str:
+    """One line for every flag among the words that is not known. flags: those that the command has."""
     known = list(flags)
+    removed = REMOVED if command == "rl-tui" else {}
     unknown = [word.partition("=")[0] for word in words if word.startswith("--")]
     if not unknown:
         return f"unexpected words: {' '.join(map(visible, words))}"
-    return "\n".join(f"{visible(flag)}: no such flag.{_hint(flag, known)}" for flag in dict.fromkeys(unknown))
+    return "\n".join(
+        f"{visible(flag)}: no such flag.{_hint(flag, known, removed, command)}" for flag in dict.fromkeys(unknown)
+    )
 
 
-def _hint(flag: str, known: Sequence[str]) -> str:
-    close = closest(flag, [*known, *REMOVED])
-    if close in REMOVED:
-        return f" {REMOVED[close]}"
-    return suggest(flag, known) or " `rl-tui --help` lists them"
+def _hint(flag: str, known: Sequence[str], removed: Mapping[str, str], command: str) -> str:
+    close = closest(flag, [*known, *removed])
+    if close is not None and close in removed:
+        return f" {removed[close]}"
+    return suggest(flag, known) or f" `{command} --help` lists them"
