@@ -219,7 +219,7 @@ def replay(arguments: ReplayArguments) -> int:
     if speed is None:
         summary = summarize(path if path.is_dir() else path.parent)
         speed = start_speed(summary.elapsed_seconds if summary is not None else None)
-    session, view = Replay(archive.events(arguments.run), speed), RunView()
+    session, view = Replay(archive.following(arguments.run), speed, lambda: archive.process(arguments.run)), RunView()
 
     def start() -> None:
         spawn("replay", session.main, session.bus, session.crashed)

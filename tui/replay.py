@@ -1,4 +1,4 @@
-"""A recorded run, told again at another pace."""
+"""A recorded run, told again at another pace; one that still goes on is followed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from engine.errors import RlTuiError
 from engine.session.bus import EventBus, Subscription
@@ -20,6 +20,7 @@ from engine.session.messages import (
     RunStateChanged,
     Stop,
 )
+from engine.session.states import ENDS
 from tui.text import duration
 
 SPEEDS = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0, math.inf)  # notches of `change_speed`
@@ -28,6 +29,7 @@ WATCHED_SECONDS = 60.0  # what a run whose length is known takes at the speed it
 BEAT_SECONDS = 0.05  # from one look at the time to the next
 LONGEST_BEAT_SECONDS = 1.0  # the rest of a longer one is lost: the process was suspended
 SILENT_SECONDS = 60.0  # a longer time without events lies between two lives of a run: it is skipped
+LOOK_SECONDS = 0.5  # from one look for further events to the next: as often as they are written
 MAIL = 4000  # events that wait for the screen; it folds them within 20 ms
 REFUSAL = "a replay: nothing to control"
 
@@ -44,12 +46,21 @@ class Replay:
     """A Session and a Player over the events of a run. Any thread may send, subscribe and change the speed. Either
     `main` is the main of a thread of its own, or somebody calls `advance`; events are read in there, a few ahead.
 
-    Its clock is that of the recording: the time of the event told last.
+    Its clock is that of the recording: the time of the event told last. events: None where there is no further one
+    yet. process: who writes to the run now, "" once nobody does: the recording ends there.
     """
 
-    def __init__(self, events: Iterator[Envelope], speed: float = START_SPEED) -> None:
+    def __init__(
+        self,
+        events: Iterator[Envelope | None],
+        speed: float = START_SPEED,
+        process: Callable[[], str] = lambda: "",
+    ) -> None:
         self.bus = EventBus(self.clock)
         self._events = events
+        self._process = process
+        self._writer = ""  # of the run, while all that it has told so far was told again
+        self._looked = 0.0  # real seconds since the last look for further events
         self._speed = speed
         self._next: Envelope | None = None
         self._time: float | None = None
@@ -65,6 +76,8 @@ class Replay:
 
     def notes(self) -> tuple[str, ...]:
         """For the state line."""
+        if self._writer:
+            return (f"following {self._writer}",)
         return (f"replay {'ended' if self._has_ended else speed_in_words(self._speed)}",)
 
     def subscribe(self) -> Subscription:
@@ -92,7 +105,8 @@ class Replay:
 
     def advance(self, seconds: float) -> None:
         """Tell what is due so many real seconds later, as far as there is room in every mailbox."""
-        if self._time is None:
+        self._looked += seconds
+        if self._next is None and not self._has_ended and (self._time is None or self._looked >= LOOK_SECONDS):
             self._begin()
         self._position = max(self._position, self.clock()) + (seconds * self._speed if self._speed < math.inf else 0.0)
         while self._next is not None and self._speed > 0 and not self._stopped.is_set():
@@ -118,8 +132,10 @@ class Replay:
         self.bus.publish(LogEmitted("error", "replay", f"{type(error).__name__}: {error}"))
 
     def _begin(self) -> None:
+        """Look for the first event, or for further ones."""
         self._next = self._read()
-        self._time = self._position = self._next.time if self._next is not None else 0.0
+        if self._time is None and self._next is not None:
+            self._time = self._position = self._next.time
 
     def _skip_silence(self, envelope: Envelope) -> bool:
         """Go to the next event where it is far away; whether it was."""
@@ -133,21 +149,25 @@ class Replay:
     def _tell(self, envelope: Envelope) -> None:
         self._time = max(self.clock(), envelope.time)  # a progress report may have been written late
         if isinstance(envelope.event, RunStateChanged):
-            self._run_is_over = envelope.event.state in ("finished", "failed")
+            self._run_is_over = envelope.event.state in ENDS
         self.bus.publish(envelope.event)
 
     def _read(self) -> Envelope | None:
-        """The next event; None at the end of the recording, and where it cannot be read further."""
+        """The next event; None where there is none yet, at the end, and where it cannot be read further."""
+        self._looked = 0.0
         try:
             envelope = next(self._events, None)
+            self._writer = self._process() if envelope is None else ""
+            if envelope is None:
+                envelope = next(self._events, None)  # what was written before nobody wrote any more
         except (OSError, ValueError, RlTuiError) as error:
             self._say("error", f"the recording cannot be read further: {error}")
             self._has_ended = True
             return None
-        if envelope is None:
+        if envelope is None and not self._writer:
             self._has_ended = True
             if not self._run_is_over:
-                self._say("warning", "the recording ends here, before the run did")
+                self.bus.publish(RunStateChanged("interrupted", "the recording ends here, before the run did"))
         return envelope
 
     def _say(self, level: LogLevel, message: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError
 from engine.running.layout import CONFIGURATION, EVENTS
+from engine.running.ownership import writing_process
 from engine.running.summarizing import RUN_FILES, summarize
 from engine.session.summaries import RunSummary
 
@@ -55,15 +56,27 @@ class Archive:
 
     def events(self, name: str) -> Iterator[Envelope]:
         """Every event of that run, oldest first. Raises ConfigError, at the line that cannot be read."""
-        from engine.running.writers.jsonl import read_events
+        for envelope in self.following(name):
+            if envelope is None:
+                return
+            yield envelope
+
+    def following(self, name: str) -> Iterator[Envelope | None]:
+        """Every event of that run, and None where there is no further one yet; never ends. Raises as `events` does."""
+        from engine.running.writers.jsonl import follow_events
 
         path = self._file(name, EVENTS)
         try:
-            yield from read_events(path)
+            yield from follow_events(path)
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:
             raise ConfigError(str(error)) from error
+
+    def process(self, name: str) -> str:
+        """The process that writes to that run now, as "pid 123 on host"; "" without one. Raises ConfigError."""
+        path = self.resolve(name)
+        return writing_process(path.parent if path.is_file() else path) or ""
 
     def configuration(self, name: str) -> str:
         """The effective configuration that the run was started with, as YAML. Raises ConfigError."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.errors import ConfigError
 from engine.running.archive import Archive
+from engine.running.run_folder import RunFolder
 from engine.session.messages import (
     BehaviorStarted,
     CommandFinished,
@@ -23,8 +24,9 @@ from engine.session.messages import (
     Stop,
     encode,
 )
+from engine.session.processes import this_process
 from engine.session.view import RunView
-from tui.replay import MAIL, SPEEDS, Replay, speed_in_words, start_speed
+from tui.replay import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
 
 BEGAN = 1_795_000_000.0
 
@@ -55,8 +57,10 @@ WALKER = BehaviorStarted("Walker", "ppo", "gymnasium:Walker2d-v5", 0, 1000, 1, 1
 class Watched:
     """A replay whose time goes on by hand, and who watches it."""
 
-    def __init__(self, events: Iterator[Envelope], speed: float) -> None:
-        self.replay = Replay(events, speed)
+    def __init__(
+        self, events: Iterator[Envelope | None], speed: float, process: Callable[[], str] = lambda: ""
+    ) -> None:
+        self.replay = Replay(events, speed, process)
         self.mail = self.replay.subscribe()
         self.told: list[Event] = []
 
@@ -166,7 +170,35 @@ def test_second_life_ends_like_the_first() -> None:
 def test_recording_that_ends_before_its_run_says_so() -> None:
     watched = Watched(recording(*life(10, ends=False)), math.inf)
     watched.advance(0)
-    assert watched.told[-1] == LogEmitted("warning", "replay", "the recording ends here, before the run did")
+    assert watched.told[-1] == RunStateChanged("interrupted", "the recording ends here, before the run did")
+
+
+def test_a_run_that_goes_on_in_another_process_is_followed(tmp_path: Path) -> None:
+    """New events appear as they are written, torn lines once they are whole; it ends when the process does."""
+    archive = Archive(tmp_path)
+    first, second, third, *rest = [encode(envelope) + "\n" for envelope in recording(*life(6, ends=False))]
+    with RunFolder(tmp_path, "walk") as folder:
+        folder.open()
+        folder.events.write_text(first + second)
+        watched = Watched(archive.following("walk"), math.inf, lambda: archive.process("walk"))
+        watched.advance(0)
+        assert watched.told[-1] == WALKER
+        assert watched.replay.notes() == (f"following {this_process()}",)
+        with folder.events.open("a") as events:
+            events.write(third + rest[0][:20])
+            events.flush()
+            watched.advance(LOOK_SECONDS)
+            assert watched.told[-1] == episodes(1)
+            events.write(rest[0][20:])
+        watched.advance(LOOK_SECONDS)
+        assert watched.told[-1] == episodes(2)
+        with folder.events.open("a") as events:
+            events.writelines(rest[1:])
+    watched.advance(LOOK_SECONDS)
+    assert watched.told[-2:] == [
+        episodes(6), RunStateChanged("interrupted", "the recording ends here, before the run did"),
+    ]  # fmt: skip
+    assert watched.replay.notes() == ("replay ended",)
 
 
 def test_empty_recording_has_ended() -> None:

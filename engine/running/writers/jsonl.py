@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from engine.running.writers.appending import BlockFile
 from engine.session.messages import (
@@ -81,19 +82,29 @@ class JsonLinesWriter:
 
 
 def read_events(path: Path) -> Iterator[Envelope]:
-    """The events of a file, oldest first; a torn last line is left out.
+    """The events of a file, oldest first; a torn last line is left out. Raises as `follow_events` does."""
+    for envelope in follow_events(path):
+        if envelope is None:
+            return
+        yield envelope
 
-    A resumed run starts its numbers again: here they go on from the highest before, so that they never repeat.
-    Raises ValueError, naming file and line, on any other line that is no event; OSError when the file cannot be read.
+
+def follow_events(path: Path) -> Iterator[Envelope | None]:
+    """The events of a file that may still be written to, oldest first; None where it holds no further whole line yet.
+
+    It never ends: whoever is given None may ask again later. A resumed run starts its numbers again: here they go on
+    from the highest before, so that they never repeat. Raises ValueError, naming file and line, on a line that is no
+    event; OSError when the file cannot be read.
     """
     offset = highest = last = 0  # last: number of the newest event of this process that cannot have been held back
-    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-        for line_number, line in enumerate(file, start=1):
+    with path.open("rb") as file:
+        for line_number, line in _whole_lines(file):
+            if line is None:
+                yield None
+                continue
             try:
                 envelope = decode(line)
             except ValueError as error:
-                if not line.endswith("\n"):
-                    return
                 raise ValueError(f"{path}:{line_number}: {error}") from error
             is_delta = isinstance(envelope.event, DELTAS)
             if envelope.number <= last and (not is_delta or envelope.number == 1):
@@ -102,6 +113,18 @@ def read_events(path: Path) -> Iterator[Envelope]:
                 last = envelope.number
             highest = max(highest, envelope.number + offset)
             yield Envelope(envelope.number + offset, envelope.time, envelope.event)
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[tuple[int, str | None]]:
+    """Lines with their numbers, from 1; None for the next one as long as it does not stand there with its end."""
+    line_number, line = 1, b""
+    while True:
+        line += file.readline()
+        if line.endswith(b"\n"):
+            yield line_number, line.decode("utf-8", "replace")
+            line_number, line = line_number + 1, b""
+        else:
+            yield line_number, None
 
 
 def _cut_torn_line(path: Path) -> None:
