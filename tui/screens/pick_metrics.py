@@ -14,7 +14,7 @@ from engine.session.text import safe_text
 from tui.charts.metrics import full_name, metric_title
 from tui.context import Context
 from tui.keymap import bindings
-from tui.lines import Line, Span, flush, line
+from tui.lines import Line, Span, flush, line, pack
 from tui.panes.base import Frame, Pane
 from tui.panes.line_input import LineInput
 from tui.screens.base import PaneDialog
@@ -186,8 +186,8 @@ class PickPane(Pane):
             Span(f"[{frame.glyphs.done if is_marked else ' '}] ", "good" if is_marked else "dim"),
             Span(name, "strong" if is_current else "text"),
         )
-        pinned = Span("in the grid  " if tag in self._pinned else "", "accent")
-        return flush(spans, line(pinned, Span(self._metrics[tag], "dim")), width)
+        words = [line(Span("in the grid", "accent"))] if tag in self._pinned else []
+        return flush(spans, pack([*words, line(Span(self._metrics[tag], "dim"))], width, gap=2), width)
 
 
 def fitting(tags: Mapping[str, str] | Sequence[str], typed: str) -> list[str]:
