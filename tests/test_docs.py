@@ -9,14 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import parse_config
 from tui.keymap import KEYMAP, Key
 from tui.screens.base import SCREENS
 from tui.themes import THEMES
+from tui.user_keys import read_user_keys
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROOT = DOCS.parent
 SCREEN_PAGE = DOCS / "screen.md"
 BEGIN, END = "<!-- keys: UPDATE_SNAPSHOTS=1 pytest tests/test_docs.py writes this table -->", "<!-- end of keys -->"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+EXAMPLE = re.compile(r"^```yaml *(.*)\n((?:.*\n)*?)```$", re.MULTILINE)  # its kind stands after the language
+EXAMPLES = [
+    pytest.param(kind, text, id=f"{page.name}:{number}")
+    for page in PAGES
+    for number, (kind, text) in enumerate(EXAMPLE.findall(page.read_text()), 1)
+]
 
 
 def key_tables() -> str:
@@ -51,7 +60,21 @@ def test_page_of_the_screen_names_every_screen_and_theme(name: str) -> None:
     assert re.search(rf"\b{re.escape(name)}\b", SCREEN_PAGE.read_text(), re.IGNORECASE)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
+@pytest.mark.parametrize(("kind", "text"), EXAMPLES)
+def test_every_example_of_a_file_is_one_that_the_program_takes(kind: str, text: str, tmp_path: Path) -> None:
+    match kind:
+        case "keys":
+            (tmp_path / "keys.yaml").write_text(text)
+            assert read_user_keys(tmp_path).problems == ()
+        case "configuration":
+            parse_config(text.encode(), "example.yaml")
+        case "part of a configuration":
+            parse_config(f"behaviors: {{Any: {{trainer_type: ppo}}}}\n{text}".encode(), "example.yaml")
+        case _:
+            pytest.fail("must be keys, configuration or part of a configuration, after ```yaml")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
     links = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []

@@ -183,6 +183,9 @@ KEYMAP: tuple[Key, ...] = (
     _key("page-down", "pagedown", "page(1)", "page down", "a page down", "list", "List"),
     _key("first", "home", "cursor_end(-1)", "first", "the first line", "list", "List"),
     _key("last", "end", "cursor_end(1)", "last", "the last line", "list", "List"),
+    _key("next-match", "f3", "match(1)", "next match", "the next line that the filter found; after the last, the first",
+         "list", "List"),
+    _key("match-before", "f2", "match(-1)", "match before", "the line before that the filter found", "list", "List"),
     _key("log-level", "v", "level", "level", "lowest level shown: info, warning, error, debug", "log", "List", 5),
     _key("log-behavior", "b", "one_behavior", "behavior", "only the selected behavior's lines, or all",
          ("log", "warnings"), "List", 6),
@@ -250,6 +253,15 @@ KEYMAP: tuple[Key, ...] = (
     _key("close", "escape enter question_mark q", "close", "close", "back to the screen before", "help", "Dialog",
          shown="esc"),
 )  # fmt: skip
+
+STYLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # what `keys: NAME` in keys.yaml changes, by the commands' ids
+    "vi": {
+        "row-down": ("down", "j"), "row-up": ("up", "k"), "next": ("down", "j"), "previous": ("up", "k"),
+        "first": ("home", "g"), "last": ("end", "G", "shift+g"),
+        "next-match": ("f3", "n"), "match-before": ("f2", "N", "shift+n"),
+        "checkpoints": ("K", "shift+k"), "devices": ("D", "shift+d"),  # the lists have k and g
+    },
+}  # fmt: skip
 
 
 class Keymap:

@@ -1,4 +1,7 @@
-"""The user's own keys: keys.yaml names commands of tui/keymap.py by their ids, each with a key or a list of keys."""
+"""The user's own keys: keys.yaml names commands of tui/keymap.py by their ids, each with a key or a list of keys.
+
+`keys: vi` in it is a style: keys of several commands at once, which the other lines may change again.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from pathlib import Path
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import _character_to_key
 
-from tui.keymap import Key, Keymap, Place
+from tui.keymap import STYLES, Key, Keymap, Place
 
 FILE_NAME = "keys.yaml"
 LARGEST_BYTES = 64_000
+STYLE = "keys"  # the line that names one
 FIXED = ("select",)  # its keys are the numbers that it selects
 TYPING: tuple[Place, ...] = ("anywhere", "asking", "filtering", "picking")
 SHARED: tuple[Place, ...] = ("run", "replay", "overview", "list")  # the overview's panes are lists and charts too
@@ -52,13 +56,15 @@ def read_user_keys(folder: Path) -> UserKeys:
     path = folder / FILE_NAME
     if not path.is_file():
         return UserKeys()
-    keymap = Keymap()
     try:
         if path.stat().st_size > LARGEST_BYTES:
             return UserKeys(problems=(f"{path}: longer than {LARGEST_BYTES} bytes, so it is no list of keys",))
         entries, problems = _entries(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         return UserKeys(problems=(f"{path}: cannot be read: {error}",))
+    style, entries, wrong = _style(entries)
+    problems += wrong
+    keymap = Keymap().remapped(style)
     kept = dict[str, Entry]()
     for entry in entries:
         problem = _problem_of(entry, keymap)
@@ -68,7 +74,22 @@ def read_user_keys(folder: Path) -> UserKeys:
             kept[entry.command] = entry
     problems += _without_conflicts(kept, keymap)
     told = tuple(f"{path}:{line}: {problem}" if line else f"{path}: {problem}" for line, problem in sorted(problems))
-    return UserKeys({entry.command: _spellings(entry.keys) for entry in kept.values()}, told)
+    chosen = {entry.command: _spellings(entry.keys) for entry in kept.values()}
+    return UserKeys({**style, **chosen}, told)
+
+
+def _style(entries: list[Entry]) -> tuple[Mapping[str, tuple[str, ...]], list[Entry], list[tuple[int, str]]]:
+    """The keys of the style that the file names, its other entries, and what is wrong with the name."""
+    named = [entry for entry in entries if entry.command == STYLE]
+    rest = [entry for entry in entries if entry.command != STYLE]
+    if not named:
+        return {}, rest, []
+    first, *others = named
+    wrong = [(entry.line, f"{STYLE}: is there twice; the first one counts") for entry in others]
+    name = first.keys[0] if len(first.keys) == 1 else ""
+    if name not in STYLES:
+        wrong.append((first.line, f"{STYLE}: must be {' or '.join(STYLES)}, got {', '.join(first.keys) or 'nothing'}"))
+    return STYLES.get(name, {}), rest, wrong
 
 
 def _entries(text: str) -> tuple[list[Entry], list[tuple[int, str]]]:

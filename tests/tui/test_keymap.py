@@ -51,6 +51,7 @@ BEFORE: dict[str, tuple[str, ...]] = {  # what must have been done for the comma
     "pick-up": ("down",),
     "changed-only": ("v",),
     "lose-steps": ("k",),
+    "next-match": ("slash", "W", "enter"),
 }
 
 

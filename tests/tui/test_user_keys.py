@@ -138,7 +138,7 @@ async def test_the_users_keys_act_and_stand_on_the_screen(tmp_path: Path) -> Non
     async with app.run_test(size=(120, 130)) as pilot:
         assert "space pause" in await settled_text(pilot)
         await pilot.press("space", "Z", "f4", "P")
-        assert [type(command).__name__ for command in session.commands] == ["Pause"] * 3
+        assert [type(command).__name__ for command in session.commands] == ["Pause", "Pause", "Resume"]
         await pilot.press("p")
         assert "VIEW FROZEN" in await settled_text(pilot)
         await pilot.press("question_mark")
@@ -154,3 +154,56 @@ async def test_problems_are_said_and_in_the_log(tmp_path: Path) -> None:
         text = await settled_text(pilot)
         assert "paus: no such command; did you mean pause? (and 1 more, in the log)" in " ".join(text.split())
         assert [line.message for line in view.log if line.kind == "SCREEN"] == list(found.problems)
+
+
+async def test_keys_of_vi_move_in_lists_and_what_they_took_is_elsewhere(tmp_path: Path) -> None:
+    view = scenes.healthy(3).view()
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, user_keys=written(tmp_path, "keys: vi\n"))
+    async with app.run_test(size=(100, 30)) as pilot:
+
+        async def cursor_after(*keys: str) -> int:
+            await pilot.press(*keys)
+            rows = (await settled_text(pilot)).splitlines()
+            return next(y for y, row in enumerate(rows) if row.startswith("│▸"))
+
+        await settled_text(pilot)
+        await pilot.press("j", "j", "k")
+        assert app.context.state.selected == 1
+        await pilot.press("l")
+        last = await cursor_after("G")
+        first = await cursor_after("g")
+        assert first < last
+        assert await cursor_after("j") == first + 1
+        assert await cursor_after("k") == first
+        await pilot.press("slash", *"training", "enter")
+        assert await cursor_after("g", "n") == first + 1
+        assert await cursor_after("N", "N") > first + 1
+        await pilot.press("K")
+        assert "Checkpoints of Crawler" in await settled_text(pilot)
+        await pilot.press("D")
+        assert "Devices" in await settled_text(pilot)
+        await pilot.press("question_mark")
+        await pilot.press("slash", *"the first line", "enter")
+        assert "home, g" in await settled_text(pilot)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("keys: emacs", ":1: keys: must be vi, got emacs"),
+        ("keys: [vi, emacs]", ":1: keys: must be vi, got vi, emacs"),
+        ("keys: vi\nkeys: vi", ":2: keys: is there twice; the first one counts"),
+        ("keys: vi\npause: K", ":2: pause: K is the key of checkpoints at the same place"),
+        ("pause: j\nkeys: vi", ":1: pause: j is the key of next at the same place"),
+    ],
+)
+def test_mistakes_beside_a_style_are_told_with_their_line(tmp_path: Path, text: str, words: str) -> None:
+    (problem,) = written(tmp_path, text).problems
+    assert words in problem
+
+
+def test_style_has_no_conflict_of_its_own_and_other_lines_change_it(tmp_path: Path) -> None:
+    assert written(tmp_path, "keys: vi\n").problems == ()
+    found = written(tmp_path, "keys: vi\ndevices: F8\ncheckpoints: D\n")
+    assert found.problems == ()
+    assert (found.chosen["devices"], found.chosen["checkpoints"]) == (("f8",), ("D", "shift+d"))

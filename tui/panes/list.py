@@ -136,6 +136,17 @@ class ListPane(Pane):
         """Move the cursor to the first or the last entry."""
         self.action_cursor(by * len(self._shown))
 
+    def action_match(self, by: int) -> None:
+        """Move the cursor through what the filter found, round and round."""
+        if self._frame is None:
+            return
+        if self._frame.state.filters.get(self.topic) and self._shown:
+            self._go((self._index(self._frame, self._shown) + by) % len(self._shown))
+        else:
+            key = self._frame.keymap.of_id("filter").shown
+            self._frame.outcomes.say(f"match: no filter has found anything here; {key} sets one", "text")
+            self.call_later(self.run_action, "screen.redraw")
+
     def on_click(self, event: events.Click) -> None:
         """The clicked entry gets the cursor; a second click opens it."""
         offset = event.get_content_offset(self)
