@@ -46,8 +46,10 @@ class ChartState:
     def y_words(self, metrics: Sequence[str] = ()) -> str:
         """How the y axis of these metrics, or of those drawn, differs from what the values ask; "" if it does not."""
         ranges = {self.y_ranges.get(metric, AUTOMATIC) for metric in metrics or self.metrics}
-        by_hand = range_words(ranges.pop()) if len(ranges) == 1 else "y by hand"
-        parts = [by_hand, "outliers clipped" if self.clips_outliers else "", "log y" if self.is_log else ""]
+        by_hand = range_words(next(iter(ranges))) if len(ranges) == 1 else "y by hand"
+        clipped = "clipped" if by_hand else "outliers clipped"
+        has_effect = self.clips_outliers and any(None in each for each in ranges)
+        parts = [by_hand, clipped if has_effect else "", "log y" if self.is_log else ""]
         return ", ".join(part for part in parts if part)
 
     def ranges_of(self, metrics: Sequence[str]) -> dict[str, YRange]:

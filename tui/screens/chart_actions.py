@@ -200,8 +200,11 @@ class ChartActions(RunScreen):
 
     def action_clip(self) -> None:
         """The y axis with outliers, or without."""
-        self.chart_state.clips_outliers = not self.chart_state.clips_outliers
-        self._shown()
+        state = self.chart_state
+        state.clips_outliers = not state.clips_outliers
+        is_by_hand = all(None not in state.y_ranges.get(metric, AUTOMATIC) for metric in state.metrics)
+        change = "clipped elsewhere" if state.clips_outliers else "shown again elsewhere"
+        self._shown(f"outliers: {change}; both ends of this y axis were chosen by hand" if is_by_hand else "")
 
     def action_y_range(self) -> None:
         """Ask for the range of the metrics drawn."""
