@@ -16,7 +16,7 @@ from tests.tui.driver import Driven
 from tests.tui.snapshots import check
 from tests.tui.test_charts import anything, figure, looks, text_of
 from tests.tui.test_detail import read_all
-from tui.charts.compared_figure import Compared, compared_figure
+from tui.charts.compared_figure import Compared, Member, compared_figure
 from tui.charts.curve import Curve, plain_curve
 from tui.charts.drawing import GUTTER, Look, draw
 from tui.charts.figure import read, sample, smoothed_at
@@ -110,7 +110,9 @@ def test_evaluation_is_a_metric_with_a_name_of_its_own() -> None:
 
 def test_runs_are_compared_by_their_evaluations() -> None:
     behavior = scenes.soft().view().behaviors["Pendulum"]
-    shown = [Compared(number, f"run {number}", behavior, scenes.START) for number in range(2)]
+    shown = [
+        Compared(number, f"run {number}", (Member(f"run {number}", behavior, scenes.START),)) for number in range(2)
+    ]
     compared = compared_figure(shown, ChartState(metrics=[EVALUATION]))
     assert compared is not None
     assert [(curve.label, curve.has_points, len(curve.xs)) for curve in compared.curves] == [

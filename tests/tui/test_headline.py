@@ -17,7 +17,7 @@ from tui.charts.figure import sample
 from tui.charts.headline import headline
 from tui.charts.run_figure import run_figure
 from tui.charts.state import ChartState
-from tui.comparing import Comparison
+from tui.comparing import Chosen, Comparison
 from tui.glyphs import UNICODE
 from tui.keymap import Keymap
 from tui.lines import Line
@@ -81,7 +81,7 @@ def words_of(smoothing: float) -> tuple[str, str]:
     shown = run_figure(view, 0, state.chart, UNICODE)
     assert shown is not None
     above = text_of(chart_words(frame, shown, sample(shown, 200, shows_spread=True), 120))
-    comparison = Comparison(["walker-ppo"], "walker-ppo")
+    comparison = Comparison([Chosen("walker-ppo", ("walker-ppo",))], "walker-ppo")
     legend = ComparisonLegend(comparison, ComparisonChart(comparison, ChartState(smoothing=smoothing)))
     return above, legend.heading(frame) + text_of(legend.lines(frame, 120, 10)[1])
 
@@ -93,5 +93,6 @@ def test_a_curve_and_the_figures_above_it_agree_here_and_in_a_comparison(smoothi
     assert found is not None, above
     assert (float(found[1]) == 500.0) == (smoothing == 0.0)
     assert found[1] == found[2]
-    assert compared.startswith(f"Return {kind}, and what was set differently")
+    how = f"{kind} {smoothing}" if smoothing else kind
+    assert compared.startswith(f"Return {how}, and what was set differently")
     assert re.search(rf" 0 +{re.escape(found[1])} +{re.escape(found[2])}", compared), compared
