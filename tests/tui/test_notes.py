@@ -87,7 +87,7 @@ async def test_longest_note_can_be_read_whole_on_the_page_and_in_the_log() -> No
     words = " ".join(f"word{number}" for number in range(28))
     async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
         await screen.tell(NoteAdded(words, "Walker"))
-        page = await screen.press("enter")
+        page = await screen.press("enter", "end")
         left = " ".join(line.split("│")[1] for line in page.splitlines() if line.startswith("│"))
         assert words in " ".join(left.split())
         log = await screen.press("l", "enter")
