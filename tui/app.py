@@ -79,6 +79,8 @@ class TrainerApp(App[Departure]):
         runs: Runs | None = None,
         player: Player | None = None,
         refuses: str = "",
+        forbids: str = "",
+        opened: str = "",
         notes: Callable[[], tuple[str, ...]] = tuple,
         theme: str | None = None,
         bell: bool = True,
@@ -94,6 +96,7 @@ class TrainerApp(App[Departure]):
         whenever events are in the view.
         subscription: one opened before the run was started, so that no event is missed; else one is opened at mount.
         runs, player: see Context. refuses: why nothing may be changed, such as --readonly; "" when it may.
+        forbids: see Context. opened: the screen to begin with, "" for the overview.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
         user when something fails or the run ends. title: show progress and state in the title of the terminal's window.
         memory: None to remember nothing. give_way: lets what trains in this process stand aside for so many seconds.
@@ -127,6 +130,8 @@ class TrainerApp(App[Departure]):
             ),
             runs=runs,
             player=player,
+            forbids=forbids,
+            leave_for=self.leave_for,
         )
         self.way_out = WayOut(self, session, self.context, clock)
         self.overview = OverviewScreen(self.context)
@@ -147,7 +152,7 @@ class TrainerApp(App[Departure]):
         self._notices = Notices(self, view, keymap.of_id("warnings").shown, may_call=bell and player is None)
         self._memory, self._run_memory = memory, RunMemory(memory, view, state)
         self._first_keys = FirstKeys(memory, keymap)
-        self._theme_asked = theme
+        self._theme_asked, self._opened = theme, opened
         self._give_way, self._has_title = give_way, title
         self._colors: Colors = "" if self.no_color else self.console.color_system or ""  # type: ignore[assignment]
         self.animation_level = "none"
@@ -215,6 +220,8 @@ class TrainerApp(App[Departure]):
         self.set_interval(self._pace.usual, self._beat)
         self._follow_up = self.set_interval(OUTCOME_SECONDS, self._beat, pause=True)
         self.call_after_refresh(self.tick)
+        if self._opened:
+            self.call_after_refresh(self.overview.action_open_screen, self._opened)
         if self._on_shown is not None:
             self.call_after_refresh(self._on_shown)
         self.set_timer(PREPARE_SECONDS, self._prepare)
@@ -347,6 +354,10 @@ class TrainerApp(App[Departure]):
         """Hand the command to the run, and look for its outcome more often than for the rest."""
         self._session.send(command)
         self._look_sooner()
+
+    def leave_for(self, words: Sequence[str]) -> None:
+        """Leave, and let that command line of rl-tui take this one's place."""
+        self.way_out.leave_for(words)
 
     def freeze(self) -> None:
         """Hold the picture still, or let it follow again; events are folded all the same."""

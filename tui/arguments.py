@@ -24,6 +24,7 @@ commands:
   rl-tui replay RUN        watch a recorded run again, at any speed
   rl-tui evaluate RUN      play its policy again, and print what it earns
   rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
+  rl-tui runs [RESULTS_DIR]  compare, resume, evaluate, delete them on a screen
   rl-tui presets [NAME]    list the presets that come with rl-tui, or print one
   rl-tui schema            print the configuration's JSON Schema, for editors
   rl-tui check-env NAME    try an environment of yours, before training in it
@@ -126,6 +127,18 @@ def add_look_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) ->
     parser.add_argument("--no-bell", action="store_true", help="no bell and no notice when the run ends or fails")
     parser.add_argument("--no-title", action="store_true", help="leave the title of the terminal's window as it is")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
+
+
+def words_of(look: Look) -> list[str]:
+    """The flags that ask for that look."""
+    flags = {
+        "--ascii": look.is_ascii,
+        "--readonly": look.is_readonly,
+        "--no-bell": not look.has_bell,
+        "--no-mouse": not look.has_mouse,
+    }
+    theme = ["--theme", look.theme] if look.theme else []
+    return theme + [flag for flag, is_wanted in flags.items() if is_wanted]
 
 
 def look_of(typed: Mapping[str, object]) -> Look:

@@ -26,6 +26,7 @@ class EvaluateArguments:
     is_stochastic: bool
     is_onnx: bool
     record: str | None
+    shows_progress: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,14 @@ class ListArguments:
 
     results_dir: str | None
     is_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunsArguments:
+    """`rl-tui runs`. results_dir: None when none was typed."""
+
+    results_dir: str | None
+    look: Look
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,7 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     parser.add_argument("--onnx", action="store_true", help="act by the file that was exported at that checkpoint")
     record_text = "write the first episodes to a .gif or .mp4 (needs the extra `record`)"
     parser.add_argument("--record", metavar="FILE", help=record_text)
+    parser.add_argument("--progress", action="store_true", help="say on stderr how far it is, about once a second")
     typed = understood(parser, words)
     return EvaluateArguments(
         run=typed.run,
@@ -109,6 +119,7 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
         is_stochastic=typed.stochastic,
         is_onnx=typed.onnx,
         record=typed.record,
+        shows_progress=typed.progress,
     )
 
 
@@ -141,6 +152,19 @@ def parse_ls(words: Sequence[str]) -> ListArguments:
     parser.add_argument("--json", action="store_true", help="one JSON object per run and line, with all that is known")
     typed = understood(parser, words)
     return ListArguments(typed.results_dir, typed.json)
+
+
+def parse_runs(words: Sequence[str]) -> RunsArguments:
+    """Whether there is such a folder is not known yet."""
+    parser = argparse.ArgumentParser(
+        "rl-tui runs",
+        description="Look at the runs of a folder on a screen: sort, group and compare them, resume, evaluate, delete.",
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument("results_dir", nargs="?", default=None, metavar="RESULTS_DIR", help=f"default {RESULTS_DIR}")
+    add_look_flags(parser)
+    typed = understood(parser, words)
+    return RunsArguments(typed.results_dir, look_of(vars(typed)))
 
 
 def parse_upgrade(words: Sequence[str]) -> UpgradeArguments:

@@ -22,21 +22,25 @@ from tui.command_lines import (
     EvaluateArguments,
     ListArguments,
     ReplayArguments,
+    RunsArguments,
     UpgradeArguments,
     parse_check,
     parse_demo,
     parse_evaluate,
     parse_ls,
     parse_replay,
+    parse_runs,
     parse_upgrade,
 )
 from tui.output import OwnOutput
+from tui.own_command import become
 from tui.terminal import answer, complain, why_no_screen
 
 if TYPE_CHECKING:
     from tui.showing import Subject
     from tui.way_out import Departure
 
+PROGRESS_SECONDS = 1.0  # from one line to the next
 PRINTED_LINES = 5  # of what a checked environment printed: enough to see what prints
 
 
@@ -106,6 +110,7 @@ def evaluate(arguments: EvaluateArguments) -> int:
     record = None if arguments.record is None else Path(arguments.record).absolute()
     if record is not None:
         require_recorder(record)
+    from engine.running.evaluation import unheard
     from engine.running.run import limit_threads
     from engine.running.saved_policy import SavedRun, Wanted
 
@@ -119,7 +124,8 @@ def evaluate(arguments: EvaluateArguments) -> int:
             is_stochastic=arguments.is_stochastic,
             is_onnx=arguments.is_onnx,
             record=record,
-        )
+        ),
+        Progress(arguments.episodes).hear if arguments.shows_progress else unheard,
     )
     for reason in played.skipped:
         complain(f"a checkpoint was skipped: {reason}")
@@ -130,6 +136,23 @@ def evaluate(arguments: EvaluateArguments) -> int:
     if record is not None:
         answer(safe_text(f"recorded    {record}") + "\n")
     return 0
+
+
+class Progress:
+    """How far an evaluation is, on stderr, about once a second."""
+
+    def __init__(self, num_episodes: int) -> None:
+        self._num_episodes = num_episodes
+        self._count, self._mean = 0, 0.0
+        self._said_at = time.monotonic()
+
+    def hear(self, total: float) -> None:
+        """An episode ended with that return."""
+        self._count += 1
+        self._mean += total / self._count - self._mean / self._count
+        if time.monotonic() - self._said_at >= PROGRESS_SECONDS:
+            self._said_at = time.monotonic()
+            complain(f"{self._count} of {self._num_episodes} episodes, mean {self._mean:.6g} so far")
 
 
 def check_environment(arguments: CheckArguments) -> int:
@@ -153,14 +176,41 @@ def check_environment(arguments: CheckArguments) -> int:
     return 0
 
 
+def folder_of_runs(typed: str | None) -> str:
+    """The folder that was typed, or the usual one. Raises ConfigError where what was typed is none."""
+    if typed is not None and not os.path.isdir(typed):
+        raise ConfigError(f"{typed}: no such folder, expected one that holds runs")
+    return typed or RESULTS_DIR
+
+
+def browse_runs(arguments: RunsArguments) -> int:
+    """The runs of a folder were shown. Raises ConfigError where there is no such folder."""
+    require_screen("runs")
+    from engine.running.archive import Archive
+    from tui.browsing import NoRun, no_view
+    from tui.showing import Subject
+
+    folder = folder_of_runs(arguments.results_dir)
+    session = NoRun()
+    subject = Subject(
+        session,
+        lambda: None,
+        folder,
+        no_view(),
+        session.subscribe(),
+        runs=Archive(Path(folder)),
+        opened="runs",
+        is_remembered=False,
+    )
+    return 1 if show_alone(subject, arguments.look) is None else 0
+
+
 def list_runs(arguments: ListArguments) -> int:
     """The runs of a folder are on stdout. Raises ConfigError where that folder cannot be read."""
     from engine.running.archive import Archive
     from tui.listing import json_lines, table
 
-    folder = arguments.results_dir or RESULTS_DIR
-    if arguments.results_dir is not None and not os.path.isdir(folder):
-        raise ConfigError(f"{folder}: no such folder, expected one that holds runs")
+    folder = folder_of_runs(arguments.results_dir)
     runs = Archive(Path(folder)).runs()
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     answer(json_lines(runs) if arguments.is_json else table(runs, folder, time.time(), width))
@@ -256,6 +306,8 @@ def show_alone(subject: Subject, look: Look) -> Departure | None:
         shown = show(subject, look, signals)
     if shown.departure != "hangup" and shown.printed:
         complain(shown.printed)
+    if shown.next_words:
+        become(shown.next_words)
     return shown.departure
 
 
@@ -266,6 +318,7 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "check-env": lambda words: check_environment(parse_check(words)),
     "upgrade-config": lambda words: upgrade_config(parse_upgrade(words)),
     "ls": lambda words: list_runs(parse_ls(words)),
+    "runs": lambda words: browse_runs(parse_runs(words)),
     "demo": lambda words: demo(parse_demo(words)),
     "replay": lambda words: replay(parse_replay(words)),
 }

@@ -15,7 +15,7 @@ from tui.outcomes import Outcomes
 from tui.state import ScreenState
 
 if TYPE_CHECKING:
-    from engine.session.summaries import RunSummary
+    from engine.session.summaries import Removal, RunSummary
     from tui.frames import Frames
 
 
@@ -32,6 +32,18 @@ class Runs(Protocol):
     def configuration(self, name: str) -> str:
         """The effective configuration of one run as YAML."""
 
+    def survey(self, name: str) -> Removal:
+        """What removing that run would remove."""
+
+    def remove(self, name: str) -> None:
+        """That run is gone with its folder."""
+
+    def resuming(self, name: str) -> tuple[str, ...]:
+        """The command line, without rl-tui itself, that goes on with that run."""
+
+    def evaluating(self, name: str) -> tuple[str, ...]:
+        """The command line, without rl-tui itself, that evaluates that run."""
+
 
 class Player(Protocol):
     """A recorded run that is told again."""
@@ -46,7 +58,9 @@ class Context:
 
     redraw: draw what is on top, now. freeze: hold the picture still, or let it follow again. choose_theme: take the
     theme of that name in THEMES, or the next one for ""; returns its name. runs: None where no folder of runs is known.
-    player: None unless the run is a replay. watching: the policies of the run at play. frames: paints them.
+    player: None unless the run is a replay. watching: the policies of the run at play. frames: paints them. leave_for:
+    leave the screen and run that command line of rl-tui instead. forbids: why no run of the folder may be changed, ""
+    when it may.
     """
 
     view: RunView
@@ -59,5 +73,7 @@ class Context:
     choose_theme: Callable[[str], str]
     watching: Watching
     frames: Frames
+    leave_for: Callable[[Sequence[str]], None]
     runs: Runs | None = None
     player: Player | None = None
+    forbids: str = ""

@@ -15,7 +15,7 @@ Place: TypeAlias = Literal[
     "runs", "comparison", "grid", "watch",  # single screens
     "list",  # whichever list has the focus
     "replay",  # every screen of a recorded run
-    "leaving", "confirming", "asking", "help",  # dialogs
+    "leaving", "confirming", "evaluating", "asking", "help",  # dialogs
     "filtering",  # the line in which a filter is typed
     "picking",  # the dialog in which metrics are picked
 ]  # fmt: skip
@@ -196,6 +196,12 @@ KEYMAP: tuple[Key, ...] = (
     _key("group", "b", "group", "group", "runs of one configuration in a line, whatever their seeds, or each run",
          "runs", "List", 6),
     _key("sort", "s", "sort", "sort", "sort by the next column", "runs", "List", 7),
+    _key("resume-run", "R shift+r", "resume", "resume", "go on with the run here, or copy the command", "runs",
+         "List", 30),
+    _key("evaluate-run", "V shift+v", "evaluate", "evaluate", "play the run's policy in a process of its own", "runs",
+         "List", 31),
+    _key("delete-run", "D shift+d", "delete", "delete", "remove the run and its folder; asks for its name", "runs",
+         "List", 32),
     _key("sort-reversed", "S shift+s", "sort_reversed", "reverse", "sort from the other end", "runs", "List"),
 
     _key("watch-hold", "space", "watch_hold", "hold", "hold the play still, or let it go on; training goes on", "watch",
@@ -231,6 +237,9 @@ KEYMAP: tuple[Key, ...] = (
          shown="esc"),
     _key("yes", "y", "yes", "yes", "do it", "confirming", "Dialog", changes=True),
     _key("no", "escape enter n q", "no", "no", "leave everything as it is", "confirming", "Dialog", shown="esc"),
+    _key("end-evaluation", "escape enter q", "end", "back", "back to the runs; an evaluation that goes on is canceled",
+         "evaluating", "Dialog", shown="esc"),
+    _key("copy-evaluation", "y", "copy", "copy", "copy what was printed", "evaluating", "Dialog"),
     _key("take", "enter", "screen.take", "take", "take what was typed", "asking", "Dialog"),
     _key("about", "tab", "screen.about", "about", "about the selected behavior, or about the run", "asking", "Dialog"),
     _key("cancel", "escape", "screen.cancel", "cancel", "back to the screen before; nothing changes", "asking",

@@ -21,6 +21,7 @@ from tui.arguments import Arguments
 from tui.command_lines import RESULTS_DIR
 from tui.headless import ending, follow, output_log
 from tui.output import OwnOutput
+from tui.own_command import become
 from tui.requested import runnable
 from tui.resuming import can_be_resumed, resume_command
 from tui.showing import Shown, Subject, show
@@ -79,6 +80,8 @@ def run_on_screen(arguments: Arguments) -> int:
         return ending(launch)
     if shown.departure != "hangup":
         say_goodbye(launch, view, arguments)
+    if shown.next_words:
+        become(shown.next_words)
     return launch.exit_code
 
 

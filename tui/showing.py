@@ -16,7 +16,7 @@ from engine.session.session import Session
 from engine.session.view import RunView
 from engine.session.watching import Watching
 from tui.app import TrainerApp
-from tui.arguments import Look
+from tui.arguments import Look, words_of
 from tui.remembered import Memory
 from tui.signals import StopSignals
 from tui.terminal import move_output, redirect_output
@@ -59,6 +59,7 @@ class Subject:
     runs: Runs | None = None
     player: Player | None = None
     refuses: str = ""
+    opened: str = ""
     notes: Callable[[], tuple[str, ...]] = tuple
     is_remembered: bool = True
     give_way: Callable[[float], None] | None = None
@@ -70,12 +71,13 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """How a screen was left; None: it failed, and `failure` says of what. printed: what was written beside it while
-    there was no log for that.
+    there was no log for that. next_words: the command line of rl-tui that takes this one's place, if any.
     """
 
     departure: Departure | None
     failure: str
     printed: str
+    next_words: tuple[str, ...] = ()
 
     @property
     def was_left(self) -> bool:
@@ -111,11 +113,14 @@ def show(subject: Subject, look: Look, signals: StopSignals) -> Shown:
     if look.theme and look.theme not in THEMES:
         raise ConfigError(f"--theme: found {look.theme}, expected one of {', '.join(THEMES)}")
     with tempfile.NamedTemporaryFile(prefix="rl-tui-", suffix=".log") as output:
-        departure, failure = _show(subject, look, signals, Path(output.name))
-        return Shown(departure, failure, output.read().decode(errors="replace"))
+        departure, failure, next_words = _show(subject, look, signals, Path(output.name))
+        next_words = (*next_words, *words_of(look)) if next_words else ()
+        return Shown(departure, failure, output.read().decode(errors="replace"), next_words)
 
 
-def _show(subject: Subject, look: Look, signals: StopSignals, output: Path) -> tuple[Departure | None, str]:
+def _show(
+    subject: Subject, look: Look, signals: StopSignals, output: Path
+) -> tuple[Departure | None, str, tuple[str, ...]]:
     start = Start(subject)
     has_log = False
     with redirect_output(output):
@@ -146,7 +151,7 @@ def _show(subject: Subject, look: Look, signals: StopSignals, output: Path) -> t
             _end(subject, start, app, signals, departure)
     if start.mistake is not None:
         raise start.mistake
-    return departure, app.failure
+    return departure, app.failure, app.way_out.next_words
 
 
 def _end(subject: Subject, start: Start, app: TrainerApp, signals: StopSignals, departure: Departure | None) -> None:
@@ -172,6 +177,8 @@ def _app(subject: Subject, look: Look, begin: Callable[[], None], keep_output: C
         runs=subject.runs,
         player=subject.player,
         refuses=subject.refuses or (READONLY if look.is_readonly else ""),
+        forbids=READONLY if look.is_readonly else "",
+        opened=subject.opened,
         notes=subject.notes,
         theme=look.theme or memory.theme() or None,
         bell=look.has_bell,

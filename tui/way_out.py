@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Literal, TypeAlias
 
@@ -32,6 +32,7 @@ class WayOut:
     def __init__(self, app: App[Departure], session: Session, context: Context, clock: Callable[[], float]) -> None:
         self.context = context
         self.departure: Departure | None = None
+        self.next_words: tuple[str, ...] = ()  # the command line that takes the place of this one
         self.stop_asked_at: float | None = None
         self._app, self._session, self._clock = app, session, clock
         self._interrupted_at = -REPEAT_SECONDS
@@ -47,6 +48,11 @@ class WayOut:
             self._app.exit("finished")
         else:
             self._show_dialog()
+
+    def leave_for(self, words: Sequence[str]) -> None:
+        """Leave, since nothing runs here, and let that command line of rl-tui take this one's place."""
+        self.next_words = tuple(words)
+        self._app.exit("finished")
 
     def interrupt(self) -> None:
         """Ask; where that is asked already, stop with checkpoints, and where they are being saved, stop now."""

@@ -12,14 +12,14 @@ from engine.errors import ConfigError
 from engine.running.layout import CONFIGURATION, EVENTS
 from engine.running.ownership import writing_process
 from engine.running.summarizing import RUN_FILES, summarize
-from engine.session.summaries import RunSummary
+from engine.session.summaries import Removal, RunSummary
 
 if TYPE_CHECKING:
     from engine.session.messages import Envelope
 
 
 class Archive:
-    """Reads the runs below `results_dir`, also while they go on. Holds nothing open and writes nothing.
+    """Reads the runs below `results_dir`, also while they go on. Holds nothing open; only `remove` changes anything.
 
     A run is named by its id, by the path of its folder, or by the path of a file of events anywhere.
     """
@@ -87,6 +87,30 @@ class Archive:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except UnicodeDecodeError as error:
             raise ConfigError(f"{path}: is no text ({error.reason} at byte {error.start})") from error
+
+    def survey(self, name: str) -> Removal:
+        """What `remove` would remove. Raises RlTuiError where it would refuse to."""
+        from engine.running.removal import survey
+
+        return survey(self.results_dir / name)
+
+    def remove(self, name: str) -> None:
+        """That run is gone with its folder. Raises RlTuiError; only an idle run of rl-tui can be removed."""
+        from engine.running.removal import remove
+
+        remove(self.results_dir / name)
+
+    def resuming(self, name: str) -> tuple[str, ...]:
+        """The command line of rl-tui that goes on with that run. Raises RlTuiError where it would refuse to."""
+        from engine.running.run_folder import RunFolder
+
+        configuration = self._file(name, CONFIGURATION)
+        RunFolder(self.results_dir, name).require_startable(resume=True, force=False)
+        return (str(configuration), "--run-id", name, "--results-dir", str(self.results_dir), "--resume")
+
+    def evaluating(self, name: str) -> tuple[str, ...]:
+        """The command line of rl-tui that evaluates that run. Raises RlTuiError where there is no such run."""
+        return ("evaluate", str(self.resolve(name)))
 
     def _file(self, name: str, file: str) -> Path:
         path = self.resolve(name)

@@ -52,6 +52,10 @@ def unwatched(instance: int, steps: Steps) -> None:
     """What becomes of every step where nobody looks on."""
 
 
+def unheard(total: float) -> None:
+    """What becomes of each return where only all of them are wanted."""
+
+
 def play(
     pool: EnvironmentPool,
     policies: Mapping[str, Policy],
@@ -60,14 +64,16 @@ def play(
     seed: int,
     may_go_on: Callable[[], bool],
     watch: Callable[[int, Steps], None] = unwatched,
+    hear: Callable[[float], None] = unheard,
 ) -> Scores | None:
     """So many episodes of `behavior`, from a reset of every instance with `seed`; None when it may not go on.
 
     policies: of every behavior in the pool. may_go_on is asked at every step. watch: given each instance that has
-    stepped, and what it tells of `behavior`, before anybody acts. Raises EnvironmentFailure.
+    stepped, and what it tells of `behavior`, before anybody acts. hear: given the return of each episode that counts,
+    as it ends. Raises EnvironmentFailure.
     """
     players = {name: _Player(policy) for name, policy in policies.items()}
-    tally = _Tally(num_episodes, pool.num_agents[behavior])
+    tally = _Tally(num_episodes, pool.num_agents[behavior], hear)
     pool.reset(seed)
     while may_go_on():
         arrived = dict(pool.receive(RECEIVE_SECONDS))
@@ -127,7 +133,8 @@ class _Tally:
     others come later, episodes count as they begin.
     """
 
-    def __init__(self, num_episodes: int, num_agents: int):
+    def __init__(self, num_episodes: int, num_agents: int, hear: Callable[[float], None] = unheard):
+        self._hear = hear
         self._share, self._num_odd = divmod(num_episodes, max(1, num_agents))
         self._num_left = num_episodes  # to begin
         self._shares: dict[int, int] = {}  # episodes that an agent may still begin
@@ -175,4 +182,6 @@ class _Tally:
         episode = self._playing.pop(agent, None)
         if episode is not None:
             self._reward(episode, reward)
-            self._num_open -= episode.is_counted
+            if episode.is_counted:
+                self._num_open -= 1
+                self._hear(episode.total)

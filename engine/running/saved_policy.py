@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from engine.running.building import derived_seed
 from engine.running.checkpoint_format import Checkpoint
 from engine.running.checkpoints import CheckpointStore
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
-from engine.running.evaluation import Scores, play, unwatched
+from engine.running.evaluation import Scores, play, unheard, unwatched
 from engine.running.layout import CONFIGURATION
 from engine.running.onnx_policy import OnnxPolicy
 from engine.running.recording import Recording
@@ -73,8 +73,8 @@ class SavedRun:
         self._folder = RunFolder(path.parent.absolute(), path.name)  # an environment may change the working directory
         self._config = load_config(path / CONFIGURATION)
 
-    def play(self, wanted: Wanted) -> Played:
-        """Episodes of one behavior, in the environment of the run. Raises RlTuiError."""
+    def play(self, wanted: Wanted, hear: Callable[[float], None] = unheard) -> Played:
+        """Episodes of one behavior, in the environment of the run; `hear` is given each return. Raises RlTuiError."""
         source = self._environment(wanted.behavior).source
         if wanted.record is not None:
             source = source.showing_frames()
@@ -94,7 +94,7 @@ class SavedRun:
             if wanted.record is not None:
                 watch = leaving.enter_context(Recording(wanted.record, made[0])).watch
             policies = {name: one.policy for name, one in acting.items()}
-            scores = play(pool, policies, behavior, wanted.episodes, wanted.seed, lambda: True, watch)
+            scores = play(pool, policies, behavior, wanted.episodes, wanted.seed, lambda: True, watch, hear)
         assert scores is not None, "nobody stops it"
         skipped = tuple(reason for one in acting.values() for reason in one.skipped)
         return Played(behavior, acting[behavior].step, acting[behavior].source, scores, skipped)

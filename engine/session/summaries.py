@@ -51,6 +51,15 @@ class RunSummary:
     process: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What removing a run would remove. path: its folder, absolute."""
+
+    path: str
+    num_bytes: int
+    num_checkpoints: int
+
+
 def plain(summary: RunSummary) -> dict[str, PlainValue]:
     """The object that `rl-tui ls --json` prints for a run; docs/runs.md describes it."""
     return {

@@ -17,6 +17,7 @@ from tui.demo.runs import DemoRuns
 from tui.keymap import KEYMAP, Key, Keymap, Place, bindings
 from tui.panes.list import ListPane
 from tui.screens.base import SCREENS
+from tui.screens.evaluation import EvaluationScreen
 from tui.screens.help import blocks, title
 
 ON_A_REAL_TERMINAL = {"suspend"}  # tests/tui/test_suspend.py presses it
@@ -95,6 +96,10 @@ def driven(place: Place) -> Driven:
 
 async def lead_to(place: Place, screen: Driven) -> None:
     """Press what opens the place, each key when files have been read."""
+    if place == "evaluating":
+        screen.screen.open_dialog(EvaluationScreen("walker", ("presets",)))
+        await screen.until("copy")
+        return
     await screen.until(lambda text: "reading" not in text)
     for key in OPENED.get(place, ("", ()))[1]:
         await screen.press(key)

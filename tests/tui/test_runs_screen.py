@@ -12,7 +12,7 @@ import pytest
 
 from engine.errors import ConfigError
 from engine.session.messages import Envelope
-from engine.session.summaries import BehaviorSummary, RunSummary
+from engine.session.summaries import BehaviorSummary, Removal, RunSummary
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record, some_runs
@@ -44,6 +44,22 @@ class FakeRuns:
     def configuration(self, name: str) -> str:
         """None can be read."""
         raise ConfigError(f"{name}: no configuration")
+
+    def survey(self, name: str) -> Removal:
+        """None can be removed."""
+        raise ConfigError(f"{name}: no folder")
+
+    def remove(self, name: str) -> None:
+        """None can be removed."""
+        raise ConfigError(f"{name}: no folder")
+
+    def resuming(self, name: str) -> tuple[str, ...]:
+        """None can go on."""
+        raise ConfigError(f"{name}: no folder")
+
+    def evaluating(self, name: str) -> tuple[str, ...]:
+        """None can be played."""
+        raise ConfigError(f"{name}: no folder")
 
 
 def summary(run_id: str, **changes: object) -> RunSummary:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from engine.errors import ConfigError
 from engine.session.messages import Envelope, Event, Stop
 from engine.session.states import ENDS
-from engine.session.summaries import BehaviorSummary, RunSummary
+from engine.session.summaries import BehaviorSummary, Removal, RunSummary
 from engine.session.view import RunView
 from tui.demo.script import CAST, Role, configuration
 from tui.demo.story import Story
 
+MADE_UP = "the demo's runs are made up: there is no folder"
 BEAT_SECONDS = 60.0
 MAX_BEATS = 600
 
@@ -78,6 +80,22 @@ class DemoRuns:
             return self._live_configuration
         run = _past_run(name)
         return configuration(run.roles, run.seed, run.hyperparameters())
+
+    def survey(self, name: str) -> Removal:
+        """Raises ConfigError."""
+        raise ConfigError(MADE_UP)
+
+    def remove(self, name: str) -> None:
+        """Raises ConfigError."""
+        raise ConfigError(MADE_UP)
+
+    def resuming(self, name: str) -> tuple[str, ...]:
+        """Raises ConfigError."""
+        raise ConfigError(MADE_UP)
+
+    def evaluating(self, name: str) -> tuple[str, ...]:
+        """Raises ConfigError."""
+        raise ConfigError(MADE_UP)
 
     def _events(self, name: str) -> Sequence[Envelope]:
         if name == self._run_id:

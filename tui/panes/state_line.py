@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
+from tui.browsing import is_of_no_run
 from tui.charts.bar import bar
 from tui.lines import Line, Span, Tone, cells, line, state_tone
 from tui.panes.base import BEAT, Frame, Pane, is_over
@@ -127,6 +128,8 @@ def _silent_seconds(frame: Frame) -> float:
 
 
 def _state_word(view: RunView) -> str:
+    if is_of_no_run(view):
+        return "no run"
     if view.run is None and view.state == "starting":
         return "starting engine"
     if view.state == "training" and view.behaviors:

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from textual.app import ComposeResult
 
 from engine.errors import RlTuiError
 from engine.session.text import safe_text
+from tui.browsing import is_of_no_run
 from tui.comparing import Chosen
 from tui.context import Context, Runs
 from tui.keymap import bindings
 from tui.lines import SERIES
+from tui.own_command import shown_command
+from tui.panes.base import is_over
 from tui.panes.run_list import RunDetails, RunsList
 from tui.run_groups import GroupReader
 from tui.run_rows import is_rising
 from tui.screens.base import RunScreen
+from tui.screens.run_questions import removal_prompt, resume_elsewhere, resume_here
+from tui.text import size
+
+if TYPE_CHECKING:
+    from engine.session.summaries import Removal, RunSummary
+
+T = TypeVar("T")
 
 MOST_MARKED = len(SERIES)  # each has a color
 READ_SECONDS = 5.0  # from one look at the folder to the next, at least
@@ -69,7 +81,8 @@ class RunsScreen(RunScreen):
             found, words = [], safe_text(str(error))
         if (tuple(found), groups, words) != (self.runs.runs, self.runs.groups, self.runs.words):
             self.runs.runs, self.runs.groups, self.runs.words = tuple(found), groups, words
-            self.runs.read_at = 0.0 if self.context.player is None else time.time()
+            is_past = self.context.player is not None or is_over(self.context.view)
+            self.runs.read_at = time.time() if is_past else 0.0
             self.context.redraw()
 
     def action_group(self) -> None:
@@ -127,6 +140,102 @@ class RunsScreen(RunScreen):
         screen = ComparisonScreen(self.context, "comparison", members)
         self.app.push_screen(screen)
         screen.call_after_refresh(self.context.redraw)
+
+    def action_delete(self) -> None:
+        """Ask, and then remove the run below the cursor."""
+        run = self._alone("delete")
+        if run is None:
+            return
+        if self._is_own(run):
+            self.say(f"delete {safe_text(run.run_id)}: not possible, it is the run on this screen")
+            return
+        self.run_worker(self._delete(run))
+
+    def action_resume(self) -> None:
+        """Ask, and then go on with the run below the cursor in the place of this screen, or say how elsewhere."""
+        run = self._alone("resume")
+        if run is not None:
+            self.run_worker(self._resume(run))
+
+    def action_evaluate(self) -> None:
+        """Play the run below the cursor in a process of its own."""
+        run = self._alone("evaluate")
+        if run is not None:
+            self.run_worker(self._evaluate(run))
+
+    async def _delete(self, run: RunSummary) -> None:
+        found = await self._tried("delete", run, lambda runs: runs.survey(run.run_id))
+        if found is not None:
+            self.open_dialog(removal_prompt(run, found), lambda _: self._begin_removal(run, found))
+
+    def _begin_removal(self, run: RunSummary, found: Removal) -> None:
+        self.run_worker(self._remove(run, found))
+
+    async def _remove(self, run: RunSummary, found: Removal) -> None:
+        def remove(runs: Runs) -> bool:
+            runs.remove(run.run_id)
+            return True
+
+        self.say(f"deleting {safe_text(run.run_id)}")
+        if await self._tried("delete", run, remove):
+            self.say(f"deleted {safe_text(run.run_id)}: {size(found.num_bytes)} in {safe_text(found.path)}")
+        if run.run_id in self.runs.marked:
+            self.runs.marked.remove(run.run_id)
+        self._is_wanted.set()
+
+    async def _resume(self, run: RunSummary) -> None:
+        words = await self._tried("resume", run, lambda runs: runs.resuming(run.run_id))
+        if words is None:
+            return
+        is_free = self.context.player is not None or is_over(self.context.view)
+
+        def go_on(is_yes: bool) -> None:
+            if is_yes and is_free:
+                self.context.leave_for(words)
+            elif is_yes:
+                self.copy(shown_command(words))
+
+        self.open_dialog(resume_here(run, words) if is_free else resume_elsewhere(run, words), go_on)
+
+    async def _evaluate(self, run: RunSummary) -> None:
+        words = await self._tried("evaluate", run, lambda runs: runs.evaluating(run.run_id))
+        if words is not None:
+            from tui.screens.evaluation import EvaluationScreen  # with asyncio's processes: imported when first opened
+
+            self.open_dialog(EvaluationScreen(run.run_id, (*words, "--progress")))
+
+    async def _tried(self, verb: str, run: RunSummary, ask: Callable[[Runs], T]) -> T | None:
+        """The answer of the folder, which may take a while; None where it refuses, with its reason said."""
+        assert self.context.runs is not None
+        try:
+            return await asyncio.to_thread(ask, self.context.runs)
+        except RlTuiError as error:
+            self.context.outcomes.say(f"{verb} {safe_text(run.run_id)}: {safe_text(str(error))}", "bad")
+            self.context.redraw()
+            return None
+
+    def _alone(self, verb: str) -> RunSummary | None:
+        """The run below the cursor, where it is one and may be changed; else it is said why not."""
+        row = self.runs.chosen_row()
+        if row is None:
+            self.say(f"{verb}: there is no run below the cursor")
+        elif self.context.forbids:
+            self.say(f"{verb} {safe_text(row.name)}: not possible, {self.context.forbids}")
+        elif row.is_group:
+            self.say(f"{verb}: {safe_text(row.name)} is a group of {len(row.runs)} runs; b shows them one by one")
+        else:
+            return row.runs[0]
+        return None
+
+    def _is_own(self, run: RunSummary) -> bool:
+        return self.context.view.run is not None and self.context.view.run.run_id == run.run_id
+
+    def action_back(self) -> None:
+        """Where there is no run on the screen, there is nothing behind the list."""
+        if is_of_no_run(self.context.view) and not self.context.state.filters.get("runs"):
+            self.say("these are the runs of the folder; q leaves")
+        else:
+            super().action_back()
 
     def action_copy(self) -> None:
         """Copy the path of the run below the cursor."""

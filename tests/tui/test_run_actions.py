@@ -1,0 +1,202 @@
+"""Runs of the folder resumed, evaluated and deleted from the list; what must not be, is not."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.running.archive import Archive
+from engine.running.run_folder import RunFolder
+from tests.tui import scenes
+from tests.tui.driver import Driven
+from tests.tui.recorded import record
+from tui import browsing, own_command
+from tui.screens import evaluation
+from tui.screens.evaluation import EvaluationScreen
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
+    """The run on the screen, and two others."""
+    monkeypatch.chdir(tmp_path)
+    record(Path("results"), "walker-ppo", hours_ago=0.5)
+    record(Path("results"), "bold", hours_ago=5)
+    record(Path("results"), "cut-short", hours_ago=30, ends=False)
+    return Archive(Path("results"))
+
+
+def on_bold(archive: Archive, **others: str) -> Driven:
+    return Driven(scenes.healthy(1).view(), opened="runs", runs=archive, **others)  # type: ignore[arg-type]
+
+
+async def listed(screen: Driven) -> None:
+    await screen.until("cut-short")
+    await screen.press("down")
+
+
+async def test_run_is_deleted_once_its_name_was_typed(archive: Archive) -> None:
+    async with on_bold(archive) as screen:
+        await listed(screen)
+        await screen.press("x", "up")
+        await screen.press("D")
+        text = await screen.until("Delete bold")
+        assert str(Path("results/bold").absolute())[-20:] in text.replace("\n", "")
+        assert "0 checkpoints" in text
+        await screen.press("enter")
+        await screen.press(*"bol", "enter")
+        assert Path("results/bold").is_dir()
+        assert "enter removes bold for good" in await screen.press("d")
+        await screen.press("enter")
+        text = await screen.until("deleted bold")
+        assert not Path("results/bold").exists()
+        await screen.until(lambda text: "Runs · 2" in text)
+        assert "marked" not in await screen.text()
+    assert Path("results/cut-short").is_dir()
+
+
+async def test_escape_keeps_the_run(archive: Archive) -> None:
+    async with on_bold(archive) as screen:
+        await listed(screen)
+        await screen.press("D")
+        await screen.until("Delete bold")
+        assert "Delete" not in await screen.press(*"bold", "escape")
+        assert Path("results/bold").is_dir()
+
+
+async def test_run_on_the_screen_is_not_deleted(archive: Archive) -> None:
+    async with on_bold(archive) as screen:
+        await screen.until("cut-short")
+        assert "delete walker-ppo: not possible, it is the run on this screen" in await screen.press("D")
+
+
+async def test_run_that_goes_on_is_neither_deleted_nor_resumed(archive: Archive) -> None:
+    with RunFolder(Path("results"), "bold") as folder:
+        folder.open(resume=True)
+        async with on_bold(archive) as screen:
+            await listed(screen)
+            await screen.press("D")
+            await screen.until("is writing to this run")
+            await screen.press("R")
+            await screen.until("resume bold:")
+    assert Path("results/bold").is_dir()
+
+
+async def test_folder_that_is_no_run_of_ours_is_not_deleted(archive: Archive) -> None:
+    Path("elsewhere").mkdir()
+    (Path("results/cut-short")).rename("elsewhere/run")
+    Path("results/cut-short").symlink_to(Path("elsewhere/run").absolute())
+    async with on_bold(archive) as screen:
+        await listed(screen)
+        await screen.press("end", "D")
+        await screen.until("a link")
+    assert Path("elsewhere/run/events.jsonl").is_file()
+
+
+@pytest.mark.parametrize(("key", "verb"), [("D", "delete"), ("R", "resume"), ("V", "evaluate")])
+async def test_readonly_forbids_each_by_its_name(key: str, verb: str, archive: Archive) -> None:
+    async with on_bold(archive, forbids="--readonly was given") as screen:
+        await listed(screen)
+        assert f"{verb} bold: not possible, --readonly was given" in await screen.press(key)
+
+
+@pytest.mark.parametrize(("key", "verb"), [("D", "delete"), ("R", "resume"), ("V", "evaluate")])
+async def test_group_is_no_run_to_act_upon(key: str, verb: str, archive: Archive) -> None:
+    async with on_bold(archive) as screen:
+        await listed(screen)
+        await screen.press("b")
+        await screen.until("n=3")
+        assert f"{verb}: bold is a group of 3 runs; b shows them" in await screen.press("home", key)
+
+
+async def test_beside_a_run_that_trains_the_command_to_resume_is_copied(archive: Archive) -> None:
+    async with on_bold(archive) as screen:
+        await listed(screen)
+        await screen.press("R")
+        await screen.until("Resume bold in another terminal")
+        await screen.press("y")
+        command = "rl-tui results/bold/configuration.yaml --run-id bold --results-dir results --resume"
+        assert screen.clipboard == command
+        assert screen.app.is_running
+
+
+async def test_where_nothing_trains_the_run_takes_the_place_of_the_screen(archive: Archive) -> None:
+    async with Driven(browsing.no_view(), opened="runs", runs=archive) as screen:
+        await listed(screen)
+        assert "no run" in await screen.text()
+        assert "q leaves" in await screen.press("escape")
+        await screen.press("R")
+        await screen.until("Resume bold?")
+        await screen.pilot.press("y")
+        expected = ("results/bold/configuration.yaml", "--run-id", "bold", "--results-dir", "results", "--resume")
+        assert screen.app.way_out.next_words == expected
+        assert screen.app.return_value == "finished"
+
+
+def test_own_command_is_this_program_whatever_lies_in_the_working_directory() -> None:
+    assert own_command.own_command(["ls"]) == [sys.executable, "-P", "-m", "tui", "ls"]
+    assert own_command.shown_command(["a b.yaml", "--resume"]) == "rl-tui 'a b.yaml' --resume"
+
+
+PLAYER = """
+import sys, time
+print("5 of 9 episodes, mean 3 so far", flush=True)
+if sys.argv[1] == "forever":
+    open(sys.argv[2], "w").write(str(__import__("os").getpid()))
+    time.sleep(600)
+print("mean 7\\nstd 1")
+sys.exit(int(sys.argv[1]))
+"""
+
+
+async def evaluating(screen: Driven, monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    monkeypatch.setattr(evaluation, "own_command", lambda words: [sys.executable, "-c", PLAYER, *words])
+    screen.screen.open_dialog(EvaluationScreen("bold", words))
+
+
+async def test_evaluation_shows_what_it_prints_and_its_result_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await evaluating(screen, monkeypatch, "0")
+        text = await screen.until("bold was evaluated")
+        assert "std 1" in text
+        assert "so far" not in text
+        await screen.press("y")
+        assert screen.clipboard == "mean 7\nstd 1"
+        assert "evaluated" not in await screen.press("escape")
+
+
+async def test_evaluation_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await evaluating(screen, monkeypatch, "3")
+        await screen.until("exit code 3")
+
+
+async def test_escape_cancels_the_evaluation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async with Driven(scenes.healthy(1).view()) as screen:
+        await evaluating(screen, monkeypatch, "forever", str(tmp_path / "pid"))
+        assert "cancel" in await screen.until("5 of 9 episodes")
+        await screen.press("escape")
+        process = Path(f"/proc/{(tmp_path / 'pid').read_text()}")
+        for _ in range(500):
+            if not process.exists() or "zombie" in (process / "status").read_text():
+                break
+            await asyncio.sleep(0.02)
+        else:
+            pytest.fail("the process goes on")
+
+
+async def test_key_evaluates_the_run_below_the_cursor(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def recorded(words: list[str]) -> list[str]:
+        asked.append(list(words))
+        return [sys.executable, "-c", "print('mean 1')"]
+
+    monkeypatch.setattr(evaluation, "own_command", recorded)
+    async with on_bold(archive) as screen:
+        await listed(screen)
+        await screen.press("V")
+        await screen.until("bold was evaluated")
+    assert asked == [["evaluate", "results/bold", "--progress"]]

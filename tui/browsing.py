@@ -1,0 +1,41 @@
+"""The runs of a folder on a screen without a run of its own."""
+
+from __future__ import annotations
+
+import time
+
+from engine.session.bus import EventBus, Subscription
+from engine.session.messages import Command, CommandAsked, CommandFinished
+from engine.session.view import RunView
+
+NO_RUN = "there is no run on this screen"
+
+
+class NoRun:
+    """A Session of a run that is over before it began."""
+
+    def __init__(self) -> None:
+        self._bus = EventBus(time.time)
+
+    def send(self, command: Command) -> None:
+        """Refused."""
+        self._bus.publish(CommandAsked(command.id, type(command).__name__, getattr(command, "behavior", None)))
+        self._bus.publish(CommandFinished(command.id, False, NO_RUN))
+
+    def subscribe(self) -> Subscription:
+        """A mailbox that stays empty."""
+        return self._bus.subscribe()
+
+    def wait(self, timeout: float) -> bool:
+        """There is nothing to wait for."""
+        return True
+
+
+def no_view() -> RunView:
+    """What such a screen shows of it."""
+    return RunView(state="finished")
+
+
+def is_of_no_run(view: RunView) -> bool:
+    """Whether there is no run on the screen, nor will there be one."""
+    return view.run is None and view.state == "finished"

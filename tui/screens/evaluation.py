@@ -1,0 +1,105 @@
+"""A run's policy played in a process of its own: how far it is, and then what it earned."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT
+from collections.abc import Sequence
+from contextlib import suppress
+
+from engine.session.text import safe_text
+from tui import clipboard
+from tui.keymap import bindings
+from tui.lines import Line, Span, line
+from tui.own_command import own_command
+from tui.panes.base import Frame, Pane
+from tui.screens.base import PaneDialog
+from tui.text import duration, wrapped
+
+LINES_KEPT = 100
+ROWS_SHOWN = 12  # the last, so that the keys stay in sight
+READ_BYTES = 4096
+
+
+class EvaluationScreen(PaneDialog):
+    """Owns the process: whoever leaves the dialog ends it."""
+
+    BINDINGS = bindings("evaluating")
+
+    def __init__(self, run_id: str, words: Sequence[str]) -> None:
+        """words: the command line of rl-tui that evaluates the run."""
+        self._told = EvaluationPane(run_id)
+        super().__init__(self._told)
+        self._words = words
+
+    def on_mount(self) -> None:
+        """It begins."""
+        self.run_worker(self._play())
+
+    async def _play(self) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *own_command(self._words), stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True
+        )
+        assert process.stdout is not None
+        try:
+            while part := await process.stdout.read(READ_BYTES):
+                self._told.take(part.decode("utf-8", "replace"))
+            self._told.exit_code = await process.wait()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+
+    def action_end(self) -> None:
+        """It ends, if it has not; back to the runs."""
+        self.dismiss(self._told.exit_code == 0)
+
+    def action_copy(self) -> None:
+        """Copy what it printed."""
+        self._told.note = clipboard.copy(self.app, "\n".join(self._told.printed()))
+
+
+class EvaluationPane(Pane):
+    """The last lines that the process printed. exit_code: None while it runs; note: what became of a key."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__()
+        self.exit_code: int | None = None
+        self.note = ""
+        self._run_id = run_id
+        self._text = ""
+        self._began, self._ended = time.monotonic(), 0.0
+
+    def take(self, text: str) -> None:
+        """More was printed."""
+        self._text = "\n".join((self._text + text).split("\n")[-LINES_KEPT:])
+        self._ended = time.monotonic()
+
+    def printed(self) -> list[str]:
+        """Its lines, of those on progress the newest alone and only while there is nothing else."""
+        told = [safe_text(each) for each in self._text.split("\n") if each.strip()]
+        results = [each for each in told if not each.endswith(" so far")]
+        return results or told[-1:]
+
+    def wanted_height(self, frame: Frame, width: int) -> int:
+        """All of it."""
+        return len(self.lines(frame, width, 0))
+
+    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
+        """How it stands, what was printed, the keys."""
+        glyphs, printed = frame.glyphs, self.printed()
+        took = duration((time.monotonic() if self.exit_code is None else self._ended) - self._began)
+        if self.exit_code is None:
+            head = Span(f"{glyphs.waiting} Evaluating {safe_text(self._run_id)}, {took}", "strong")
+        elif self.exit_code == 0:
+            head = Span(f"{glyphs.done} {safe_text(self._run_id)} was evaluated in {took}", "good")
+        else:
+            head = Span(f"{glyphs.failed} {safe_text(self._run_id)}: exit code {self.exit_code} after {took}", "bad")
+        rows = [line(row) for each in printed for row in wrapped(each, max(2, width))][-ROWS_SHOWN:]
+        end = "back" if self.exit_code is not None else "cancel; nothing of the run is changed either way"
+        keys = [line(Span("  y    ", "accent"), "copy", Span(f"  {self.note}", "dim"))] if printed else []
+        keys += [line(Span(f"{glyphs.marker} esc  ", "accent"), Span(end, "strong"))]
+        return [line(head), line(), *(rows or [line(Span("starting", "dim"))]), line(), *keys]

@@ -1,0 +1,61 @@
+"""What is asked before a run of the folder is resumed or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.session.text import safe_text
+from tui.own_command import shown_command
+from tui.screens.confirm import ConfirmScreen
+from tui.screens.prompt import PromptScreen, Verdict
+from tui.text import count, size
+
+if TYPE_CHECKING:
+    from engine.session.summaries import Removal, RunSummary
+
+
+def removal_prompt(run: RunSummary, found: Removal) -> PromptScreen:
+    """Only the run's name is an answer; what is there at first is none."""
+    name, plural = safe_text(run.run_id), "" if found.num_checkpoints == 1 else "s"
+    what = f"{size(found.num_bytes)}, {found.num_checkpoints} checkpoint{plural}"
+
+    def check(text: str) -> Verdict:
+        if text == run.run_id:
+            return Verdict(f"enter removes {name} for good")
+        return Verdict(f"type {name} to delete it, or esc to keep it", is_good=False)
+
+    return PromptScreen(f"Delete {name} with everything in its folder?\n\n{safe_text(found.path)}\n{what}", check)
+
+
+def resume_here(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
+    """Nothing trains on this screen: it can make room."""
+    return ConfirmScreen(
+        f"Resume {safe_text(run.run_id)}?",
+        [f"This screen closes, and the run goes on {_from(run)} in this terminal:", _command(words), *_warning(run)],
+        yes="resume",
+    )
+
+
+def resume_elsewhere(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
+    """A run trains in this process, which goes on."""
+    return ConfirmScreen(
+        f"Resume {safe_text(run.run_id)} in another terminal",
+        [f"The run on this screen goes on training. This goes on {_from(run)}:", _command(words), *_warning(run)],
+        yes="copy the command",
+    )
+
+
+def _command(words: Sequence[str]) -> str:
+    return safe_text(shown_command(words))
+
+
+def _from(run: RunSummary) -> str:
+    step = max((behavior.step for behavior in run.behaviors), default=0)
+    return f"from its last checkpoint, at most at step {count(step)}" if step else "from its beginning"
+
+
+def _warning(run: RunSummary) -> list[str]:
+    is_done = run.behaviors and all(0 < each.max_steps <= each.step for each in run.behaviors)
+    more = "--set behaviors.NAME.max_steps=... trains it further"
+    return [f"It has reached its max_steps and would end at once; {more}."] if is_done else []
