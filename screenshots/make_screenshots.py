@@ -34,6 +34,7 @@ PAGES: dict[str, tuple[str, ...]] = {  # of the demo: name of the picture, keys 
     "detail": ("2", "enter"),
     "chart": ("b", "f"),
     "crosshair": ("x", *["left"] * 12),
+    "grid": ("number_sign",),
     "checkpoints": ("2", "k", "down", "down", "down"),
     "roll-back": ("2", "k", "down", "down", "down", "R"),
     "hyperparameters": ("u",),
