@@ -149,7 +149,7 @@ class TrainerApp(App[Departure]):
         self._drawn_states: object = None
         self._glyphs = glyphs_for(os.environ, ascii)
         self._faults = Faults(view, clock)
-        self._notices = Notices(self, view, keymap.of_id("warnings").shown, may_call=bell and player is None)
+        self._notices = Notices(self, view, keymap, may_call=bell and player is None)
         self._memory, self._run_memory = memory, RunMemory(memory, view, state)
         self._first_keys = FirstKeys(memory, keymap)
         self._theme_asked, self._opened = theme, opened

@@ -116,6 +116,9 @@ KEYMAP: tuple[Key, ...] = (
          needs_run=True, changes=True),
     _key("roll-back", "R shift+r", "roll_back", "roll back", "go on from the selected checkpoint; asks first",
          "checkpoints", "Training", 5, needs_run=True, changes=True),
+    _key("roll-back-failed", "R shift+r", "roll_back_failed", "roll back",
+         "let a behavior that diverged go on from its newest good checkpoint; asks first", ("overview", "detail"),
+         "Training", needs_run=True, changes=True),
     _key("undo", "z", "undo", "undo", "take the newest change of a hyperparameter back", "hyperparameters", "Training",
          5, needs_run=True, changes=True),
 

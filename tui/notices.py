@@ -23,8 +23,10 @@ from engine.session.messages import (
 from engine.session.states import BAD_ENDS, ENDS
 from engine.session.text import safe_text
 from engine.session.view import RunView
+from tui.keymap import Keymap
 from tui.lines import wrap
 from tui.painting import toast_regions
+from tui.panes.checkpoint_list import good_checkpoint
 from tui.text import count, fit, number
 from tui.toast_place import place_toasts, toast_place
 
@@ -49,10 +51,11 @@ class News:
 class Notices:
     """Lives in the app's thread. Owns what was heard and not shown yet."""
 
-    def __init__(self, app: App[Any], view: RunView, key_of_warnings: str, *, may_call: bool) -> None:
+    def __init__(self, app: App[Any], view: RunView, keymap: Keymap, *, may_call: bool) -> None:
         """may_call: use the bell and the terminal's notice."""
         self._app, self._view = app, view
-        self._key, self._may_call = key_of_warnings, may_call
+        self._key, self._way_back = keymap.of_id("warnings").shown, keymap.of_id("roll-back-failed").shown
+        self._may_call = may_call
         self._heard: list[News] = []
         self._loud: list[News] = []
         self._failed: dict[str, tuple[BehaviorStateChanged, float]] = {}  # whose last checkpoint is not decided; since
@@ -72,13 +75,13 @@ class Notices:
                 self._release([event.behavior])
             case RunStateChanged(state=state) if state in ENDS:
                 self._release(list(self._failed))
-        self._note(news_of(event, self._view))
+        self._note(news_of(event, self._view, self._way_back))
 
     def _release(self, behaviors: Sequence[str]) -> None:
         """What is on disk of these is known now."""
         for name in behaviors:
             if name in self._failed:
-                self._note(news_of(self._failed.pop(name)[0], self._view))
+                self._note(news_of(self._failed.pop(name)[0], self._view, self._way_back))
 
     def _note(self, news: News | None) -> None:
         if news is not None:
@@ -90,7 +93,8 @@ class Notices:
         for name, (event, since) in list(self._failed.items()):
             if now - since > SAVING_SECONDS:
                 del self._failed[name]
-                self._note(failure_news(event, f"{_kept(self._view, name)}, and a newer one is being saved"))
+                kept = f"{_kept(self._view, name)}, and a newer one is being saved"
+                self._note(failure_news(event, self._view, kept, self._way_back))
 
     def tell(self, now: float) -> None:
         """Call for what is loud. Show what was heard, the worst first, but not over a dialog nor too much at once."""
@@ -136,13 +140,16 @@ def shares(rows: int, gap: int) -> tuple[int, int]:
     return num_lines, max(1, min(MOST_TOASTS, (rows - 1 - gap) // (num_lines + 1 + gap)))
 
 
-def news_of(event: Event, view: RunView) -> News | None:
-    """What is to be noticed of the event, which `view` has seen; None for nearly all of them."""
+def news_of(event: Event, view: RunView, way_back: str = "R") -> News | None:
+    """What is to be noticed of the event, which `view` has seen; None for nearly all of them.
+
+    way_back: the key that rolls back what diverged.
+    """
     match event:
         case WarningRaised():
             return News(event.behavior or "run", f"{event.message}; {event.advice}", "warning")
         case BehaviorStateChanged(behavior=name, state="failed"):
-            return failure_news(event, _kept(view, name))
+            return failure_news(event, view, _kept(view, name), way_back)
         case CheckpointFailed():
             text = f"step {count(event.step)} is not saved: {event.message}; earlier checkpoints are untouched"
             return News(event.behavior, text, "error")
@@ -154,9 +161,11 @@ def news_of(event: Event, view: RunView) -> News | None:
             return None
 
 
-def failure_news(event: BehaviorStateChanged, kept: str) -> News:
-    """Why it failed, and what is left of it."""
-    return News(f"{event.behavior} failed", f"{event.reason}; {kept}", "error", is_loud=True)
+def failure_news(event: BehaviorStateChanged, view: RunView, kept: str, key: str) -> News:
+    """The way back, if there is one; why it failed, and what is left of it."""
+    good = good_checkpoint(view.behavior(event.behavior))
+    back = "" if good is None else f"; {key} rolls it back to step {count(good[1].step)}"
+    return News(f"{event.behavior} failed{back}", f"{event.reason}; {kept}", "error", is_loud=True)
 
 
 def _kept(view: RunView, name: str) -> str:

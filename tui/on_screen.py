@@ -49,6 +49,7 @@ def run_on_screen(arguments: Arguments) -> int:
         is_debug = config.debug
         past = past_events(config, runs)
         expect(view, config)
+        launch.attend(not arguments.look.is_readonly)
         launch.start(config)
         return past
 
@@ -67,6 +68,7 @@ def run_on_screen(arguments: Arguments) -> int:
     )
     with StopSignals() as signals:
         shown = show(subject, arguments.look, signals)
+        launch.attend(False)
         goes_on = not shown.was_left and not launch.wait(0)
         keep_output(shown, view, goes_on=goes_on)
         if goes_on:

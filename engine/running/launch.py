@@ -67,6 +67,10 @@ class Launch:
         """Let training stand aside for that long, as soon as each of its threads comes to a safe point."""
         self._courtesy.ask(seconds)
 
+    def attend(self, is_attended: bool) -> None:
+        """Whether somebody watches: a behavior that diverged then waits to be rolled back instead of ending the run."""
+        self._courtesy.is_attended = is_attended
+
     def subscribe(self) -> Subscription:
         """A mailbox with every event from now on."""
         return self._bus.subscribe()

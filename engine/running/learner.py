@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from engine.errors import CheckpointError, ConfigError, RlTuiError
+from engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from engine.learning.trainers.base import Trainer, always
 from engine.run_settings import metric_tag
 from engine.running.evaluator import Evaluator
@@ -119,6 +119,20 @@ class Learner:
     def is_over(self) -> bool:
         """Whether it learns no more: max_steps is reached, or something failed."""
         return self.is_finished or self.failure is not None
+
+    @property
+    def can_roll_back(self) -> bool:
+        """Whether it diverged, and has learned something before that it may go on from."""
+        is_divergence = self._settings.is_training and isinstance(self.failure, NonFiniteError)
+        return is_divergence and self._saver.has_good(self.behavior)
+
+    def skip(self, num_rows: int) -> None:
+        """So many rows came while it was over: they are no steps of it."""
+        self._origin -= num_rows
+
+    def recount(self) -> None:
+        """The rows that it is given are counted anew from here."""
+        self._origin = self.step
 
     def steps_left(self, num_rows: int) -> int:
         """How many steps are left of max_steps after the first so many rows that it is given. Any thread."""
@@ -337,13 +351,14 @@ class Learner:
     def _roll_back(self, command: RollBack) -> None:
         """Go on from a checkpoint; when that cannot be, as if nothing had been asked."""
         try:
-            if self._unchangeable:
+            if self._unchangeable and not self.can_roll_back:
                 raise CheckpointError(self._unchangeable)
             path = Path(command.path)
             state, checkpoint = self._saver.roll_back(self.behavior, path, self._trainer.state())
         except CheckpointError as error:
             self._saver.report(command.id, self.behavior, False, str(error))
             return
+        has_failed, self.failure, self._has_told_end = self.failure is not None, None, False
         newest, from_step, before = self._version, self.step, self.hyperparameters.values
         self._trainer.load(state.part("trainer"))
         self._since = _Since(IntervalTrigger(self._settings.config.summary_freq, checkpoint.step))
@@ -358,6 +373,8 @@ class Learner:
         self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, command.path))
         self.restore_hyperparameters(state)
         self._tell_changes(before)
+        if has_failed:
+            self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
         self._saver.report(command.id, self.behavior, True, f"goes on from step {self.step}, {command.path}")
 
     def fail(self, error: RlTuiError) -> None:
@@ -380,7 +397,8 @@ class Learner:
         if self.evaluator is not None:
             self.evaluator.close()
         if self.failure is not None:
-            self._bus.publish(BehaviorStateChanged(self.behavior, "failed", str(self.failure)))
+            failed = BehaviorStateChanged(self.behavior, "failed", str(self.failure), self.can_roll_back)
+            self._bus.publish(failed)
         else:
             self._bus.publish(BehaviorStateChanged(self.behavior, "finished" if self.is_finished else "stopped"))
 

@@ -95,6 +95,7 @@ class Saver:
         self._jobs: queue.Queue[SaveJob | RollBackJob | None] = queue.Queue(maxsize=1)
         self._written_replays: dict[str, threading.Event] = {}  # by behavior, unset while a copy waits or is written
         self._refused: dict[str, CheckpointError] = {}  # by behavior, while its newest checkpoint could not be written
+        self._given: set[str] = set()  # behaviors of which a checkpoint was put before they failed, if they did
         self._owed: list[SaveJob] = []
         self._is_ending = False
         self.has_ended = False
@@ -113,6 +114,15 @@ class Saver:
         """Why the last checkpoint of a behavior could not be written, for each of which that is so. Any thread."""
         return list(self._refused.copy().values())
 
+    def has_good(self, behavior: str) -> bool:
+        """Whether there is a checkpoint from before anything failed, or will be once it is written. Any thread."""
+        if behavior in self._given:
+            return True
+        try:
+            return any(checkpoint.reason != "error" for checkpoint in self._files[behavior].store.list())
+        except OSError:
+            return False
+
     def offer(self, job: SaveJob) -> bool:
         """Take the job if no other waits."""
         self._expect_replay(job)
@@ -121,16 +131,22 @@ class Saver:
         except queue.Full:
             self._forget_replay(job)
             return False
+        self._note_given(job)
         return True
 
     def put(self, job: SaveJob | RollBackJob) -> None:
         """Take the job, waiting for the one before. The saver outlives every learner."""
         if isinstance(job, SaveJob):
             self._expect_replay(job)
+            self._note_given(job)
         while not self.has_ended:
             with suppress(queue.Full):
                 self._jobs.put(job, timeout=POLL_SECONDS)
                 return
+
+    def _note_given(self, job: SaveJob) -> None:
+        if job.state is not None and job.reason != "error":
+            self._given.add(job.behavior)
 
     def has_written_replay(self, behavior: str, may_wait: bool = False) -> bool:
         """Whether no copy of that behavior's replay buffer waits or is written, waiting for that if it may."""

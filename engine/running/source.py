@@ -12,6 +12,7 @@ from pathlib import Path
 from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
 from engine.running.behavior import Behavior
 from engine.running.hanging import Watch, call_watched, whereabouts
+from engine.running.learner import Learner
 from engine.running.portions import Portions
 from engine.running.reports import Reports
 from engine.running.workers import Control, Courtesy
@@ -64,10 +65,12 @@ class Source:
         self.behaviors: Mapping[str, Behavior] = {}
         self.pool: EnvironmentPool | None = None
         self.has_ended = False
+        self.awaits_roll_back = False  # parked, since what trained has diverged
         self.waiting_seconds = 0.0  # parked, or for a learner that is behind
         self._is_lost = False
         self._stepped_at = time.monotonic()
         self._is_handing_over = False
+        self._is_renewed = False  # a behavior that diverged was rolled back
         self._make_pool = make_pool
         self._make_behaviors = make_behaviors
         self._names = names
@@ -148,25 +151,69 @@ class Source:
         """Collect until every behavior is finished, a stop is asked for, or the environment fails."""
         assert self.pool is not None
         try:
-            self._collect(self.pool)
-        except RlTuiError as error:
-            if not self._is_lost:
-                self._fail(error)
+            while self._collect_until_over() and self._await_roll_back():
+                self._is_renewed = True
         finally:
             self.control.leave()
             self.pool.close()
             self.has_ended = True
+
+    def _collect_until_over(self) -> bool:
+        """Collect until every behavior is over; whether one that diverged could go on from a checkpoint."""
+        assert self.pool is not None
+        try:
+            if self._is_renewed:
+                self._renew()
+            self._collect(self.pool)
+        except RlTuiError as error:
+            if not self._is_lost:
+                self._fail(error)
+        return not self._is_lost and self._may_roll_back()
+
+    def _may_roll_back(self) -> bool:
+        learners = [behavior.learner for behavior in self.behaviors.values()]
+        return self.control.is_attended and any(learner.can_roll_back for learner in learners)
+
+    def _await_roll_back(self) -> bool:
+        """Park until a behavior that diverged is rolled back, and say whether one was; not where nobody watches (any
+        more), and not once a stop is asked for."""
+        inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
+
+        def serve() -> None:
+            _serve(inline)
+            if not (self._is_over() and self.control.is_attended):
+                self.control.resume()
+
+        self.awaits_roll_back = True
+        self.control.pause()
+        may_go_on = self.control.safe_point(serve)
+        self.awaits_roll_back = False
+        return may_go_on and not self._is_over()
+
+    def _renew(self) -> None:
+        """Other environments, in the place of those in which it diverged."""
+        assert self.pool is not None
+        self.pool.close()
+        self.pool = self._make_pool()
+        self._start(self.pool)
+        for behavior in self.behaviors.values():
+            behavior.learner.recount()
 
     def learn(self, behavior: Behavior) -> None:
         """The main of the thread of a threaded learner: blocks from its inbox until no more will come."""
         learner, inbox = behavior.learner, behavior.inbox
         assert inbox is not None
 
+        def serve() -> None:
+            learner.serve()
+            if learner.is_over:  # its environment failed
+                self.finish(behavior)
+
         def may_evaluate() -> bool:
             return not self._is_lost and self.control.safe_point(learner.serve)
 
         try:
-            while not learner.is_over and self.control.safe_point(learner.serve):
+            while self._may_learn(learner) and self.control.safe_point(serve):
                 try:
                     block, state = inbox.get(timeout=RECEIVE_SECONDS)
                 except queue.Empty:
@@ -177,6 +224,10 @@ class Source:
         finally:
             self.control.leave()
         self.finish(behavior)
+
+    def _may_learn(self, learner: Learner) -> bool:
+        """Also once it has diverged: it may be rolled back."""
+        return not learner.is_over or (self.control.is_attended and learner.can_roll_back)
 
     def rescue(self, behavior: Behavior, error: BaseException) -> None:
         """Save the behavior as a mistake of ours left it. Called in the thread of its learner, which then ends."""
@@ -209,7 +260,7 @@ class Source:
         self._tell("resetting every instance")
         self._stepped_at = time.monotonic()
         pool.reset(self._seed + resumed_at)  # a resumed run must not live through the same episodes again
-        for name in self.behaviors:
+        for name in () if self._is_renewed else self.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
             while self._may_go_on(inline, reports) and not self._is_over():
@@ -285,6 +336,7 @@ class Source:
         """A behavior that is over is saved at once, and goes on acting while others of its environment train."""
         learner = behavior.learner
         if learner.is_over:
+            learner.skip(block.num_rows)
             return
         try:
             learner.take(block, state, may_go_on, self.control.may_continue)

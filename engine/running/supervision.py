@@ -165,7 +165,8 @@ class Crew:
         tells_silence = self._silence_clock.ticks()
         for source, thread in zip(self._sources, self._source_threads, strict=True):
             if source.control.is_parked:
-                self._announce_paused(source)
+                if not source.awaits_roll_back:
+                    self._announce_paused(source)
             elif tells_silence:
                 self._tell_silence(source)
             stuck = None if source.has_ended else source.stuck(timeout_wait, self._watch)

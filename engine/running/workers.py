@@ -20,6 +20,7 @@ class Courtesy:
     """Lets workers stand aside for a moment, so that the screen has the interpreter to itself. Any thread."""
 
     def __init__(self) -> None:
+        self.is_attended = False  # somebody watches the run, and may decide how it goes on
         self._until = 0.0
 
     def ask(self, seconds: float) -> None:
@@ -48,6 +49,11 @@ class Control:
     def stop_mode(self) -> StopMode | None:
         """How to stop, once that is asked for."""
         return self._stop
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether somebody watches who may decide how the run goes on."""
+        return self._courtesy.is_attended
 
     @property
     def is_paused(self) -> bool:

@@ -73,11 +73,15 @@ class BehaviorStarted:
 
 @dataclass(frozen=True, slots=True)
 class BehaviorStateChanged:
-    """A behavior is in another state now; reason says why, where that is not plain."""
+    """A behavior is in another state now; reason says why, where that is not plain.
+
+    can_roll_back: it failed because of a number that is not finite, and goes on if it is rolled back to a checkpoint.
+    """
 
     behavior: str
     state: BehaviorState
     reason: str = ""
+    can_roll_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

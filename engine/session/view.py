@@ -123,6 +123,7 @@ class BehaviorView:
     environment: str = ""
     state: BehaviorState = "starting"
     reason: str = ""
+    can_roll_back: bool = False  # though it failed
     step: int = 0
     first_step: int = 0  # where it stood when the run began or was resumed
     sampled: int = 0
@@ -300,7 +301,7 @@ def _rolled_back(view: RunView, event: BehaviorRolledBack, time: float) -> None:
 def _behavior_state(view: RunView, event: BehaviorStateChanged, time: float) -> None:
     behavior = view.behavior(event.behavior)
     behavior.state, behavior.reason = event.state, event.reason
-    behavior.silent_since = None
+    behavior.silent_since, behavior.can_roll_back = None, event.can_roll_back
     if event.state != "training":
         behavior.steps_per_second = 0.0
     message = event.state + (f": {event.reason}" if event.reason else "")

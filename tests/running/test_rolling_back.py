@@ -26,11 +26,13 @@ from engine.session.messages import (
     ProgressReported,
     Resume,
     RollBack,
+    RunStateChanged,
     SaveCheckpoint,
     SetHyperparameter,
     Stop,
 )
 from engine.session.view import RunView
+from tests.running import worlds
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, equal, live
 
 
@@ -61,6 +63,50 @@ def step_of(checkpoint: Path) -> int:
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("reward", [3e38, 1e39])
+def test_behavior_that_diverged_waits_to_be_rolled_back_where_somebody_watches(
+    tmp_path: Path, threaded: bool, reward: float
+) -> None:
+    """3e38: the loss is no number; 1e39: the reward itself, and with it the environment is refused."""
+    worlds.RELEASE.clear()
+    settings = behavior(max_steps=1024, checkpoint_interval=64, threaded=threaded)
+    kwargs = {"env_kwargs": {"reward": reward}, "num_envs": 1}
+    config = configuration(tmp_path, {"Walker": settings}, "tests.running.worlds:Diverging", env_settings=kwargs)
+    with live(config) as run:
+        run.launch.attend(True)
+        failure = run.wait_for(BehaviorStateChanged, lambda event: event.state == "failed")
+        assert failure.can_roll_back
+        run.wait_for(RunStateChanged, lambda event: event.state == "paused")
+        good = [event for event in run.of(CheckpointSaved) if event.reason != "error"][-1]
+        worlds.RELEASE.set()
+        outcome = run.send(RollBack("Walker", good.path))
+        assert (outcome.ok, outcome.message) == (True, f"goes on from step {good.step}, {good.path}")
+        assert run.wait() == 0, run.told()
+        states = [event.state for event in run.of(BehaviorStateChanged)]
+        assert states == ["training", "failed", "training", "finished"]
+        assert 1024 <= run.of(CheckpointSaved)[-1].step < 1024 + 64
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
+@pytest.mark.parametrize("leaves", ["stop", "unwatched"])
+def test_behavior_that_nobody_rolls_back_ends_the_run_as_before(tmp_path: Path, leaves: str) -> None:
+    worlds.RELEASE.clear()
+    settings = behavior(max_steps=1024, checkpoint_interval=64)
+    config = configuration(
+        tmp_path, {"Walker": settings}, "tests.running.worlds:Diverging", env_settings={"num_envs": 1}
+    )
+    with live(config) as run:
+        run.launch.attend(True)
+        run.wait_for(RunStateChanged, lambda event: event.state == "paused")
+        if leaves == "stop":
+            run.send(Stop())
+        else:
+            run.launch.attend(False)
+        assert run.wait() == 5
 
 
 @pytest.mark.parametrize("threaded", [False, True])

@@ -50,6 +50,21 @@ class Overwhelming(Line):
         return answer
 
 
+class Diverging(Line):
+    """A Line that pays too much from the k-th step on, or an infinite reward, until RELEASE is set."""
+
+    def __init__(self, reward: float = 3e38, at: int = 100) -> None:
+        super().__init__("Walker", 4)
+        self._reward, self._at, self._count = reward, at, 0
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        answer = super().step(actions)
+        if self._count >= self._at and not RELEASE.is_set():
+            answer["Walker"].decisions.rewards[:] = self._reward
+        return answer
+
+
 class Pair:
     """Two behaviors in one environment, an agent each, whose episodes last three steps and pay one a step."""
 

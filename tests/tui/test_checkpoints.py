@@ -7,6 +7,7 @@ import re
 import pytest
 
 from engine.session.messages import (
+    BehaviorStateChanged,
     CheckpointRemoved,
     CheckpointSaved,
     CommandFinished,
@@ -30,6 +31,21 @@ def several() -> scenes.Story:
     story = scenes.healthy(2)
     story.tell(PolicyExported("Walker", 100_000, "results/walker-ppo/Walker/Walker-100000.onnx", 1e-6, 0.9))
     return story
+
+
+async def test_behavior_that_diverged_is_rolled_back_by_a_key_of_the_overview() -> None:
+    story = scenes.healthy(1)
+    async with Driven(story.view(), (120, 40)) as overview:
+        assert "has not diverged" in await overview.press("R")
+        text = await overview.tell(BehaviorStateChanged("Walker", "failed", "the loss is nan", can_roll_back=True))
+        good = overview.view.behaviors["Walker"].checkpoints[-1][1]
+        assert "R rolls it back to step 150k" in text
+        await overview.tell(CheckpointSaved("Walker", 163_000, "results/w/163000", "error", None, False, 9, 0.1))
+        assert "Roll Walker back to step 150k?" in await overview.press("R")
+        await overview.press("y")
+        (command,) = overview.session.commands
+        assert isinstance(command, RollBack)
+        assert command.path == good.path
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -9,6 +9,7 @@ from engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointSaved,
+    Envelope,
     Event,
     ProgressReported,
     RunStateChanged,
@@ -39,6 +40,15 @@ HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
             News("Walker failed", "Losses/Value Loss is nan; its last checkpoint is of step 150k", "error", True),
         ),
         (
+            BehaviorStateChanged("Walker", "failed", "the loss is nan", can_roll_back=True),
+            News(
+                "Walker failed; R rolls it back to step 150k",
+                "the loss is nan; its last checkpoint is of step 150k",
+                "error",
+                True,
+            ),
+        ),
+        (
             BehaviorStateChanged("Nobody", "failed", "no such environment"),
             News("Nobody failed", "no such environment; it has no checkpoint", "error", True),
         ),
@@ -53,7 +63,10 @@ HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
     ],
 )
 def test_news_say_who_what_and_what_is_left(event: Event, news: News | None) -> None:
-    assert news_of(event, scenes.healthy(1).view()) == news
+    view = scenes.healthy(1).view()
+    if isinstance(event, BehaviorStateChanged):
+        view.apply(Envelope(view.last_number + 1, view.now, event))
+    assert news_of(event, view) == news
 
 
 def test_a_finished_run_names_its_best_checkpoints() -> None:

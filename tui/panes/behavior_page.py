@@ -7,6 +7,7 @@ from engine.session.view import BehaviorView, RunView
 from tui.lines import Line, Span, line
 from tui.panes.base import BEAT, Frame
 from tui.panes.behaviors import awaited_words, state_sign
+from tui.panes.checkpoint_list import good_checkpoint
 from tui.panes.detail import (
     NAME_WIDTH,
     VALUE_WIDTH,
@@ -110,7 +111,10 @@ def failure_texts(behavior: BehaviorView | None, view: RunView) -> list[str]:
 
 
 def _failures(frame: Frame, width: int) -> list[Line]:
-    return [
+    good = good_checkpoint(frame.behavior) if frame.behavior is not None else None
+    key = frame.keymap.of_id("roll-back-failed").shown
+    offer = [] if good is None else [line(Span(f" {key} rolls it back to step {count(good[1].step)}", "accent"))]
+    return offer + [
         line(Span(f" {row}", "bad" if at == 0 else "text"))
         for text in failure_texts(frame.behavior, frame.view)
         for at, row in enumerate(wrapped(text, max(2, width - 2)))

@@ -101,6 +101,12 @@ class CheckpointDetails(Pane):
         return entry.key if entry is not None else ""
 
 
+def good_checkpoint(behavior: BehaviorView) -> tuple[float, CheckpointSaved] | None:
+    """The newest from before it diverged, and when it was saved; None while it has not, or without any."""
+    saved = reversed(behavior.checkpoints) if behavior.can_roll_back else ()
+    return next(((at, each) for at, each in saved if each.reason != "error"), None)
+
+
 def standing(saved: CheckpointSaved, behavior: BehaviorView) -> str:
     """Its return and how it ranks among those on disk."""
     if saved.mean_return is None or not math.isfinite(saved.mean_return):

@@ -17,6 +17,7 @@ from tui.glyphs import Glyphs
 from tui.lines import Line, Span, Tone, line, state_tone, wrap
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.behaviors import ELO, direction_sign, is_filling
+from tui.panes.checkpoint_list import good_checkpoint
 from tui.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
@@ -94,7 +95,12 @@ def reason_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]
     """Why it is in its state, where that is not plain; at most four lines."""
     if not behavior.reason:
         return []
-    return _signed(frame.glyphs.of(behavior.state), safe_text(behavior.reason), state_tone(behavior.state), width, 4)
+    rows = _signed(frame.glyphs.of(behavior.state), safe_text(behavior.reason), state_tone(behavior.state), width, 4)
+    good = good_checkpoint(behavior)
+    if good is not None:
+        key = frame.keymap.of_id("roll-back-failed").shown
+        rows.append(line(Span(f"   {key} rolls it back to step {count(good[1].step)}", "accent")))
+    return rows
 
 
 def _signed(sign: str, text: str, tone: Tone, width: int, max_lines: int) -> list[Line]:

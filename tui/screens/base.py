@@ -19,6 +19,7 @@ from tui.context import Context
 from tui.keymap import Place, bindings
 from tui.painting import Piece, spots
 from tui.panes.base import BEAT, Frame, Pane, Turn
+from tui.panes.checkpoint_list import good_checkpoint
 from tui.panes.compact import TooSmallPane
 from tui.panes.filter_line import FilterLine, filtering
 from tui.panes.keys_line import KeysLine
@@ -244,6 +245,17 @@ class RunScreen(Screen[None]):
         """Export the policy."""
         self.context.controls.export(everything)
         self.context.redraw()
+
+    def action_roll_back_failed(self) -> None:
+        """Ask, and then let a behavior that diverged go on from its newest good checkpoint."""
+        from tui.screens.rolling_back import roll_back
+
+        behavior = self.context.controls.selected
+        good = good_checkpoint(behavior) if behavior is not None else None
+        if behavior is None or good is None:
+            self.say("roll back: the behavior has not diverged; k shows its checkpoints, R there goes back to one")
+        else:
+            roll_back(self, behavior, *good)
 
     def action_freeze(self) -> None:
         """Hold the picture still, or let it follow."""

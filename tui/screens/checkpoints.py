@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from engine.session.messages import CheckpointSaved, RollBack
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
 from tui.context import Context
 from tui.keymap import bindings
-from tui.panes.checkpoint_list import CheckpointDetails, CheckpointList, given_up, set_aside
+from tui.panes.checkpoint_list import CheckpointDetails, CheckpointList
 from tui.screens.base import RunScreen
-from tui.screens.confirm import ConfirmScreen
-from tui.text import count, number
+from tui.screens.rolling_back import roll_back
 
 
 class CheckpointsScreen(RunScreen):
@@ -45,39 +43,18 @@ class CheckpointsScreen(RunScreen):
 
     def action_roll_back(self) -> None:
         """Ask, and then go on from the checkpoint below the cursor."""
-        controls, behavior, entry = self.context.controls, self.context.controls.selected, self._list.chosen()
+        behavior, entry = self.context.controls.selected, self._list.chosen()
         if behavior is None or entry is None:
             self.say(f"roll back: {self._why_no_checkpoint(behavior)}")
             return
         found = next(((at, saved) for at, saved in behavior.checkpoints if saved.path == entry.key), None)
         if found is None:  # the view is frozen, and time went on
             self.say("roll back: this checkpoint is no longer on disk")
-        elif controls.may(f"roll back {safe_text(behavior.name)}"):
-            command = RollBack(behavior.name, entry.key)
-            self.open_dialog(
-                _question(behavior, *found, now=self.context.view.now),
-                lambda is_yes: controls.ask(command) if is_yes else None,
-            )
         else:
-            self.context.redraw()
+            roll_back(self, behavior, *found)
 
     def _why_no_checkpoint(self, behavior: BehaviorView | None) -> str:
         if behavior is not None and behavior.checkpoints:
             return "no checkpoint matches the filter; esc shows all"
         name, keymap = safe_text(behavior.name) if behavior else "the run", self.context.keymap
         return f"{name} has no checkpoint to go back to yet; {keymap.of_id('checkpoint').shown} saves one"
-
-
-def _question(behavior: BehaviorView, at: float, saved: CheckpointSaved, now: float) -> ConfirmScreen:
-    name, step = safe_text(behavior.name), count(saved.step)
-    reward = "" if saved.mean_return is None else f" (return {number(saved.mean_return)})"
-    cost, aside = given_up(behavior, at, saved, now), set_aside(behavior, saved)
-    return ConfirmScreen(
-        f"Roll {name} back to step {step}?",
-        [
-            f"{name} goes on from step {step}{reward}.",
-            f"{cost[0].upper()}{cost[1:]}; {aside}.",
-            "Hyperparameters are again what they were then.",
-        ],
-        yes="roll back",
-    )
