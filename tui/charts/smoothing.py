@@ -6,6 +6,7 @@ So it looks alike however many values a run has told, at any zoom and on any ter
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from tui.charts.arrays import Floats, np
 from tui.charts.curve import Curve, Range
@@ -13,13 +14,15 @@ from tui.charts.reducing import means
 
 POINTS = 512  # at most, and more than half as many where there are enough values
 LONGEST_LEAD = 4 * POINTS  # points before the window that the average remembers
+LINES_KEPT = 12  # as many as a chart has: each is asked for by its drawing and by the words above it
 FORGOTTEN = 0.01  # weight below which a point no longer counts
 
 
+@lru_cache(maxsize=LINES_KEPT)
 def smooth_line(curve: Curve, x_range: Range, smoothing: float) -> tuple[Floats, Floats]:
     """(xs f64[P], averages f64[P]) in the window and next to it; NaN where only values that are not finite lie.
 
-    The window's points keep their places while it grows or moves, so that what is drawn stays as it is.
+    The window's points keep their places while it grows or moves, so that what is drawn stays as it is. Read only.
     """
     start, end = x_range
     unit = 2.0 ** math.ceil(math.log2(max(end - start, 1e-290) / POINTS))
