@@ -154,7 +154,7 @@ KEYMAP: tuple[Key, ...] = (
     _key("log-y", "L shift+l", "log_y", "log y", "logarithmic y axis", WITH_CHART, "Chart"),
     _key("clip", "O shift+o", "clip", "outliers", "the y axis without outliers, or with them; its title says so",
          WITH_CHART, "Chart"),
-    _key("y-range", "Y shift+y", "y_range", "y range", 'type the range of the y axis: "low high", "0 ..", or "auto"',
+    _key("y-range", "B shift+b", "y_range", "y range", 'type the range of the y axis: "low high", "0 ..", or "auto"',
          WITH_CHART, "Chart"),
     _key("x-axis", "t", "x_axis", "x axis", "x by steps, by time of day, or by time since the start", WITH_CHART,
          "Chart"),

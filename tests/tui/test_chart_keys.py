@@ -46,7 +46,7 @@ def dots(text: str) -> int:
 @pytest.mark.parametrize("keys", [
     "m", "M", "b", "plus", "plus minus", "plus 0", "plus left_square_bracket",
     "plus left_square_bracket right_square_bracket", "plus shift+left", "plus shift+left end", "x", "x left",
-    "x left right", "plus left", "s", "S", "L", "O", "Y", "t", "t t", "f", "x y", "plus equals_sign",
+    "x left right", "plus left", "s", "S", "L", "O", "B", "t", "t t", "f", "x y", "plus equals_sign",
 ])  # fmt: skip
 async def test_every_key_changes_the_picture(keys: str) -> None:
     *before, last = keys.split()
@@ -333,7 +333,7 @@ async def test_drag_pans_and_sets_no_crosshair() -> None:
 
 async def test_a_range_of_the_y_axis_is_typed_and_a_wrong_one_changes_nothing() -> None:
     async with shown(scenes.healthy(1).view(), (200, 60)) as (app, pilot):
-        await pilot.press("Y", *["backspace"] * 4, *"5 low")
+        await pilot.press("B", *["backspace"] * 4, *"5 low")
         assert """must be "low high", half-open as""" in await settled_text(pilot)
         await pilot.press("enter", *["backspace"] * 3, "1", "enter")
         assert "the first number must be below the second, got 5 and 1" in await settled_text(pilot)
@@ -343,7 +343,7 @@ async def test_a_range_of_the_y_axis_is_typed_and_a_wrong_one_changes_nothing() 
         assert "Return · Walker · by steps · smooth 0.6 · y from 5" in await settled_text(pilot)
         await pilot.press("m")
         assert "y from 5" in await settled_text(pilot), "the return has gone to the grid"
-        await pilot.press("m", "escape", "Y", *["backspace"] * 9, *"auto", "enter")
+        await pilot.press("m", "escape", "B", *["backspace"] * 9, *"auto", "enter")
         assert chart(app).y_ranges == {RETURN: (5.0, None)}, "it is the range of the metric drawn"
 
 

@@ -131,10 +131,10 @@ async def test_x_axis_smoothing_zoom_and_log_keys_act_on_this_chart_alone(tmp_pa
         assert "log y" in await screen.press("L")
         await screen.press("S")
         assert "smooth 0.25" in await screen.press(*["backspace"] * 3, *"0.25", "enter")
-        assert "smooth 0.25 · y 0 to 100, log y" in await screen.press("Y", *["backspace"] * 4, *"0 100", "enter")
+        assert "smooth 0.25 · y 0 to 100, log y" in await screen.press("B", *["backspace"] * 4, *"0 100", "enter")
         assert "▲ " in await screen.press("L")
         assert "both ends of this y axis were chosen by hand" in await screen.press("O")
-        assert "y from 0, clipped" in await screen.press("Y", *["backspace"] * 8, *"0 ..", "enter")
+        assert "y from 0, clipped" in await screen.press("B", *["backspace"] * 8, *"0 ..", "enter")
         assert screen.app.context.state.chart.y_ranges == {}
         assert screen.app.context.state.chart.x_axis == "steps"
         assert screen.app.context.state.chart.smoothing == 0.6
