@@ -44,6 +44,8 @@ def test_demo_that_is_stopped_without_saving_is_not_taken_for_done(tmp_path: Pat
         screen.press("q")
         screen.wait_for("(?i)stay")
         screen.press("k")
+        screen.wait_for("Stop without saving")
+        screen.press("y")
         assert screen.wait() == 130
         assert_terminal_was_given_back(screen)
 
