@@ -355,7 +355,7 @@ def test_the_screenshot_is_what_the_terminal_shows(tmp_path: Path) -> None:
         freeze(live.terminal)
         shown = [line.rstrip() for line in live.terminal.screen.display]
         live.terminal.press("o")
-        live.terminal.wait_for(r"screenshot: \.txt and results/live/screenshots/.*\.svg")
+        live.terminal.wait_for(r"screenshot: .*\.txt and results/live/screenshots/.*\.svg")
         (text,) = (tmp_path / "results" / "live" / "screenshots").glob("*.txt")
         assert text.read_text().splitlines()[:-2] == shown[:-2]
         picture = text.with_suffix(".svg").read_text()
