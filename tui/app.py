@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from typing import get_args
 
 from textual import events
@@ -297,6 +298,7 @@ class TrainerApp(App[Departure]):
 
     def fold(self) -> bool:
         """Bring the view up to the newest event; returns whether a command has ended or a state has changed."""
+        self._go_along()
         if self._subscription is not None and self._past is None:
             for envelope in self._subscription.take():
                 self.view.apply(envelope)
@@ -305,6 +307,22 @@ class TrainerApp(App[Departure]):
             self._on_folded()
         has_settled = self.outcomes.settle(self.view)
         return has_settled or self._states() != self._drawn_states
+
+    def _go_along(self) -> None:
+        """Where a replay has gone elsewhere, the view is the one there; what was told before is of another place."""
+        player = self.context.player
+        rebuilt = player.rebuilt() if player is not None else None
+        if player is None or rebuilt is None:
+            return
+        if self._subscription is not None:
+            self._subscription.take()
+        for each in fields(RunView):
+            setattr(self.view, each.name, getattr(rebuilt, each.name))
+        player.take_over()
+        for screen in self.screen_stack:
+            if isinstance(screen, RunScreen):
+                for pane in screen.panes:  # where the replay stands still, no time goes by that would make them due
+                    pane.forget_lines()
 
     def _states(self) -> object:
         return self.view.state, [behavior.state for behavior in self.view.behaviors.values()]

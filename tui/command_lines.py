@@ -203,7 +203,7 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
     """Whether there is such a run is not known yet."""
     parser = argparse.ArgumentParser(
         "rl-tui replay",
-        description="Watch a recorded run again. On the screen, < and > change the speed.",
+        description="Watch a recorded run again. On the screen, < and > change the speed, ( and ) go back and forward.",
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument("run", metavar="RUN", help="its id, its folder, or a file of events")

@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,8 @@ from tui.own_command import become
 from tui.terminal import answer, complain, why_no_screen
 
 if TYPE_CHECKING:
+    from engine.session.messages import Envelope
+    from engine.session.place import Place
     from tui.showing import Subject
     from tui.way_out import Departure
 
@@ -269,7 +271,11 @@ def replay(arguments: ReplayArguments) -> int:
     if speed is None:
         summary = summarize(path if path.is_dir() else path.parent)
         speed = start_speed(summary.elapsed_seconds if summary is not None else None)
-    session, view = Replay(archive.following(arguments.run), speed, lambda: archive.process(arguments.run)), RunView()
+
+    def open_events(place: Place) -> Iterator[Envelope | None]:
+        return archive.following(arguments.run, place)
+
+    session, view = Replay(open_events, speed, lambda: archive.process(arguments.run)), RunView()
 
     def start() -> None:
         spawn("replay", session.main, session.bus, session.crashed)

@@ -17,6 +17,7 @@ from tui.state import ScreenState
 if TYPE_CHECKING:
     from engine.session.summaries import Removal, RunSummary
     from tui.frames import Frames
+    from tui.rewinding import Seek
 
 
 class Runs(Protocol):
@@ -50,6 +51,18 @@ class Player(Protocol):
 
     def change_speed(self, by: int) -> str:
         """Faster or slower by so many notches; returns the speed in words."""
+
+    def pause(self) -> str:
+        """Stand still, or go on; returns the speed in words."""
+
+    def seek(self, seek: Seek) -> None:
+        """Go to another place."""
+
+    def rebuilt(self) -> RunView | None:
+        """What is to be shown from now on, at another place; nothing is told until `take_over`. None usually."""
+
+    def take_over(self) -> None:
+        """That is shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ SHOWN = {
     "question_mark": "?", "slash": "/", "plus": "+", "minus": "-", "equals_sign": "=", "escape": "esc",
     "less_than_sign": "<", "greater_than_sign": ">", "left_square_bracket": "[", "right_square_bracket": "]",
     "pageup": "pgup", "pagedown": "pgdn", "exclamation_mark": "!", "comma": ",", "full_stop": ".",
-    "number_sign": "#",
+    "number_sign": "#", "left_parenthesis": "(", "right_parenthesis": ")", "percent_sign": "%",
 }  # fmt: skip
 
 
@@ -100,8 +100,8 @@ KEYMAP: tuple[Key, ...] = (
     _key("help", "question_mark", "help", "help", "the keys of the focused pane, and all others", "run", "Look", 1),
     _key("palette", "ctrl+p", "palette", "palette", "every command by name", "run", "Look", 17),
 
-    _key("pause", "p", "pause(False)", "pause", "pause training of the selected behavior, or let it go on", "run",
-         "Training", 3, needs_run=True, changes=True),
+    _key("pause", "p", "pause(False)", "pause", "pause training of the selected behavior, or a replay, or go on",
+         "run", "Training", 3, needs_run=True, changes=True),
     _key("pause-all", "P shift+p", "pause(True)", "pause all", "pause training of every behavior, or let all go on",
          "run", "Training", 23, needs_run=True, needs_several=True, changes=True),
     _key("checkpoint", "c", "checkpoint(False)", "checkpoint", "save a checkpoint of the selected behavior", "run",
@@ -203,7 +203,7 @@ KEYMAP: tuple[Key, ...] = (
          "List", 30),
     _key("evaluate-run", "V shift+v", "evaluate", "evaluate", "play the run's policy in a process of its own", "runs",
          "List", 31),
-    _key("delete-run", "D shift+d", "delete", "delete", "remove the run and its folder; asks for its name", "runs",
+    _key("delete-run", "X shift+x delete", "delete", "delete", "remove the run's folder; asks for its name", "runs",
          "List", 32),
     _key("sort-reversed", "S shift+s", "sort_reversed", "reverse", "sort from the other end", "runs", "List"),
 
@@ -221,6 +221,16 @@ KEYMAP: tuple[Key, ...] = (
          "Replay", 1, shown="<"),
     _key("faster", "greater_than_sign full_stop", "speed(1)", "faster", "replay faster, up to all at once", "replay",
          "Replay", 2, shown=">"),
+    _key("seek-back", "left_parenthesis", "seek(-0.05)", "back", "a twentieth of the recording back", "replay",
+         "Replay", 4, shown="("),
+    _key("seek-forward", "right_parenthesis", "seek(0.05)", "forward", "a twentieth of the recording forward", "replay",
+         "Replay", 5, shown=")"),
+    _key("seek-start", "A shift+a", "seek_share(0)", "start", "the recording again from its start", "replay", "Replay",
+         30),
+    _key("seek-end", "F shift+f", "seek_share(1)", "end", "the end of the recording; a run that goes on is followed",
+         "replay", "Replay", 31),
+    _key("seek-to", "percent_sign", "seek_to", "go to", "type a share of the recording like 50%, or a step like 120k",
+         "replay", "Replay", 32, shown="%"),
 
     _key("quit", "q", "leave", "quit", "ask how to leave; at once when the run is over", "run", "Leave", 0),
     _key("quit-anywhere", "ctrl+q", "app.leave", "quit", "the same, also inside dialogs", "anywhere", "Leave"),

@@ -16,6 +16,7 @@ from engine.session.summaries import Removal, RunSummary
 
 if TYPE_CHECKING:
     from engine.session.messages import Envelope
+    from engine.session.place import Place
 
 
 class Archive:
@@ -61,13 +62,16 @@ class Archive:
                 return
             yield envelope
 
-    def following(self, name: str) -> Iterator[Envelope | None]:
-        """Every event of that run, and None where there is no further one yet; never ends. Raises as `events` does."""
+    def following(self, name: str, place: Place | None = None) -> Iterator[Envelope | None]:
+        """Every event of that run, and None where there is no further one yet; never ends. Raises as `events` does.
+
+        place: where to begin; kept up to date, see Place.
+        """
         from engine.running.writers.jsonl import follow_events
 
         path = self._file(name, EVENTS)
         try:
-            yield from follow_events(path)
+            yield from follow_events(path, place)
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:

@@ -16,6 +16,7 @@ from tui.app import TrainerApp
 from tui.demo.runs import DemoRuns
 from tui.keymap import KEYMAP, Key, Keymap, Place, bindings
 from tui.panes.list import ListPane
+from tui.rewinding import Seek
 from tui.screens.base import SCREENS
 from tui.screens.evaluation import EvaluationScreen
 from tui.screens.help import blocks, title
@@ -66,6 +67,20 @@ class Recorder:
         """One notch."""
         self.speed += by
         return f"speed {self.speed}"
+
+    def pause(self) -> str:
+        """Another speed."""
+        return self.change_speed(1)
+
+    def seek(self, seek: Seek) -> None:
+        """Another place."""
+        self.place = seek
+
+    def rebuilt(self) -> None:
+        """It never goes elsewhere."""
+
+    def take_over(self) -> None:
+        """It never does."""
 
 
 def busy() -> scenes.Story:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,14 @@ from engine.session.messages import (
     Stop,
     encode,
 )
+from engine.session.place import Place
 from engine.session.processes import this_process
 from engine.session.view import RunView
+from tests.tui.driver import Driven
+from tui import rewinding
 from tui.replay import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
+from tui.rewinding import Open, Seek
+from tui.screens.seek import typed_seek
 
 BEGAN = 1_795_000_000.0
 
@@ -35,9 +41,23 @@ def episodes(step: int) -> EpisodesFinished:
     return EpisodesFinished("Walker", step, 1, float(step), 0.0, 1.0, 10.0)
 
 
-def recording(*events: tuple[float, Event]) -> Iterator[Envelope]:
+class Recorded(list[Envelope]):
+    """Events that can be read from any place on."""
+
+    def __call__(self, place: Place) -> Iterator[Envelope | None]:
+        for envelope in self[place.num_lines :]:
+            place.num_lines += 1
+            yield envelope
+
+
+def recording(*events: tuple[float, Event]) -> Recorded:
     """Events with their seconds since BEGAN."""
-    yield from [Envelope(number, BEGAN + at, event) for number, (at, event) in enumerate(events, start=1)]
+    return Recorded(Envelope(number, BEGAN + at, event) for number, (at, event) in enumerate(events, start=1))
+
+
+def of_folder(results: Path) -> Open:
+    """The run `walk` of that folder."""
+    return lambda place: Archive(results).following("walk", place)
 
 
 def life(seconds: int, start: float = 0.0, *, resumed: bool = False, ends: bool = True) -> list[tuple[float, Event]]:
@@ -57,19 +77,34 @@ WALKER = BehaviorStarted("Walker", "ppo", "gymnasium:Walker2d-v5", 0, 1000, 1, 1
 class Watched:
     """A replay whose time goes on by hand, and who watches it."""
 
-    def __init__(
-        self, events: Iterator[Envelope | None], speed: float, process: Callable[[], str] = lambda: ""
-    ) -> None:
+    def __init__(self, events: Open, speed: float, process: Callable[[], str] = lambda: "") -> None:
         self.replay = Replay(events, speed, process)
+        self.view = RunView()
         self.mail = self.replay.subscribe()
         self.told: list[Event] = []
 
     def advance(self, seconds: float) -> list[Event]:
         """What is told meanwhile."""
         self.replay.advance(seconds)
-        events = [envelope.event for envelope in self.mail.take()]
-        self.told += events
-        return events
+        envelopes = self.mail.take()
+        for envelope in envelopes:
+            self.view.apply(envelope)
+        self.told += [envelope.event for envelope in envelopes]
+        return [envelope.event for envelope in envelopes]
+
+    def seek(self, *seeks: Seek) -> RunView:
+        """What is shown as soon as the replay has gone there."""
+        for seek in seeks:
+            self.replay.seek(seek)
+        for _ in range(10_000):
+            self.replay.advance(0)
+            rebuilt = self.replay.rebuilt()
+            if rebuilt is not None:
+                self.mail.take()
+                self.view = rebuilt
+                self.replay.take_over()
+                return rebuilt
+        raise AssertionError("it never went there")
 
 
 @pytest.mark.parametrize("speed", [1.0, 2.0, 30.0, 1000.0])
@@ -180,7 +215,7 @@ def test_a_run_that_goes_on_in_another_process_is_followed(tmp_path: Path) -> No
     with RunFolder(tmp_path, "walk") as folder:
         folder.open()
         folder.events.write_text(first + second)
-        watched = Watched(archive.following("walk"), math.inf, lambda: archive.process("walk"))
+        watched = Watched(of_folder(tmp_path), math.inf, lambda: archive.process("walk"))
         watched.advance(0)
         assert watched.told[-1] == WALKER
         assert watched.replay.notes() == (f"following {this_process()}",)
@@ -230,7 +265,7 @@ def test_line_that_is_no_event_is_told_with_its_place(tmp_path: Path) -> None:
     lines = [encode(envelope) for envelope in recording(*life(10))]
     path = folder / "events.jsonl"
     path.write_text("\n".join([*lines[:5], "no event", *lines[5:]]) + "\n")
-    watched = Watched(Archive(tmp_path).events("walk"), math.inf)
+    watched = Watched(of_folder(tmp_path), math.inf)
     watched.advance(0)
     assert watched.told[4] == episodes(3)
     last = watched.told[-1]
@@ -243,7 +278,7 @@ def test_line_that_is_no_event_is_told_with_its_place(tmp_path: Path) -> None:
 def test_run_of_a_folder_is_told_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "walk").mkdir()
     (tmp_path / "walk/events.jsonl").write_text("".join(encode(each) + "\n" for each in recording(*life(10))))
-    watched = Watched(Archive(tmp_path).events("walk"), math.inf)
+    watched = Watched(of_folder(tmp_path), math.inf)
     watched.advance(0)
     assert watched.told == [event for _, event in life(10)]
 
@@ -251,3 +286,165 @@ def test_run_of_a_folder_is_told_as_it_was_written(tmp_path: Path) -> None:
 def test_run_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         Archive(tmp_path).resolve("nowhere")
+
+
+def folded(events: list[tuple[float, Event]], number: int) -> RunView:
+    """The view after so many events."""
+    view = RunView()
+    for envelope in recording(*events)[:number]:
+        view.apply(envelope)
+    return view
+
+
+def shown(view: RunView) -> object:
+    """What of a view is the same whoever numbered the events."""
+    return view.now, view.state, view.behaviors, [line.message for line in view.log]
+
+
+@pytest.mark.parametrize(("share", "number"), [(0.0, 2), (0.25, 27), (0.5, 52), (1.0, 103)])
+def test_any_place_shows_what_the_events_until_there_have_told(share: float, number: int) -> None:
+    watched = Watched(recording(*life(99)), 1.0)
+    watched.advance(0)
+    watched.advance(70)
+    assert shown(watched.seek(Seek(share=share))) == shown(folded(life(99), number - (share == 1.0)))
+
+
+def test_after_going_back_the_recording_is_told_from_there_on() -> None:
+    watched = Watched(recording(*life(99)), 1.0)
+    watched.advance(0)
+    watched.advance(80)
+    watched.seek(Seek(share=0.5))
+    assert watched.replay.notes() == ("replay 50% 1x",)
+    assert watched.advance(2.5) == [episodes(51), episodes(52)]
+    assert shown(watched.view) == shown(folded(life(99), 54))
+
+
+def test_twentieths_add_up_and_end_at_the_ends() -> None:
+    watched = Watched(recording(*life(99)), 1.0)
+    watched.advance(0)
+    watched.advance(50)
+    watched.seek(Seek(by=0.05), Seek(by=0.05), Seek(by=-0.2))
+    assert watched.replay.clock() == BEGAN + 40
+    watched.seek(Seek(by=-0.9))
+    assert watched.replay.clock() == BEGAN
+    watched.seek(Seek(by=9))
+    watched.advance(0)
+    assert watched.replay.notes() == ("replay ended",)
+
+
+def test_replay_that_has_ended_starts_again() -> None:
+    watched = Watched(recording(*life(20)), math.inf)
+    watched.advance(0)
+    assert watched.replay.notes() == ("replay ended",)
+    assert watched.seek(Seek(share=0.0)).behaviors["Walker"].step == 0
+    watched.advance(0)
+    assert shown(watched.view) == shown(folded(life(20), 99))
+
+
+def test_step_is_found_in_the_first_life_that_came_so_far() -> None:
+    watched = Watched(recording(*life(30), *life(30, 5000.0, resumed=True)), 1.0)
+    assert watched.seek(Seek(behavior="Walker", step=12)).now == BEGAN + 12
+    assert watched.seek(Seek(behavior="Walker", step=999)).state == "finished"
+
+
+def test_silence_between_two_lives_takes_no_part_of_the_recording() -> None:
+    hours = 5 * 3600.0
+    watched = Watched(recording(*life(49, ends=False), *life(49, hours, resumed=True, ends=False)), 1.0)
+    assert watched.seek(Seek(share=0.75)).now == pytest.approx(BEGAN + hours + 24, abs=1)
+
+
+def test_snapshots_are_few_however_long_the_recording_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewinding, "SNAPSHOT_EVENTS", 4)
+    monkeypatch.setattr(rewinding, "MOST_SNAPSHOTS", 6)
+    watched = Watched(recording(*life(999)), 1.0)
+    for share in (0.9, 0.3, 0.61):
+        number = round(share * 1000) + 2
+        assert shown(watched.seek(Seek(share=share))) == shown(folded(life(999), number))
+    assert len(watched.replay._rewinder._snapshots) <= 6
+
+
+def test_pause_stands_still_and_goes_on_at_the_speed_of_before() -> None:
+    watched = Watched(recording(*life(40)), 5.0)
+    watched.advance(0)
+    assert watched.replay.pause() == "stands still"
+    assert watched.advance(100) == []
+    assert watched.replay.pause() == "5x"
+    watched.advance(1.1)
+    assert watched.told[-1] == episodes(5)
+
+
+def test_end_of_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
+    lines = [encode(envelope) + "\n" for envelope in recording(*life(30, ends=False))]
+    with RunFolder(tmp_path, "walk") as folder:
+        folder.open()
+        folder.events.write_text("".join(lines[:20]))
+        archive = Archive(tmp_path)
+        watched = Watched(of_folder(tmp_path), 1.0, lambda: archive.process("walk"))
+        watched.advance(0)
+        assert watched.seek(Seek(share=1.0)).behaviors["Walker"].num_episodes == 18
+        watched.advance(0)
+        assert watched.replay.notes() == (f"following {this_process()}",)
+        with folder.events.open("a") as events:
+            events.write(lines[20])
+        watched.replay.change_speed(9)
+        assert watched.advance(LOOK_SECONDS) == [episodes(19)]
+
+
+def test_reader_goes_on_where_another_stood(tmp_path: Path) -> None:
+    (tmp_path / "walk").mkdir()
+    lines = [encode(envelope) + "\n" for envelope in recording(*life(10), *life(5, 5000.0, resumed=True))]
+    (tmp_path / "walk/events.jsonl").write_text("".join(lines))
+    whole, place = list(Archive(tmp_path).events("walk")), Place()
+    reader = Archive(tmp_path).following("walk", place)
+    for expected in whole[:15]:
+        assert next(reader) == expected
+    others = Archive(tmp_path).following("walk", replace(place))
+    assert [next(others) for _ in whole[15:]] == whole[15:]
+    assert next(others) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("50%", Seek(share=0.5)),
+        ("100 %", Seek(share=1.0)),
+        ("120k", Seek(behavior="Walker", step=120_000)),
+        ("1.5M", Seek(behavior="Walker", step=1_500_000)),
+        ("3_000", Seek(behavior="Walker", step=3000)),
+    ],
+)
+def test_place_is_typed_as_a_share_or_a_step(text: str, expected: Seek) -> None:
+    assert typed_seek(text, "Walker") == expected
+
+
+@pytest.mark.parametrize("text", ["", "101%", "half", "-5", "5 x", "1e9999", "50%%"])
+def test_what_is_no_place_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # the prompt has the words
+        typed_seek(text, "Walker")
+
+
+async def test_keys_go_to_another_place_and_what_was_chosen_stays() -> None:
+    replay = Replay(recording(*life(99)), 0.0)
+    async with Driven(RunView(), (120, 40), player=replay) as screen:
+        screen.app._subscription = replay.subscribe()
+        screen.app.context.state.chart.smoothing = 0.3
+
+        async def settled(words: str) -> str:
+            for _ in range(500):
+                replay.advance(0)
+                if words in (text := await screen.text()):
+                    return text
+            raise AssertionError(text)
+
+        await screen.press("percent_sign", *"50")
+        assert "a share of the recording" in await screen.text()
+        await screen.press("percent_sign", "enter")
+        await settled("mean of 50 episodes")
+        await screen.press("right_parenthesis")
+        assert screen.app.context.state.chart.smoothing == 0.3
+        await settled("mean of 55 episodes")
+        await screen.press("A")
+        assert "mean of" not in await settled("up 0s")
+        assert "replay: 5x" not in await screen.press("p")
+        await screen.press("F")
+        await settled("FINISHED")

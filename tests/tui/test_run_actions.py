@@ -41,7 +41,7 @@ async def test_run_is_deleted_once_its_name_was_typed(archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await listed(screen)
         await screen.press("x", "up")
-        await screen.press("D")
+        await screen.press("X")
         text = await screen.until("Delete bold")
         assert str(Path("results/bold").absolute())[-20:] in text.replace("\n", "")
         assert "0 checkpoints" in text
@@ -60,7 +60,7 @@ async def test_run_is_deleted_once_its_name_was_typed(archive: Archive) -> None:
 async def test_escape_keeps_the_run(archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await listed(screen)
-        await screen.press("D")
+        await screen.press("X")
         await screen.until("Delete bold")
         assert "Delete" not in await screen.press(*"bold", "escape")
         assert Path("results/bold").is_dir()
@@ -69,7 +69,7 @@ async def test_escape_keeps_the_run(archive: Archive) -> None:
 async def test_run_on_the_screen_is_not_deleted(archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await screen.until("cut-short")
-        assert "delete walker-ppo: not possible, it is the run on this screen" in await screen.press("D")
+        assert "delete walker-ppo: not possible, it is the run on this screen" in await screen.press("X")
 
 
 async def test_run_that_goes_on_is_neither_deleted_nor_resumed(archive: Archive) -> None:
@@ -77,7 +77,7 @@ async def test_run_that_goes_on_is_neither_deleted_nor_resumed(archive: Archive)
         folder.open(resume=True)
         async with on_bold(archive) as screen:
             await listed(screen)
-            await screen.press("D")
+            await screen.press("X")
             await screen.until("is writing to this run")
             await screen.press("R")
             await screen.until("resume bold:")
@@ -90,19 +90,19 @@ async def test_folder_that_is_no_run_of_ours_is_not_deleted(archive: Archive) ->
     Path("results/cut-short").symlink_to(Path("elsewhere/run").absolute())
     async with on_bold(archive) as screen:
         await listed(screen)
-        await screen.press("end", "D")
+        await screen.press("end", "X")
         await screen.until("a link")
     assert Path("elsewhere/run/events.jsonl").is_file()
 
 
-@pytest.mark.parametrize(("key", "verb"), [("D", "delete"), ("R", "resume"), ("V", "evaluate")])
+@pytest.mark.parametrize(("key", "verb"), [("X", "delete"), ("R", "resume"), ("V", "evaluate")])
 async def test_readonly_forbids_each_by_its_name(key: str, verb: str, archive: Archive) -> None:
     async with on_bold(archive, forbids="--readonly was given") as screen:
         await listed(screen)
         assert f"{verb} bold: not possible, --readonly was given" in await screen.press(key)
 
 
-@pytest.mark.parametrize(("key", "verb"), [("D", "delete"), ("R", "resume"), ("V", "evaluate")])
+@pytest.mark.parametrize(("key", "verb"), [("X", "delete"), ("R", "resume"), ("V", "evaluate")])
 async def test_group_is_no_run_to_act_upon(key: str, verb: str, archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await listed(screen)

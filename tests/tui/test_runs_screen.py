@@ -17,6 +17,7 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record, some_runs
 from tests.tui.snapshots import check
+from tui.rewinding import Seek
 from tui.screens import runs as runs_module
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
@@ -215,6 +216,20 @@ class Recording:
     def change_speed(self, by: int) -> str:
         """Never asked."""
         raise AssertionError(by)
+
+    def pause(self) -> str:
+        """Never asked."""
+        raise AssertionError
+
+    def seek(self, seek: Seek) -> None:
+        """Never asked."""
+        raise AssertionError(seek)
+
+    def rebuilt(self) -> None:
+        """It never goes elsewhere."""
+
+    def take_over(self) -> None:
+        """It never does."""
 
 
 async def test_ages_are_those_of_the_present_while_a_recording_is_watched() -> None:

@@ -26,6 +26,7 @@ from tui.panes.keys_line import KeysLine
 from tui.panes.list import ListPane
 from tui.panes.outcome import OutcomeLine
 from tui.panes.state_line import StateLine
+from tui.rewinding import Seek
 
 if TYPE_CHECKING:
     from tui.charts.figure import Figure
@@ -45,6 +46,7 @@ SCREENS: Mapping[str, str] = {  # imported when first opened
     "runs": "tui.screens.runs:RunsScreen",
 }
 
+REPLAYING = ("speed", "seek", "seek_share", "seek_to")  # actions on a replay
 HELP = "help"  # the name of the one screen that is kept
 
 T = TypeVar("T")
@@ -120,7 +122,7 @@ class RunScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A replay's keys work in a replay alone."""
-        return action != "speed" or self.context.player is not None
+        return self.context.player is not None or action not in REPLAYING
 
     def action_redraw(self) -> None:
         """Draw, now."""
@@ -232,7 +234,10 @@ class RunScreen(Screen[None]):
         self.open_dialog(dialog, lambda text: controls.note(text, about_run=dialog.subject > 0))
 
     def action_pause(self, everything: bool) -> None:
-        """Pause what trains, or let go on what is paused."""
+        """Pause what trains, or let go on what is paused; of a replay all of it."""
+        if self.context.player is not None:
+            self.say(f"replay: {self.context.player.pause()}")
+            return
         self.context.controls.pause(everything)
         self.context.redraw()
 
@@ -266,6 +271,30 @@ class RunScreen(Screen[None]):
         if self.context.player is not None:
             self.context.outcomes.say(f"replay: {self.context.player.change_speed(by)}", "text")
             self.context.redraw()
+
+    def action_seek(self, by: float) -> None:
+        """Go back or forward by that share of the recording."""
+        self.seek(Seek(by=by), f"{abs(by):.0%} {'back' if by < 0 else 'forward'}")
+
+    def action_seek_share(self, share: float) -> None:
+        """Go to that share of the recording."""
+        self.seek(Seek(share=float(share)), "to the end" if share else "from the start")
+
+    def action_seek_to(self) -> None:
+        """Ask where to go."""
+        from tui.screens.seek import seek_prompt, typed_seek
+
+        behavior = self.context.controls.selected
+        self.open_dialog(
+            seek_prompt(behavior),
+            lambda text: self.seek(typed_seek(text, behavior.name if behavior is not None else ""), f"to {text}"),
+        )
+
+    def seek(self, seek: Seek, words: str) -> None:
+        """Let the replay go there, and look for its picture."""
+        if self.context.player is not None:
+            self.context.player.seek(seek)
+            self.say(f"replay: {words}")
 
     def action_open_screen(self, name: str) -> None:
         """Show that screen; its own key leads back."""

@@ -19,6 +19,7 @@ from engine.session.messages import (
     decode,
     encode,
 )
+from engine.session.place import Place
 
 # A day of one busy behavior then takes about 15 MB of these instead of 150 MB.
 DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, StepsAwaited: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}
@@ -89,42 +90,46 @@ def read_events(path: Path) -> Iterator[Envelope]:
         yield envelope
 
 
-def follow_events(path: Path) -> Iterator[Envelope | None]:
+def follow_events(path: Path, place: Place | None = None) -> Iterator[Envelope | None]:
     """The events of a file that may still be written to, oldest first; None where it holds no further whole line yet.
 
     It never ends: whoever is given None may ask again later. A resumed run starts its numbers again: here they go on
     from the highest before, so that they never repeat. Raises ValueError, naming file and line, on a line that is no
     event; OSError when the file cannot be read.
+
+    place: where to begin; it is always behind the event that was yielded last, for another reader to begin there.
     """
-    offset = highest = last = 0  # last: number of the newest event of this process that cannot have been held back
+    at = Place() if place is None else place
     with path.open("rb") as file:
-        for line_number, line in _whole_lines(file):
+        file.seek(at.num_bytes)
+        for line in _whole_lines(file):
             if line is None:
                 yield None
                 continue
             try:
-                envelope = decode(line)
+                envelope = decode(line.decode("utf-8", "replace"))
             except ValueError as error:
-                raise ValueError(f"{path}:{line_number}: {error}") from error
+                raise ValueError(f"{path}:{at.num_lines + 1}: {error}") from error
+            at.num_bytes, at.num_lines = at.num_bytes + len(line), at.num_lines + 1
             is_delta = isinstance(envelope.event, DELTAS)
-            if envelope.number <= last and (not is_delta or envelope.number == 1):
-                offset, last = highest, 0
+            if envelope.number <= at.last and (not is_delta or envelope.number == 1):
+                at.offset, at.last = at.highest, 0
             if not is_delta:
-                last = envelope.number
-            highest = max(highest, envelope.number + offset)
-            yield Envelope(envelope.number + offset, envelope.time, envelope.event)
+                at.last = envelope.number  # of the newest event of this process that cannot have been held back
+            at.highest = max(at.highest, envelope.number + at.offset)
+            yield Envelope(envelope.number + at.offset, envelope.time, envelope.event)
 
 
-def _whole_lines(file: BinaryIO) -> Iterator[tuple[int, str | None]]:
-    """Lines with their numbers, from 1; None for the next one as long as it does not stand there with its end."""
-    line_number, line = 1, b""
+def _whole_lines(file: BinaryIO) -> Iterator[bytes | None]:
+    """Lines; None for the next one as long as it does not stand there with its end."""
+    line = b""
     while True:
         line += file.readline()
         if line.endswith(b"\n"):
-            yield line_number, line.decode("utf-8", "replace")
-            line_number, line = line_number + 1, b""
+            yield line
+            line = b""
         else:
-            yield line_number, None
+            yield None
 
 
 def _cut_torn_line(path: Path) -> None:
