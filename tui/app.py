@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import get_args
 
 from textual import events
@@ -151,6 +151,9 @@ class TrainerApp(App[Departure]):
         self._glyphs = glyphs_for(os.environ, ascii)
         self._faults = Faults(view, clock)
         self._notices = Notices(self, view, keymap, may_call=bell and player is None)
+        if memory is not None:
+            state.runs = memory.runs_order()
+        self._runs_order = replace(state.runs)
         self._memory, self._run_memory = memory, RunMemory(memory, view, state)
         self._first_keys = FirstKeys(memory, keymap)
         self._theme_asked, self._opened = theme, opened
@@ -251,6 +254,8 @@ class TrainerApp(App[Departure]):
         sys.setswitchinterval(self._former_switch_seconds)
         self._signals.stop()
         self._run_memory.keep()
+        if self._memory is not None and self.context.state.runs != self._runs_order:
+            self._memory.keep_runs_order(self.context.state.runs)
         if self._subscription is not None and self._owns_subscription:
             self._subscription.close()
 

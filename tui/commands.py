@@ -202,7 +202,6 @@ def browse_runs(arguments: RunsArguments) -> int:
         session.subscribe(),
         runs=Archive(Path(folder)),
         opened="runs",
-        is_remembered=False,
     )
     return 1 if show_alone(subject, arguments.look) is None else 0
 

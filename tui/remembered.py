@@ -10,13 +10,13 @@ import json
 import math
 import os
 import threading
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from engine.session.view import RunView
 from tui.charts.y_range import is_range
-from tui.state import ScreenState
+from tui.state import RunsColumn, RunsOrder, ScreenState
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -27,6 +27,7 @@ SECONDS_BETWEEN = 60.0  # that much of what was chosen is lost when the program 
 NOT_KEPT: dict[str, Any] = {
     "selected": True,
     "cursors": True,
+    "runs": True,  # the same for all: see Memory.runs_order
     "chart": {"crosshair", "page"},
 }  # the next time they would mean something else
 
@@ -60,6 +61,17 @@ class Memory:
     def keep_keys_known(self) -> None:
         """Nobody is new at the next start."""
         self._keep_setting("knows_keys", True)
+
+    def runs_order(self) -> RunsOrder:
+        """How lists of runs were looked at last."""
+        found = self._read(self._settings).get("runs")
+        if not isinstance(found, dict) or found.get("column") not in get_args(RunsColumn):
+            return RunsOrder()
+        return RunsOrder(found["column"], found.get("is_reversed") is True, found.get("is_grouped") is True)
+
+    def keep_runs_order(self, order: RunsOrder) -> None:
+        """Lists of runs are looked at like that at the next start."""
+        self._keep_setting("runs", asdict(order))
 
     def recall(self, run: Path) -> tuple[ScreenState, str] | None:
         """What was chosen in that run's folder, and the name of the selected behavior ("" without one)."""

@@ -16,9 +16,10 @@ from tests.tui.snapshots import check
 from tests.tui.test_runs_screen import FakeRuns, summary
 from tui.charts.band import band_curve, ends
 from tui.charts.curve import Curve, plain_curve
+from tui.remembered import Memory
 from tui.run_groups import group_key
 from tui.run_rows import RunRow, in_order, rows_of, shared_name
-from tui.state import RunsColumn
+from tui.state import RunsColumn, RunsOrder
 
 
 def configured(**changes: str) -> str:
@@ -161,6 +162,12 @@ def seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
     return Archive(Path("results"))
 
 
+async def compared(screen: Driven) -> str:
+    """As soon as every run was read and is in every pane."""
+    await screen.until(lambda text: "range" in text and "reading" not in text and "not read yet" not in text)
+    return await screen.text()
+
+
 @pytest.mark.parametrize(("name", "size"), [("80x24", (80, 24)), ("120x40", (120, 40))])
 async def test_groups_look_as_they_should(name: str, size: tuple[int, int], seeds: Archive) -> None:
     async with Driven(scenes.healthy(1).view(), size, opened="runs", runs=seeds) as screen:
@@ -170,7 +177,7 @@ async def test_groups_look_as_they_should(name: str, size: tuple[int, int], seed
         await screen.press("x", "x", "home", "s")
         check(f"runs-grouped-{name}", await screen.press("s"))
         await screen.press("enter")
-        check(f"comparison-grouped-{name}", await screen.until(lambda text: "reading" not in text and "range" in text))
+        check(f"comparison-grouped-{name}", await compared(screen))
 
 
 async def test_keys_sort_by_the_columns_that_are_shown_and_say_so(seeds: Archive) -> None:
@@ -193,7 +200,7 @@ async def test_single_runs_and_groups_are_compared_together(seeds: Archive) -> N
         await screen.press("x", "b")
         await screen.until("walker n=3")
         await screen.press("home", "x", "enter")
-        text = await screen.until(lambda text: "reading" not in text and "set differently" in text)
+        text = await compared(screen)
         assert "3 runs (1 group)" in text
         assert re.search(r"1 walker-1 +100k", text)
         assert re.search(r"2 walker n=3 +100k", text)
@@ -209,3 +216,28 @@ async def test_run_without_a_readable_configuration_stands_alone() -> None:
         assert "by configuration" in text
         assert " one " in text
         assert " two " in text
+
+
+async def test_click_on_a_title_sorts_by_it_and_again_from_the_other_end(seeds: Archive) -> None:
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=seeds) as screen:
+        row = next(at for at, line in enumerate((await screen.until("bold")).splitlines()) if "best ckpt" in line)
+        at = (await screen.text()).splitlines()[row].index("best") + 2
+        for words in ("best ckpt▼", "best ckpt▲"):
+            await screen.pilot.click(offset=(at, row))
+            assert words in await screen.text()
+
+
+async def test_order_is_remembered_whatever_is_opened_next(seeds: Archive, tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "state")
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=seeds, memory=memory) as screen:
+        await screen.until("bold")
+        await screen.press("s", "S", "b")
+    assert Memory(tmp_path / "state").runs_order() == RunsOrder("run", is_reversed=True, is_grouped=True)
+    async with Driven(scenes.nan().view(), opened="runs", runs=seeds, memory=memory) as screen:
+        assert "run▼" in await screen.until("walker n=3")
+
+
+@pytest.mark.parametrize("written", ['{"runs": 3}', '{"runs": {"column": "weight"}}', "{}"])
+def test_order_that_nobody_has_chosen_is_the_usual_one(written: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(written)
+    assert Memory(tmp_path).runs_order() == RunsOrder()

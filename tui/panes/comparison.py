@@ -242,7 +242,8 @@ def _unread(index: int, entrant: Entrant, name_width: int, frame: Frame) -> Line
     """A run without a curve: how far it was read, or why it cannot be."""
     glyphs = frame.glyphs
     name = line(Span(f" {index + 1} {left(safe_text(entrant.name), name_width, glyphs.ellipsis)}", SERIES[index]), "  ")
-    if not entrant.is_read:
+    has_just_come = any(run.view is not None and run.view.behaviors for run in entrant.runs)  # since `shown` was made
+    if not entrant.is_read or has_just_come:
         events = f", {count(entrant.num_read)} events so far" if entrant.num_read else ""
         return line(*name, Span(f"{glyphs.waiting} reading{events}", "wait"))
     if entrant.problem:

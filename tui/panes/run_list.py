@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual import events
+
 from engine.session.processes import this_process
 from engine.session.text import safe_text
 from tui.glyphs import Glyphs
@@ -71,6 +73,19 @@ class RunsList(ListPane):
             align = left if column in ("run", "state", "behaviors") else right
             spans.append(Span(align(title, cells, frame.glyphs.ellipsis), "accent" if is_sorted else "dim"))
         return line(*spans)
+
+    def on_click(self, event: events.Click) -> None:
+        """A column whose title is clicked is sorted by; a click on a run gives it the cursor."""
+        offset = event.get_content_offset(self)
+        if offset is None or offset.y > 0 or not self.runs:
+            super().on_click(event)
+            return
+        end = self.cursor_width + 2
+        for column, cells in _columns(self.size.width - self.cursor_width):
+            end += cells
+            if offset.x < end:
+                self.call_later(self.run_action, f"screen.sort_by({column!r})")
+                return
 
     def empty(self, frame: Frame) -> str:
         """Why there is nothing."""

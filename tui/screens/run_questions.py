@@ -32,7 +32,7 @@ def resume_here(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
     """Nothing trains on this screen: it can make room."""
     return ConfirmScreen(
         f"Resume {safe_text(run.run_id)}?",
-        [f"This screen closes, and the run goes on {_from(run)} in this terminal:", _command(words), *_warning(run)],
+        [f"This screen closes, and the run goes on in this terminal {_from(run)}:", _command(words), *_warning(run)],
         yes="resume",
     )
 
@@ -52,7 +52,7 @@ def _command(words: Sequence[str]) -> str:
 
 def _from(run: RunSummary) -> str:
     step = max((behavior.step for behavior in run.behaviors), default=0)
-    return f"from its last checkpoint, at most at step {count(step)}" if step else "from its beginning"
+    return f"from its last checkpoint (it had come to step {count(step)})" if step else "from its beginning"
 
 
 def _warning(run: RunSummary) -> list[str]:

@@ -19,11 +19,12 @@ from tui.keymap import bindings
 from tui.lines import SERIES
 from tui.own_command import shown_command
 from tui.panes.base import is_over
-from tui.panes.run_list import RunDetails, RunsList
+from tui.panes.run_list import TITLES, RunDetails, RunsList
 from tui.run_groups import GroupReader
 from tui.run_rows import is_rising
 from tui.screens.base import RunScreen
 from tui.screens.run_questions import removal_prompt, resume_elsewhere, resume_here
+from tui.state import RunsColumn
 from tui.text import size
 
 if TYPE_CHECKING:
@@ -105,10 +106,16 @@ class RunsScreen(RunScreen):
         order.is_reversed = not order.is_reversed
         self._say_order()
 
+    def action_sort_by(self, column: RunsColumn) -> None:
+        """By that column; from its other end where it is sorted by it already."""
+        order = self.context.state.runs
+        order.column, order.is_reversed = column, order.column == column and not order.is_reversed
+        self._say_order()
+
     def _say_order(self) -> None:
         order = self.context.state.runs
         end = "lowest" if is_rising(order.column, is_reversed=order.is_reversed) else "highest"
-        self.say(f"sorted by {order.column}, {end} first")
+        self.say(f"sorted by {TITLES.get(order.column, order.column)}, {end} first")
 
     def action_mark(self) -> None:
         """Mark the run below the cursor, or no longer; the cursor goes on."""
