@@ -149,7 +149,7 @@ async def test_all_behaviors_are_drawn_with_their_numbers() -> None:
 async def test_overlay_of_a_single_behavior_is_refused_in_words() -> None:
     async with shown(scenes.healthy(1).view()) as (app, pilot):
         await pilot.press("b")
-        assert "one behavior alone" in await settled_text(pilot)
+        assert "there is only one behavior" in await settled_text(pilot)
         assert not chart(app).has_all_behaviors
 
 

@@ -33,6 +33,12 @@ def several() -> scenes.Story:
     return story
 
 
+async def test_roll_back_of_a_run_that_is_over_says_that_it_is_over() -> None:
+    async with Driven(scenes.finished().view(), (120, 40)) as overview:
+        text = await overview.press("R")
+        assert "roll back Walker: not possible, the run is over" in text
+
+
 async def test_behavior_that_diverged_is_rolled_back_by_a_key_of_the_overview() -> None:
     story = scenes.healthy(1)
     async with Driven(story.view(), (120, 40)) as overview:

@@ -96,3 +96,17 @@ def test_a_curve_and_the_figures_above_it_agree_here_and_in_a_comparison(smoothi
     how = f"{kind} {smoothing}" if smoothing else kind
     assert compared.startswith(f"Return {how}, and what was set differently")
     assert re.search(rf" 0 +{re.escape(found[1])} +{re.escape(found[2])}", compared), compared
+
+
+@pytest.mark.parametrize("width", [33, 38, 72])
+def test_nothing_clipped_takes_no_room_from_the_figures(width: int) -> None:
+    above = {}
+    for clips in (False, True):
+        view, state = story().view(), ScreenState()
+        state.chart.clips_outliers = clips
+        frame = Frame(view, state, Outcomes(), Keymap(), view.now, UNICODE)
+        shown = run_figure(view, 0, state.chart, UNICODE)
+        assert shown is not None
+        above[clips] = text_of(chart_words(frame, shown, sample(shown, width, shows_spread=True), width))
+    assert above[True].replace("all in sight", "").rstrip() == above[False].rstrip()
+    assert above[True].startswith(" smoothed: last ")

@@ -216,6 +216,14 @@ def test_help_has_every_command_once_and_says_where_the_others_work(here: tuple[
             assert heading != "Here" or works
 
 
+def test_help_lists_the_screens_of_a_key_as_a_sentence_does() -> None:
+    told = {key.id: where for _, keys in blocks(Keymap(), ("overview", "run")) for key, where in keys}
+    assert told["log-behavior"] == "in log or warnings"
+    assert told["copy"].startswith("in checkpoints, hyperparameters, ")
+    assert told["copy"].endswith("grid or comparison")
+    assert told["copy-evaluation"] == "while a run is evaluated"
+
+
 def test_help_does_not_promise_a_key_that_a_nearer_pane_takes() -> None:
     told = {key.id: where for _, keys in blocks(Keymap(), ("list", "overview", "run")) for key, where in keys}
     assert told["live"] == told["previous"] == "when another pane has the keys"

@@ -26,6 +26,12 @@ async def test_what_a_terminal_shows_changes_exactly_at_the_sizes_that_are_docum
             assert ("160k" not in text and "Crawler " in text) == (is_compact and not is_too_small), (columns, rows)
 
 
+async def test_terminal_that_is_too_small_does_not_say_that_a_run_that_is_over_goes_on() -> None:
+    for view, words in ((scenes.eventful().view(), "training goes on"), (scenes.finished().view(), "the run is over")):
+        async with Driven(view, (39, 9)) as driven:
+            assert f"need 40x10 - {words}" in " ".join((await driven.text()).split())
+
+
 @pytest.mark.parametrize("screen", ["detail", "chart", "checkpoints", "hyperparameters", "log", "configuration"])
 async def test_every_screen_has_room_on_the_smallest_terminal(screen: str) -> None:
     async with Driven(scenes.eventful().view(), (40, 10), opened=screen) as driven:

@@ -58,18 +58,20 @@ def chart_words(frame: Frame, figure: Figure, samples: Samples, width: int, num_
     num_cells: columns of the curves, where they are not those beside the usual gutter.
     """
     behavior = frame.behavior
-    notes = notes_on(frame, figure, samples, width)
+    notes, calm = notes_on(frame, figure, samples, width), all_in_sight(figure, samples)
     if behavior is not None and behavior.state == "failed" and figure.crosshair is None:
         reason = fit(f" {frame.glyphs.failed} failed: {safe_text(behavior.reason)}", width, frame.glyphs.ellipsis)
         return line(Span(reason, "bad"))
     room = width - cells(notes) - 2
     if figure.crosshair is not None:
-        return flush(cross_words(figure, figure.crosshair, room, num_cells or max(1, width - GUTTER)), notes, width)
+        return flush(
+            cross_words(figure, figure.crosshair, room, num_cells or max(1, width - GUTTER)), notes or calm, width
+        )
     if len({curve.metric for curve in figure.curves}) > 1 or behavior is None or frame.state.chart.has_all_behaviors:
         words = legend(figure, samples, room)
     else:
         words = _curve_words(behavior, figure, room)
-    return flush(words, notes or _mark_words(figure), width)
+    return flush(words, notes or calm or _mark_words(figure), width)
 
 
 def legend(figure: Figure, samples: Samples, width: int) -> Line:
@@ -94,7 +96,7 @@ def _entry(sampled: Sampled, figure: Figure, samples: Samples, has_range: bool) 
 
 def notes_on(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line:
     """What one must know to read the curves."""
-    parts = [_outside_words(frame, samples, width)] if figure.clips or figure.y_ranges else []
+    parts = [_outside_words(frame, samples, width)] if _has_own_axis(figure) else []
     if samples.is_symlog:
         parts.append(line(Span("symlog y: not all above 0", "warning")))
     elif samples.has_own_scales:
@@ -105,11 +107,20 @@ def notes_on(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line
     return line(*words, " ") if words else ()
 
 
+def all_in_sight(figure: Figure, samples: Samples) -> Line:
+    """That the chosen y axis leaves nothing out, where it does not; less needed than any figure."""
+    return line(Span("all in sight ", "dim")) if _has_own_axis(figure) and outside(samples) is None else ()
+
+
+def _has_own_axis(figure: Figure) -> bool:
+    return figure.clips or bool(figure.y_ranges)
+
+
 def _outside_words(frame: Frame, samples: Samples, width: int) -> Line:
     """How much of the curves lies beyond the y axis, and how far it goes."""
     found = outside(samples)
     if found is None:
-        return line(Span("all in sight", "dim"))
+        return ()
     words = []
     for sign, share, far in (
         (frame.glyphs.rising, found.above, found.highest),

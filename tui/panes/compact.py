@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
 from tui.lines import Line, Span, line, pack, wrap
-from tui.panes.base import Frame, Pane
+from tui.panes.base import Frame, Pane, is_over
 from tui.panes.behaviors import first_visible, state_sign
 from tui.text import count, left, number, percent, right
 
@@ -56,10 +56,11 @@ class TooSmallPane(Pane):
     """Words that fit anywhere."""
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """What is wrong, and that training is not; then the newest warning."""
+        """What is wrong, and that the run is not; then the newest warning."""
         columns, rows = self.screen.size
+        meanwhile = "the run is over" if is_over(frame.view) else "training goes on"
         texts = [
-            f"terminal too small ({columns}x{rows}), need 40x10 - training goes on",
+            f"terminal too small ({columns}x{rows}), need 40x10 - {meanwhile}",
             f"need 40x10, is {columns}x{rows}",
             "too small",
         ]

@@ -21,7 +21,7 @@ from tui.configurations import Settings, differing
 from tui.lines import SERIES, Line, Span, centered, flush, line
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.chart import ChartPane, CurvesPane
-from tui.panes.chart_words import AXES, no_value_words, notes_on, window_words
+from tui.panes.chart_words import AXES, all_in_sight, no_value_words, notes_on, window_words
 from tui.run_groups import SEED
 from tui.text import count, left, number, right
 
@@ -75,7 +75,7 @@ class ComparisonChart(ChartPane):
             return centered([Span(_why_empty(self._comparison, self._state), "dim")], height, width)
         look = Look(frame.glyphs, frame.has_color)
         samples = sample_for(figure, width, look)
-        notes = notes_on(frame, figure, samples, width)
+        notes = notes_on(frame, figure, samples, width) or all_in_sight(figure, samples)
         chart = draw(figure, width, height - bool(notes), look, samples)
         if not chart:
             return centered(no_value_words(figure), height, width)

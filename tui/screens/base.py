@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
+from engine.session.text import safe_text
 from tui import clipboard
 from tui.context import Context
 from tui.keymap import Place, bindings
@@ -257,7 +258,9 @@ class RunScreen(Screen[None]):
 
         behavior = self.context.controls.selected
         good = good_checkpoint(behavior) if behavior is not None else None
-        if behavior is None or good is None:
+        if behavior is not None and not self.context.controls.may(f"roll back {safe_text(behavior.name)}"):
+            self.context.redraw()
+        elif behavior is None or good is None:
             self.say("roll back: the behavior has not diverged; k shows its checkpoints, R there goes back to one")
         else:
             roll_back(self, behavior, *good)

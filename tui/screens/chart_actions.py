@@ -123,7 +123,7 @@ class ChartActions(RunScreen):
     def action_overlay(self) -> None:
         """Every behavior, or the selected one."""
         if len(self.context.view.behaviors) < 2 and not self.chart_state.has_all_behaviors:
-            self.say("overlay: there is one behavior alone")
+            self.say("overlay: there is only one behavior")
             return
         self.chart_state.has_all_behaviors = not self.chart_state.has_all_behaviors
         self._shown()

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
+from engine.mistakes import one_of
 from tui.context import Context
 from tui.keymap import Key, Keymap, Place, bindings
 from tui.lines import Line, Span, line
@@ -26,7 +27,7 @@ ELSEWHERE = "when another pane has the keys"
 FOREIGN: dict[Place, str] = {  # where a key works that does not work here
     "leaving": "when asked how to leave", "confirming": "when asked yes or no", "asking": "in a prompt",
     "filtering": "while a filter is typed", "picking": "while metrics are picked",
-    "help": "on this page", "list": "in a list", "replay": "in a replay",
+    "evaluating": "while a run is evaluated", "help": "on this page", "list": "in a list", "replay": "in a replay",
 }  # fmt: skip
 
 
@@ -124,7 +125,9 @@ def where(key: Key, here: Iterable[Place]) -> str:
     """Where the command works, "" when that is here or everywhere."""
     if any(place in here or place == "anywhere" for place in key.places):
         return ""
-    return " or ".join(FOREIGN.get(place, f"in {place}") for place in key.places)
+    screens = [place for place in key.places if place not in FOREIGN]
+    others = [FOREIGN[place] for place in key.places if place in FOREIGN]
+    return " or ".join([*([f"in {one_of(screens)}"] if screens else []), *others])
 
 
 def _entries(heading: str, keys: Iterable[tuple[Key, str]]) -> Iterable[Entry]:
