@@ -200,3 +200,22 @@ async def test_key_evaluates_the_run_below_the_cursor(archive: Archive, monkeypa
         await screen.press("V")
         await screen.until("bold was evaluated")
     assert asked == [["evaluate", "results/bold", "--progress"]]
+
+
+async def test_of_several_behaviors_one_is_asked_for(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(Path("results"), "duo", hours_ago=1, behaviors=("Walker", "Crawler"))
+    asked: list[list[str]] = []
+
+    def recorded(words: list[str]) -> list[str]:
+        asked.append(list(words))
+        return [sys.executable, "-c", "print('mean 1')"]
+
+    monkeypatch.setattr(evaluation, "own_command", recorded)
+    async with on_bold(archive) as screen:
+        await listed(screen)
+        await screen.press("V")
+        assert "one of Walker, Crawler" in await screen.until("Which behavior of duo")
+        await screen.press("x", "enter")
+        await screen.press(*["backspace"] * 7, *"Crawler", "enter")
+        await screen.until("duo was evaluated")
+    assert asked == [["evaluate", "results/duo", "--behavior", "Crawler", "--progress"]]

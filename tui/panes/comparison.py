@@ -38,6 +38,7 @@ class ComparisonChart(ChartPane):
     def __init__(self, comparison: Comparison, state: ChartState) -> None:
         super().__init__()
         self._comparison, self._state = comparison, state
+        self._figured: tuple[Frame, object, Figure | None] | None = None
 
     def chart_state(self, frame: Frame) -> ChartState:
         """Its own."""
@@ -45,7 +46,10 @@ class ComparisonChart(ChartPane):
 
     def figure(self, frame: Frame) -> Figure | None:
         """Every run that was read so far."""
-        return compared_figure(self.compared(frame), self._state)
+        key = frame, self._state.choices  # heading, chart and legend of one picture share it: it may take 6 ms
+        if self._figured is None or self._figured[0] is not frame or self._figured[1] != key[1]:
+            self._figured = *key, compared_figure(self.compared(frame), self._state)
+        return self._figured[2]
 
     def compared(self, frame: Frame) -> list[Compared]:
         """What is drawn."""
@@ -116,7 +120,7 @@ class ComparisonLegend(Pane):
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """Header, then the runs in the order of their marks; what a group's curve is stands below it."""
         state, shown = self._chart.chart_state(frame), self._chart.compared(frame)
-        figure = compared_figure(shown, state)
+        figure = self._chart.figure(frame)
         read_off = self._read_off(figure, state)
         name_width = max(10, min(32, width // 3))
         entrants = self._comparison.entrants

@@ -28,6 +28,17 @@ def removal_prompt(run: RunSummary, found: Removal) -> PromptScreen:
     return PromptScreen(f"Delete {name} with everything in its folder?\n\n{safe_text(found.path)}\n{what}", check)
 
 
+def behavior_prompt(run: RunSummary) -> PromptScreen:
+    """Which of its behaviors; the first is there already."""
+    names = [behavior.name for behavior in run.behaviors]
+
+    def check(text: str) -> Verdict:
+        listed = ", ".join(safe_text(name) for name in names)
+        return Verdict(f"one of {listed}", is_good=text in names)
+
+    return PromptScreen(f"Which behavior of {safe_text(run.run_id)} is to be evaluated?", check, value=names[0])
+
+
 def resume_here(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
     """Nothing trains on this screen: it can make room."""
     return ConfirmScreen(

@@ -23,7 +23,7 @@ from tui.panes.run_list import TITLES, RunDetails, RunsList
 from tui.run_groups import GroupReader
 from tui.run_rows import is_rising
 from tui.screens.base import RunScreen
-from tui.screens.run_questions import removal_prompt, resume_elsewhere, resume_here
+from tui.screens.run_questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
 from tui.state import RunsColumn
 from tui.text import size
 
@@ -206,10 +206,18 @@ class RunsScreen(RunScreen):
 
     async def _evaluate(self, run: RunSummary) -> None:
         words = await self._tried("evaluate", run, lambda runs: runs.evaluating(run.run_id))
-        if words is not None:
-            from tui.screens.evaluation import EvaluationScreen  # with asyncio's processes: imported when first opened
+        if words is None:
+            return
+        from tui.screens.evaluation import EvaluationScreen  # with asyncio's processes: imported when first opened
 
-            self.open_dialog(EvaluationScreen(run.run_id, (*words, "--progress")))
+        def play(behavior: str = "") -> None:
+            which = ("--behavior", behavior) if behavior else ()
+            self.open_dialog(EvaluationScreen(run.run_id, (*words, *which, "--progress")))
+
+        if len(run.behaviors) > 1:
+            self.open_dialog(behavior_prompt(run), play)
+        else:
+            play()
 
     async def _tried(self, verb: str, run: RunSummary, ask: Callable[[Runs], T]) -> T | None:
         """The answer of the folder, which may take a while; None where it refuses, with its reason said."""
