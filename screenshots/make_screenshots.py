@@ -3,8 +3,9 @@
 
     python -m screenshots.make_screenshots [results/RUN/events.jsonl] [--out FOLDER] [--until SHARE]
 
-Shows the demo, and the recording if one is named, in the real app and paints what it draws. Needs Pillow and DejaVu
-Sans Mono (Debian's fonts-dejavu-core). Braille and block elements are painted as shapes, so they sit on the exact grid.
+Shows the demo, and the recording if one is named, in the real app and paints what it draws; trains for a minute or two
+to show policies at play. Needs Pillow, pygame, Box2D and DejaVu Sans Mono (Debian's fonts-dejavu-core). Braille and
+block elements are painted as shapes, so they sit on the exact grid.
 """
 
 from __future__ import annotations
@@ -14,19 +15,26 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PIL import Image, ImageDraw, ImageFont
 from rich.color import ColorTriplet
 from rich.segment import Segment
 
+from engine.config import parse_config
+from engine.running.launch import Launch
 from engine.session.bus import EventBus, Subscription
-from engine.session.messages import Command, decode
+from engine.session.messages import Command, Stop, decode
 from engine.session.session import Session
 from engine.session.view import RunView
+from engine.session.watching import Scene
 from tui.app import TrainerApp
 from tui.context import Runs
 from tui.demo.session import DemoSession
+from tui.screens.watch import WatchScreen
+from tui.themes import DEFAULT
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 USUAL = (120, 40)
@@ -60,6 +68,41 @@ STROKES = {  # light box drawing: arms from the cell's middle
     "─": RIGHT | LEFT, "│": UP | DOWN, "╭": RIGHT | DOWN, "╮": LEFT | DOWN, "╰": RIGHT | UP, "╯": LEFT | UP,
     "└": RIGHT | UP, "┤": UP | DOWN | LEFT,
 }  # fmt: skip
+
+
+TRAINING = """\
+behaviors:
+  {name}:
+    trainer_type: ppo
+    hyperparameters: {{batch_size: 256, buffer_size: 2048, num_epoch: 6, learning_rate: 1.0e-3}}
+    network_settings: {{hidden_units: 64, num_layers: 2, normalize: true}}
+    reward_signals: {{extrinsic: {{gamma: 0.99, strength: 1.0}}}}
+    max_steps: 10000000
+    summary_freq: 5000
+env_settings: {{env: "gymnasium:{environment}", num_envs: 16, seed: 1}}
+checkpoint_settings: {{run_id: watched, results_dir: {results}}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Whose policy is shown at play, once it has trained for so many steps, in that step of an episode or later."""
+
+    environment: str
+    size: tuple[int, int]
+    trained_steps: int
+    step: int
+
+    def is_worth_a_picture(self, scene: Scene | None) -> bool:
+        """Whether that step has come, and an episode was played before."""
+        return scene is not None and bool(scene.returns) and scene.step >= self.step
+
+
+WATCHED = {
+    "CartPole": Watched("CartPole-v1", USUAL, 30_000, 60),
+    "FrozenLake": Watched("FrozenLake-v1", (80, 24), 40_000, 3),
+    "LunarLander": Watched("LunarLander-v3", USUAL, 150_000, 60),
+}
 
 
 class Recording:
@@ -159,6 +202,8 @@ def _paint_cell(
             if (code - 0x2800) >> bit & 1:
                 left, top = x + 1 + column * 5, y + 1 + row * 5
                 draw.rectangle((left, top, left + 2, top + 2), fill=front)
+    elif char == "▀":
+        draw.rectangle((x, y, x + CELL_WIDTH - 1, y + CELL_HEIGHT // 2 - 1), fill=front)
     elif 0x2581 <= code <= 0x2588:
         top = y + CELL_HEIGHT - round(CELL_HEIGHT * (code - 0x2580) / 8)
         draw.rectangle((x, top, x + CELL_WIDTH - 1, y + CELL_HEIGHT - 1), fill=front)
@@ -194,6 +239,38 @@ async def paint_demo(folder: Path) -> None:
         await picture(folder / f"demo-{theme}-{name_of(USUAL)}.png", session, view, USUAL, theme=theme)
 
 
+async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
+    """The policy of a run that trains, at play."""
+    with TemporaryDirectory(prefix="rl-tui-pictures-") as results:
+        text = TRAINING.format(name=name, environment=watched.environment, results=results)
+        launch, view = Launch(EventBus()), RunView()
+        mail = launch.subscribe()
+        launch.start(parse_config(text.encode(), "watched.yaml"))
+        app = TrainerApp(
+            launch,
+            view,
+            subscription=mail,
+            theme=DEFAULT,
+            bell=False,
+            give_way=launch.give_way,
+            watching=launch.theater,
+        )
+        async with app.run_test(size=watched.size) as pilot:
+            while not view.behaviors or view.behavior(name).step < watched.trained_steps:
+                await pilot.pause(0.5)
+            await pilot.press("v")
+            while not isinstance(app.screen, WatchScreen) or not watched.is_worth_a_picture(app.screen.picture.scene):
+                await pilot.pause(0.02)
+            rows = [list(strip) for strip in app.screen._compositor.render_strips()]
+        launch.theater.end()
+        launch.send(Stop("now"))
+        while not launch.wait(0.1):
+            pass
+    path = folder / f"watch-{name}-{name_of(watched.size)}.png"
+    paint(rows, watched.size, path)
+    print(path)
+
+
 async def paint_recording(events: Path, until: float, folder: Path) -> None:
     """The overview of a recorded run at every size, its second behavior selected."""
     for size in SIZES:
@@ -212,9 +289,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     parser.add_argument("--until", type=float, default=0.9, help="share of the run that is shown")
     arguments = parser.parse_args()
-    os.environ.update(LC_ALL="C.UTF-8", TERM="xterm-256color", TZ="UTC")
+    os.environ.update(LC_ALL="C.UTF-8", TERM="xterm-256color", COLORTERM="truecolor", TZ="UTC")
     time.tzset()
     asyncio.run(paint_demo(arguments.out))
+    for name, watched in WATCHED.items():
+        asyncio.run(paint_watched(arguments.out, name, watched))
     if arguments.events is not None:
         asyncio.run(paint_recording(arguments.events, arguments.until, arguments.out))
 

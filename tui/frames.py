@@ -27,6 +27,7 @@ class Frames:
     ) -> None:
         self._app, self._frame, self._may_paint, self._spares = app, frame, may_paint, spares
         self._pace = FramePace(bytes_per_second)
+        self._painted_at, self._process_used = time.monotonic(), time.process_time()
 
     @property
     def seconds(self) -> float:
@@ -48,4 +49,7 @@ class Frames:
         elif pieces:
             self._app._display(screen, PiecesUpdate(pieces))  # type: ignore[arg-type]  # its own updates are none of Rich's
         size = sum(len(piece.text) for piece in pieces)
-        self._pace.drew(time.thread_time() - began, size, spares=self._spares())
+        now, used = time.monotonic(), time.process_time()
+        busy = (used - self._process_used) / max(now - self._painted_at, 1e-6)
+        self._painted_at, self._process_used = now, used
+        self._pace.drew(time.thread_time() - began, size, busy=busy, spares=self._spares())

@@ -55,7 +55,8 @@ class Pace:
 
 
 FRAME_SECONDS = 0.05  # from one picture of a watched play to the next at least
-FRAME_SHARE, FREE_FRAME_SHARE = 0.02, 0.3  # of one core that pictures may take while something trains, and else
+FRAME_SHARE, FREE_FRAME_SHARE = 0.01, 0.3  # of one core that pictures may take while something trains, and else
+LEAST_BUSY = 0.05  # a process that computes less than that waits for something else than the interpreter
 FRAME_BYTES, REMOTE_FRAME_BYTES = 2_000_000, 60_000  # of a second
 STEADY = 0.8  # weight of what was known before a picture
 
@@ -66,6 +67,7 @@ class FramePace:
     def __init__(self, bytes_per_second: float) -> None:
         self._bytes_per_second = bytes_per_second
         self._cost = self._bytes = 0.0
+        self._busy = 1.0
         self._share = FRAME_SHARE
 
     @property
@@ -74,8 +76,13 @@ class FramePace:
         wanted = max(FRAME_SECONDS, self._cost / self._share, self._bytes / self._bytes_per_second)
         return min(LONGEST_SECONDS, wanted)
 
-    def drew(self, cpu: float, num_bytes: int, *, spares: bool) -> None:
-        """A picture took so much of the thread's time and so many bytes. spares: something trains that may feel it."""
+    def drew(self, cpu: float, num_bytes: int, *, busy: float, spares: bool) -> None:
+        """A picture took so much of the thread's time and so many bytes. spares: something trains that may feel it.
+
+        busy: the share of one processor that the whole process has had since the last one. On a machine that others
+        use, a share of the time would be more of what is left for training.
+        """
+        self._busy = STEADY * self._busy + (1 - STEADY) * min(1.0, max(LEAST_BUSY, busy))
         self._cost = STEADY * self._cost + (1 - STEADY) * cpu
         self._bytes = STEADY * self._bytes + (1 - STEADY) * num_bytes
-        self._share = FRAME_SHARE if spares else FREE_FRAME_SHARE
+        self._share = FRAME_SHARE * self._busy if spares else FREE_FRAME_SHARE

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 USUAL_HZ, FASTEST_HZ = 30.0, 60.0  # steps of a second where the environment does not say, and at most
-SHARE, FREE_SHARE = 0.015, 0.5  # of the interpreter that steps may take while something trains, and else; so pictures
+SHARE, FREE_SHARE = 0.01, 0.5  # of the interpreter that steps may take while something trains, and else; so pictures
 MEMORY = 0.9  # weight of what was known before, so that one slow step changes little
+LEAST_BUSY = 0.05  # a process that computes less than that waits for something else than the interpreter
 
 
 class PlayClock:
@@ -20,7 +21,9 @@ class PlayClock:
         self._share = SHARE
         self._step_cost = self._picture_cost = 0.0  # seconds, smoothed
         self._used: float | None = None  # of the thread's time, when it was read last
-        self._began_at = self._drawn_at = time.monotonic()
+        self._began_at = self._drawn_at = self._looked_at = time.monotonic()
+        self._process_used = time.process_time()
+        self._busy = 1.0  # the share of one processor that the whole process gets, smoothed
 
     @property
     def hz(self) -> float:
@@ -29,7 +32,8 @@ class PlayClock:
 
     def stepped(self, *, spares: bool) -> None:
         """A step has been taken. spares: whether something trains."""
-        self._share = SHARE if spares else FREE_SHARE
+        self._busy = MEMORY * self._busy + (1 - MEMORY) * self._busy_since()
+        self._share = SHARE * min(1.0, max(LEAST_BUSY, self._busy)) if spares else FREE_SHARE
         self._step_cost = self._smoothed(self._step_cost)
 
     def drew(self) -> None:
@@ -50,6 +54,13 @@ class PlayClock:
     def seconds_left(self) -> float:
         """Until the next step is due."""
         return self._began_at + 1 / self.hz - time.monotonic()
+
+    def _busy_since(self) -> float:
+        """Since the last call: on a machine that others use, a share of the time would be more of what is left."""
+        now, used = time.monotonic(), time.process_time()
+        busy = (used - self._process_used) / max(now - self._looked_at, 1e-6)
+        self._looked_at, self._process_used = now, used
+        return busy
 
     def _smoothed(self, before: float) -> float:
         """With what the thread has used since the last call."""
