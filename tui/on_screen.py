@@ -69,6 +69,7 @@ def run_on_screen(arguments: Arguments) -> int:
     with StopSignals() as signals:
         shown = show(subject, arguments.look, signals)
         launch.attend(False)
+        launch.theater.end()  # a screen that failed has not said so
         goes_on = not shown.was_left and not launch.wait(0)
         keep_output(shown, view, goes_on=goes_on)
         if goes_on:
