@@ -127,6 +127,18 @@ async def test_what_cannot_be_watched_says_why_and_is_tried_again(monkeypatch: p
         await watched(screen, watching, SCENE, "policy of step 43 110")
 
 
+async def test_next_scene_takes_the_place_of_the_last_one_whatever_it_is() -> None:
+    watching = FakeWatching()
+    async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
+        first = await watched(screen, watching, KINDS["pixels"], "▀")
+        black = Pixels(48, 32, bytes(3 * 48 * 32))
+        await watched(screen, watching, replace(SCENE, pixels=black, episode=13), "episode   13")
+        assert "▀" in first
+        assert "▀" not in await screen.text(), "both halves of every cell are black"
+        await watched(screen, watching, KINDS["pixels"], "▀")
+        assert "▀" not in await watched(screen, watching, KINDS["text"], "FHFH")
+
+
 async def test_picture_below_a_dialog_waits() -> None:
     watching = FakeWatching()
     async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:

@@ -253,9 +253,7 @@ class Pane(Widget):
 
     def _piece(self, y: int, first: int, last: int) -> Piece:
         """Cells [first, last) of line y, which Textual will render anew when next it paints the line itself."""
-        row = self._content.y + y
-        assert self._spot is not None
-        self._styles_cache.set_dirty(Region(0, row - self._spot[0].y, 1, 1))
+        self.renew_line(y)
         parts: list[tuple[str, Tone]] = []
         at = 0
         for text, tone in self._lines[y] if y < len(self._lines) else ():
@@ -266,7 +264,12 @@ class Pane(Widget):
             parts.append((" " * (last - max(at, first)), "text"))
         console = self.app.console
         text = "".join(styled(part, self._style(tone), console) for part, tone in parts)
-        return Piece(self._content.x + first, row, text)
+        return Piece(self._content.x + first, self._content.y + y, text)
+
+    def renew_line(self, y: int) -> None:
+        """Textual asks for line y anew when next it paints it."""
+        assert self._spot is not None
+        self._styles_cache.set_dirty(Region(0, self._content.y + y - self._spot[0].y, 1, 1))
 
     def _style(self, tone: Tone) -> Style:
         style = self._tones.get(tone)

@@ -52,7 +52,9 @@ class PicturePane(Pane):
         pixels = None if self.scene is None else self.scene.pixels
         self._colors = frame.colors if frame.glyphs.braille else ""
         if pixels is None or not self._colors:
-            self._cells = None
+            if self._cells is not None:
+                self._cells = None
+                self.forget_lines()
             return super().draw(frame, spot, turn)
         self._frame = frame
         if spot is None:
@@ -65,9 +67,12 @@ class PicturePane(Pane):
         if not spot[1].contains_region(content):
             self.refresh()
             return []
+        changed = changes(before, after)
+        for row, _, _ in changed:
+            self.renew_line(row)
         return [
             Piece(content.x + first, content.y + row, painted(after, row, first, last, self._colors))
-            for row, first, last in changes(before, after)
+            for row, first, last in changed
         ]
 
     def render_line(self, y: int) -> Strip:
