@@ -1,7 +1,7 @@
 """From pixels to cells of a terminal: each shows two pixels, one above the other, as the two colors of a half block.
 
 Shapes: H rows and W columns of cells. A color is a number whose meaning is that of the terminal's colors: 0xRRGGBB, an
-entry of xterm's 256, or one of the first sixteen of these; GROUND is the terminal's own background.
+entry of xterm's 256, or one of the first sixteen of these; GROUND is what lies behind the picture.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.color import Color
+from rich.color import Color, ColorSystem
 
 from engine.session.watching import Pixels
 from tui.glyphs import Colors
@@ -87,8 +87,8 @@ def changes(before: Cells | None, after: Cells) -> list[tuple[int, int, int]]:
 GAP = 8  # cells: to move the cursor costs as much as to paint so many
 
 
-def painted(cells: Cells, row: int, first: int, last: int, colors: Colors) -> str:
-    """A stretch with its escape sequences, which end with the usual colors."""
+def painted(cells: Cells, row: int, first: int, last: int, colors: Colors, ground: Color) -> str:
+    """A stretch with its escape sequences, which end with the usual colors. ground: the color of GROUND."""
     parts: list[str] = []
     front: int | None = None
     back: int | None = None
@@ -98,7 +98,7 @@ def painted(cells: Cells, row: int, first: int, last: int, colors: Colors) -> st
             codes.append(_front(upper, colors))
             front = upper
         if lower != back:
-            codes.append(_back(lower, colors))
+            codes.append(_ground(ground, colors) if lower == GROUND else _back(lower, colors))
             back = lower
         if codes:
             parts.append(f"\x1b[{';'.join(codes)}m")
@@ -108,8 +108,6 @@ def painted(cells: Cells, row: int, first: int, last: int, colors: Colors) -> st
 
 @cache  # of true colors there are 32 768
 def _front(number: int, colors: Colors) -> str:
-    if number == GROUND:
-        return "39"
     if colors == "truecolor":
         return f"38;2;{number >> 16};{number >> 8 & 255};{number & 255}"
     if colors == "256":
@@ -119,8 +117,6 @@ def _front(number: int, colors: Colors) -> str:
 
 @cache
 def _back(number: int, colors: Colors) -> str:
-    if number == GROUND:
-        return "49"
     if colors == "truecolor":
         return f"48;2;{number >> 16};{number >> 8 & 255};{number & 255}"
     if colors == "256":
@@ -128,10 +124,15 @@ def _back(number: int, colors: Colors) -> str:
     return str(40 + number if number < 8 else 92 + number)
 
 
-def color(number: int, colors: Colors) -> Color:
+@cache
+def _ground(color: Color, colors: Colors) -> str:
+    return ";".join(color.downgrade(_SYSTEMS[colors]).get_ansi_codes(foreground=False))
+
+
+def color(number: int, colors: Colors, ground: Color) -> Color:
     """The color of that number, as Rich has it."""
     if number == GROUND:
-        return Color.default()
+        return ground
     if colors == "truecolor":
         return Color.from_rgb(number >> 16, number >> 8 & 255, number & 255)
     return Color.from_ansi(number)
@@ -166,4 +167,7 @@ def _of_16(image: NDArray[np.uint8]) -> Numbers:
     return nearest
 
 
+_SYSTEMS = {
+    "truecolor": ColorSystem.TRUECOLOR, "256": ColorSystem.EIGHT_BIT, "standard": ColorSystem.STANDARD,
+}  # fmt: skip
 _NUMBERS = {"truecolor": _true, "256": _of_256, "standard": _of_16}

@@ -41,14 +41,17 @@ checkpoint_settings: {{run_id: bench}}
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Of one turn without a viewer and one with, side by side: steps per second, and per processor second of the run's
-    own process, which others on the machine disturb less. bytes_per_second: sent to the terminal while watching."""
+    """Of one turn without a viewer and one with, side by side: steps per second, and the share of the process's own
+    processor time that threads beside the one that trains take, which others on the machine disturb less.
+
+    bytes_per_second: sent to the terminal while watching.
+    """
 
     environment: str
     unwatched: float
     watched: float
-    unwatched_per_cpu: float
-    watched_per_cpu: float
+    unwatched_beside: float
+    watched_beside: float
     bytes_per_second: float
 
     @property
@@ -57,9 +60,9 @@ class Turns:
         return 1 - self.watched / self.unwatched
 
     @property
-    def loss_per_cpu(self) -> float:
-        """The share of what the process's time is good for."""
-        return 1 - self.watched_per_cpu / self.unwatched_per_cpu
+    def taken(self) -> float:
+        """The share of the process's time that watching takes from what trains."""
+        return self.watched_beside - self.unwatched_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +105,13 @@ def _of_one_run(environment: str, folder: Path, pairs: int, *, is_quick: bool) -
     times, steps = np.array(summaries).T
     turns = []
     for pair in range(pairs):
-        speeds = {}
-        for is_watched, start, end, cpu, num_bytes in marks[2 * pair : 2 * pair + 2]:
+        speeds: dict[bool, tuple[float, float, float]] = {}
+        for is_watched, start, end, beside, num_bytes in marks[2 * pair : 2 * pair + 2]:
             made = float(np.diff(np.interp((start, end), times, steps))[0])
-            speeds[is_watched] = made / (end - start), made / cpu, num_bytes / (end - start)
-        (plain, plain_cpu, _), (watched, watched_cpu, sent) = speeds[False], speeds[True]
-        turns.append(Turns(environment, plain, watched, plain_cpu, watched_cpu, sent))
-        words = f"watching takes {turns[-1].loss:.1%}, of the process's time {turns[-1].loss_per_cpu:.1%}"
+            speeds[is_watched] = made / (end - start), beside, num_bytes / (end - start)
+        (plain, plain_beside, _), (watched, watched_beside, sent) = speeds[False], speeds[True]
+        turns.append(Turns(environment, plain, watched, plain_beside, watched_beside, sent))
+        words = f"watching takes {turns[-1].loss:.1%}, of the process's time {turns[-1].taken:.1%}"
         print(f"(n) {environment}, pair {pair + 1}: {words}", file=sys.stderr)
     return turns, keys
 
@@ -116,21 +119,22 @@ def _of_one_run(environment: str, folder: Path, pairs: int, *, is_quick: bool) -
 def _turn(
     terminal: PseudoTerminal, process: psutil.Process, seconds: float, *, is_watched: bool
 ) -> tuple[float, float, float, int]:
-    """Start and end by the clock of the events, processor seconds of the run's process, bytes sent."""
-    start, cpu = time.time(), _cpu_seconds(process)
+    """Start and end by the clock of the events, the share of threads beside the one that trains, bytes sent."""
+    start, before = time.time(), _thread_seconds(process)
     if is_watched:
         terminal.press(WATCH)
     sent = terminal.watch(seconds)
-    end, used = time.time(), _cpu_seconds(process) - cpu
+    end, after = time.time(), _thread_seconds(process)
+    used = [seconds - before.get(thread, 0.0) for thread, seconds in after.items()]
     if is_watched:
         terminal.press(BACK)
         terminal.watch(1.0)
-    return start, end, used, sent
+    return start, end, 1 - max(used) / sum(used), sent
 
 
-def _cpu_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
+def _thread_seconds(process: psutil.Process) -> dict[int, float]:
+    """Processor time by thread."""
+    return {thread.id: thread.user_time + thread.system_time for thread in process.threads()}
 
 
 def report(cost: WatchCost) -> str:
@@ -138,15 +142,15 @@ def report(cost: WatchCost) -> str:
     rows = []
     for environment in ENVIRONMENTS:
         turns = [turn for turn in cost.turns if turn.environment == environment]
-        loss, per_cpu = median(turn.loss for turn in turns), median(turn.loss_per_cpu for turn in turns)
+        loss, taken = median(turn.loss for turn in turns), median(turn.taken for turn in turns)
         low, high = min(turn.loss for turn in turns), max(turn.loss for turn in turns)
         speeds = median(turn.unwatched for turn in turns), median(turn.watched for turn in turns)
         sent = median(turn.bytes_per_second for turn in turns)
         rows.append((
             environment, f"{speeds[0]:,.0f}", f"{speeds[1]:,.0f}", f"{loss:.1%} ({low:.1%} to {high:.1%})",
-            f"{per_cpu:.1%}", f"{sent / 1000:.1f} kB/s", verdict(loss <= MARK_LOSS),
+            f"{taken:.1%}", f"{sent / 1000:.1f} kB/s", verdict(loss <= MARK_LOSS),
         ))  # fmt: skip
-    head = ("steps/s", "unwatched", "watched", "loss", "per CPU-second", "sent", "")
+    head = ("steps/s", "unwatched", "watched", "loss", "of the process", "sent", "")
     p50, p95 = median(cost.key_ms), quantile(cost.key_ms, 0.95)
     keys = f"key to paint while watching: p50 {p50:.0f} ms, p95 {p95:.0f} ms, mark {MARK_P95_MS:.0f} ms"
     return "\n".join(

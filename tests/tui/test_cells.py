@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pyte
 import pytest
+from rich.color import Color
 
 from engine.session.watching import Pixels
 from tui.cells import GROUND, Cells, cells_of, changes, painted, text_of
 
+BEHIND = Color.parse("#005f00")
 BLACK, WHITE, RED, GRAY = (0, 0, 0), (255, 255, 255), (255, 0, 0), (128, 128, 128)
 
 
@@ -56,7 +58,7 @@ def shown(cells: Cells, colors: str) -> list[list[tuple[str, str, str]]]:
     screen = pyte.Screen(width, height)
     stream = pyte.Stream(screen)
     for row, first, last in changes(None, cells):
-        stream.feed(f"\x1b[{row + 1};{first + 1}H{painted(cells, row, first, last, colors)}")  # type: ignore[arg-type]
+        stream.feed(f"\x1b[{row + 1};{first + 1}H{painted(cells, row, first, last, colors, BEHIND)}")  # type: ignore[arg-type]
     return [
         [(cell.data, cell.fg, cell.bg) for cell in (screen.buffer[row][column] for column in range(width))]
         for row in range(height)
@@ -69,7 +71,9 @@ def test_terminal_shows_the_upper_pixel_in_front_of_the_lower() -> None:
     sixteen = shown(cells_of(FOUR, 2, 1, "standard"), "standard")
     assert sixteen == [[("▀", "brightred", "black"), ("▀", "brightwhite", "brightblack")]]
     one_color = shown(cells_of(pixels((RED,), (RED,)), 2, 1, "256"), "256")
-    assert [(text, ground) for text, _, ground in one_color[0]] == [(" ", "ff0000"), (" ", "default")]
+    assert [(text, ground) for text, _, ground in one_color[0]] == [(" ", "ff0000"), (" ", "005f00")], (
+        "what lies behind it"
+    )
 
 
 def test_only_what_changed_is_painted_with_small_gaps_bridged() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Size
@@ -67,11 +68,11 @@ class PicturePane(Pane):
         if not spot[1].contains_region(content):
             self.refresh()
             return []
-        changed = changes(before, after)
+        changed, ground = changes(before, after), self._ground
         for row, _, _ in changed:
             self.renew_line(row)
         return [
-            Piece(content.x + first, content.y + row, painted(after, row, first, last, self._colors))
+            Piece(content.x + first, content.y + row, painted(after, row, first, last, self._colors, ground))
             for row, first, last in changed
         ]
 
@@ -81,14 +82,19 @@ class PicturePane(Pane):
             return super().render_line(y)
         if y >= len(self._cells.upper):
             return Strip.blank(self.size.width, self.rich_style)
+        ground = self._ground
         segments = [
             Segment(
                 (" " if upper == lower else HALF) * length,
-                self.rich_style + Style(color=color(upper, self._colors), bgcolor=color(lower, self._colors)),
+                Style(color=color(upper, self._colors, ground), bgcolor=color(lower, self._colors, ground)),
             )
             for upper, lower, length in runs(self._cells, y, 0, self._cells.upper.shape[1])
         ]
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+
+    @property
+    def _ground(self) -> Color:
+        return self.rich_style.bgcolor or Color.default()
 
     def inputs(self, frame: Frame) -> object:
         """The scene."""
