@@ -15,6 +15,7 @@ from textual.keys import _character_to_key
 
 from tui.keymap import STYLES, Key, Keymap, Place
 
+EVERYWHERE: tuple[Place, ...] = ("run",)
 FILE_NAME = "keys.yaml"
 LARGEST_BYTES = 64_000
 STYLE = "keys"  # the line that names one
@@ -197,15 +198,25 @@ def _without_conflicts(kept: dict[str, Entry], keymap: Keymap) -> list[tuple[int
 
 
 def _conflicts(table: Keymap, defaults: Keymap) -> Iterator[tuple[Key, Key, str]]:
-    """Pairs of commands that share a key where both work, unless they share one by default, as a list's up does."""
-    shared_by_default = {
-        frozenset((one.id, other.id))
-        for one in defaults.keys for other in defaults.keys if set(one.keys) & set(other.keys)
-    }  # fmt: skip
+    """Pairs of commands that share a key where both work, unless they share one by default, as a list's up does.
+
+    A key that by default means something else at one place than everywhere may be given to any command that works
+    everywhere: it goes on to mean something else there.
+    """
+    pairs = [
+        (one, other, key)
+        for one in defaults.keys for other in defaults.keys if one.id != other.id
+        for key in set(one.keys) & set(other.keys)
+    ]  # fmt: skip
+    shared_by_default = {frozenset((one.id, other.id)) for one, other, _ in pairs}
+    differs_there = {(one.id, key) for one, other, key in pairs if other.places == EVERYWHERE != one.places}
     dialogs = {place for key in table.keys if key.group == "Dialog" for place in key.places}
     for one in table.keys:
         for other in table.keys:
             keys = set(one.keys) & set(other.keys)
+            for here, there in ((one, other), (other, one)):
+                if there.places == EVERYWHERE:
+                    keys -= {key for key in keys if (here.id, key) in differs_there}
             if one.id == other.id or not keys or frozenset((one.id, other.id)) in shared_by_default:
                 continue
             if any(_work_together({mine, others}, dialogs) for mine in one.places for others in other.places):
