@@ -10,6 +10,7 @@ from textual.actions import parse
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.dom import DOMNode
+from textual.widgets import OptionList
 
 from engine.session.text import safe_text
 from tui.keymap import Key
@@ -54,9 +55,18 @@ class Commands(Provider):
         return partial(self.app.run_action, offer.action, offer.node)
 
 
-def palette() -> CommandPalette:
+class Palette(CommandPalette):
     """The dialog; it goes away with the command that is chosen."""
-    return CommandPalette([Commands], placeholder="a command")
+
+    def _action_command_list(self, action: str) -> None:
+        """A list has no lines before it was laid out or where it has no room; Textual would page through them."""
+        if not action.startswith("page_") or self.query_one(OptionList).scrollable_content_region:
+            super()._action_command_list(action)
+
+
+def palette() -> Palette:
+    """The dialog, over the screen that it is about."""
+    return Palette([Commands], placeholder="a command")
 
 
 def offers(screen: RunScreen) -> Iterator[Offer]:

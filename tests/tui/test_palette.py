@@ -127,6 +127,13 @@ async def test_escape_closes_it_and_ctrl_c_asks_how_to_leave() -> None:
         assert screen.session.commands == []
 
 
+@pytest.mark.parametrize("key", ["pageup", "pagedown"])
+async def test_pages_of_a_list_without_room_are_harmless(key: str) -> None:
+    async with Driven(scenes.healthy(1).view(), (20, 2)) as screen:
+        await screen.press("ctrl+p", "down", key, key, "escape")
+        assert screen.screen.name == "overview"
+
+
 async def test_it_opens_while_a_filter_is_typed() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
         await screen.press("slash", "1")
