@@ -440,6 +440,10 @@ async def test_keys_go_to_another_place_and_what_was_chosen_stays() -> None:
         assert "a share of the recording" in await screen.text()
         await screen.press("percent_sign", "enter")
         await settled("mean of 50 episodes")
+        asked = await screen.press("percent_sign")
+        assert "or a step of Walker like" in asked
+        assert "about Walker" not in asked
+        await screen.press("escape")
         await screen.press("right_parenthesis")
         assert screen.app.context.state.chart.smoothing == 0.3
         await settled("mean of 55 episodes")

@@ -14,8 +14,13 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record
 from tui import browsing, own_command
+from tui.glyphs import UNICODE
+from tui.keymap import Keymap
+from tui.outcomes import Outcomes
+from tui.panes.base import Frame
 from tui.screens import evaluation
-from tui.screens.evaluation import EvaluationScreen
+from tui.screens.evaluation import EvaluationPane, EvaluationScreen
+from tui.state import ScreenState
 
 
 @pytest.fixture
@@ -127,6 +132,9 @@ async def test_where_nothing_trains_the_run_takes_the_place_of_the_screen(archiv
         await listed(screen)
         assert "no run" in await screen.text()
         assert "q leaves" in await screen.press("escape")
+        for key in ("k", "l", "f", "number_sign", "v", "r"):
+            assert "no run on this screen" in await screen.press(key) or key == "r"
+            assert screen.screen.name == "runs", key
         await screen.press("R")
         await screen.until("Resume bold?")
         await screen.pilot.press("y")
@@ -138,6 +146,21 @@ async def test_where_nothing_trains_the_run_takes_the_place_of_the_screen(archiv
 def test_own_command_is_this_program_whatever_lies_in_the_working_directory() -> None:
     assert own_command.own_command(["ls"]) == [sys.executable, "-P", "-m", "tui", "ls"]
     assert own_command.shown_command(["a b.yaml", "--resume"]) == "rl-tui 'a b.yaml' --resume"
+
+
+@pytest.mark.parametrize("height", [8, 11, 13, 40])
+def test_figures_and_keys_of_an_evaluation_stay_in_sight_on_small_terminals(height: int) -> None:
+    pane, view = EvaluationPane("bold"), scenes.healthy(1).view()
+    figures = [f"{name:12}{9:12.6g}" for name in ("mean", "std", "min", "max", "mean length", "episodes")]
+    pane.take("\n".join([f"Walker at step 9: {'a/long/path/' * 12}", *figures]))
+    pane.exit_code = 0
+    rows = pane.lines(Frame(view, ScreenState(), Outcomes(), Keymap(), view.now, UNICODE), 54, height)
+    texts = ["".join(span.text for span in row).rstrip() for row in rows]
+    assert len(texts) <= height
+    assert "was evaluated" in texts[0]
+    assert texts[-1].endswith("back")
+    assert set(figures[-3:]) <= set(texts)
+    assert any(text.startswith("Walker at step 9") for text in texts) or height < 13
 
 
 PLAYER = """

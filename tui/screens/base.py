@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from engine.session.text import safe_text
 from tui import clipboard
+from tui.browsing import NO_RUN, is_of_no_run
 from tui.context import Context
 from tui.keymap import Place, bindings
 from tui.painting import Piece, spots
@@ -303,6 +304,9 @@ class RunScreen(Screen[None]):
         """Show that screen; its own key leads back."""
         if name == self.name:
             self.action_back()
+            return
+        if is_of_no_run(self.context.view) and name != "runs":
+            self.say(f"{name}: {NO_RUN}")
             return
         module, _, class_name = SCREENS[name].partition(":")
         kind = cast(type[RunScreen], getattr(importlib.import_module(module), class_name))

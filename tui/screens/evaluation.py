@@ -102,4 +102,7 @@ class EvaluationPane(Pane):
         end = "back" if self.exit_code is not None else "cancel; nothing of the run is changed either way"
         keys = [line(Span("  y    ", "accent"), "copy", Span(f"  {self.note}", "dim"))] if printed else []
         keys += [line(Span(f"{glyphs.marker} esc  ", "accent"), Span(end, "strong"))]
-        return [line(head), line(), *(rows or [line(Span("starting", "dim"))]), line(), *keys]
+        rows = rows or [line(Span("starting", "dim"))]
+        if 0 < height < len(rows) + len(keys) + 3:  # the figures are printed last
+            return [line(head), *rows[-max(1, height - len(keys) - 1) :], *keys]
+        return [line(head), line(), *rows, line(), *keys]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from engine.session.text import safe_text
 from engine.session.view import BehaviorView
 from tui.rewinding import Seek
 from tui.screens.prompt import PromptScreen, Verdict
@@ -26,14 +27,16 @@ def typed_seek(text: str, behavior: str) -> Seek:
 def seek_prompt(behavior: BehaviorView | None) -> PromptScreen:
     """Asks until what is typed is a place. behavior: whose steps are meant."""
     name = behavior.name if behavior is not None else ""
+    whose = f" of {safe_text(name)}"
+    asked = "a share of the recording like 50%" + (f", or a step{whose} like 120k" if name else "")
 
     def check(text: str) -> Verdict:
         try:
             seek = typed_seek(text, name)
         except ValueError:
-            return Verdict("a share of the recording like 50%, or a step like 120k", is_good=False)
+            return Verdict(asked, is_good=False)
         if seek.share is None:
-            return Verdict(f"to step {count(seek.step)}, or the end where it never came so far")
+            return Verdict(f"to step {count(seek.step)}{whose}, or the end where it never came so far")
         return Verdict(f"to {seek.share:.0%} of the recording")
 
-    return PromptScreen("Go to", check, subjects=(name,) if name else ())
+    return PromptScreen("Go to", check)
