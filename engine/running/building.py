@@ -212,8 +212,7 @@ class Builder:
         if self._is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.buffer_size, trainer.replay_bytes
             self._budget.claim(spec.name, steps, size, is_saved=keeps_replay(config))
-            counted = f"{steps:,}".replace(",", " ")
-            self._tell("info", spec.name, f"replay buffer: {counted} steps, {size_text(size)}")
+            self._tell("info", spec.name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
 
     def _warn_of_goals(self, spec: BehaviorSpec, config: BehaviorConfig, num_parameters: int) -> None:

@@ -242,7 +242,7 @@ def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS)
 
 def _speed(played: _Played) -> Finding:
     per_step = played.seconds / max(played.num_steps, 1)
-    text = f"{1 / max(per_step, 1e-9):,.0f} steps per second in this process".replace(",", " ")
+    text = f"{1 / max(per_step, 1e-9):,.0f} steps per second in this process"
     hint = "; num_workers, for several processes, makes that more" if per_step > SLOW_SECONDS else ""
     return Finding("ok", f"{text}{hint}")
 

@@ -19,9 +19,8 @@ def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: i
         return f"goal {names}: {text}, as in ML-Agents. Write {_ORDINARY} to avoid this warning"
     if is_chosen:
         return None
-    counted = f"{num_parameters:,}".replace(",", " ")
     return (
-        f"goal {names}: the default goal_conditioning_type, hyper, computes the weights of a layer from it: {counted}"
-        f" parameters in all, and training is many times slower. Write {_ORDINARY} to make it an ordinary observation,"
-        " or goal_conditioning_type: hyper to keep it without this warning"
+        f"goal {names}: the default goal_conditioning_type, hyper, computes the weights of a layer from it:"
+        f" {num_parameters:,} parameters in all, and training is many times slower. Write {_ORDINARY} to make it an"
+        " ordinary observation, or goal_conditioning_type: hyper to keep it without this warning"
     )

@@ -234,26 +234,32 @@ def test_second_writer_of_a_run_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "names", "kwargs", "exit_code", "reason"),
+    ("env", "names", "kwargs", "reason"),
     [
-        ("toy:lime", ["Walker"], {}, 2, "Did you mean toy:line"),
-        ("tests.nowhere:make", ["Walker"], {}, 2, "no module named"),
-        ("tests.running.worlds:Pair", ["Left", "Middle"], {}, 2, "behaviors.Middle"),
-        ("tests.running.worlds:Pair", ["Left"], {}, 2, "'Right'"),
-        ("gymnasium:CartPole-v1", ["Walker"], {"no": 1}, 2, "no"),
-        ("tests.running.worlds:never_made", ["Walker"], {}, 3, "RuntimeError: no screen here"),
+        ("toy:lime", ["Walker"], {}, "Did you mean toy:line"),
+        ("tests.nowhere:make", ["Walker"], {}, "no module named"),
+        ("tests.running.worlds:Pair", ["Left", "Middle"], {}, "behaviors.Middle"),
+        ("tests.running.worlds:Pair", ["Left"], {}, "'Right'"),
+        ("gymnasium:CartPole-v1", ["Walker"], {"no": 1}, "no"),
     ],
 )
 def test_environment_that_does_not_fit_is_refused_and_leaves_no_folder(
-    tmp_path: Path, env: str, names: list[str], kwargs: dict[str, Any], exit_code: int, reason: str
+    tmp_path: Path, env: str, names: list[str], kwargs: dict[str, Any], reason: str
 ) -> None:
     config = configuration(
         tmp_path, {name: behavior() for name in names}, env, env_settings={"env_kwargs": kwargs, "num_envs": 1}
     )
     run = run_to_end(config)
-    assert run.launch.exit_code == exit_code
+    assert run.launch.exit_code == 2
     assert reason in ending(run).reason
     assert not run.folder.exists()
+
+
+def test_environment_that_raises_while_it_is_made_ends_the_run_with_its_reason(tmp_path: Path) -> None:
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, "tests.running.worlds:never_made"))
+    assert run.launch.exit_code == 3
+    assert "RuntimeError: no screen here" in ending(run).reason
+    assert "no screen here" in (run.folder / "run_logs/output.log").read_text()
 
 
 def test_name_that_is_no_file_name_stays_inside_the_folder(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_text_environment_is_watched_as_text(tmp_path: Path) -> None:
 def test_what_has_no_picture_says_so_and_is_played_all_the_same(tmp_path: Path) -> None:
     with watched(tmp_path, "toy:line") as (_, theater):
         scene = until(theater, lambda scene: bool(scene.returns))
-        assert scene.undrawn == "it has no method `render`"
+        assert scene.undrawn == "the environment has no method `render`"
         assert scene.seen
     other = tmp_path / "other"
     with watched(other, f"{WORLDS}:windowless") as (_, theater):

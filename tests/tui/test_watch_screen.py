@@ -13,6 +13,7 @@ from tests.tui.driver import Driven
 from tests.tui.scenes import healthy
 from tests.tui.snapshots import check
 from tui.pacing import FRAME_SECONDS, LONGEST_SECONDS, FramePace
+from tui.panes.watched import number, returns_line
 
 LAKE = "  (Right)\nS\x1b[41mF\x1b[0mFF\nFHFH\nFFFH\nHFFG\n"
 
@@ -45,7 +46,7 @@ SCENE = Scene(
 KINDS = {
     "pixels": replace(SCENE, pixels=image(48, 32)),
     "text": replace(SCENE, text=LAKE, hz=4.0),
-    "numbers": replace(SCENE, undrawn="it has no method `render`", state="paused", is_greedy=False),
+    "numbers": replace(SCENE, undrawn="the environment has no method `render`", state="paused", is_greedy=False),
     "failed": replace(
         SCENE, state="failed", reason="gymnasium:Walker2d-v5, instance 0, worker 0: step raised ValueError"
     ),
@@ -124,7 +125,7 @@ async def test_what_cannot_be_watched_says_why_and_is_tried_again(monkeypatch: p
         await screen.until("the engine is starting")
         watching.reason = ""
         await screen.until("nothing is played yet")
-        await watched(screen, watching, SCENE, "policy of step 43 110")
+        await watched(screen, watching, SCENE, "policy of step 43,110")
 
 
 async def test_next_scene_takes_the_place_of_the_last_one_whatever_it_is() -> None:
@@ -174,3 +175,12 @@ def test_pictures_come_as_seldom_as_training_and_the_line_need() -> None:
     for _ in range(50):
         pace.drew(1.0, 0, busy=1.0, spares=True)
     assert pace.seconds == LONGEST_SECONDS
+
+
+@pytest.mark.parametrize("width", [20, 30, 80])
+def test_returns_are_shown_whole_or_not_at_all(width: int) -> None:
+    scene = replace(SCENE, returns=tuple(0.5123 + count for count in range(20)))
+    words = "".join(span.text for span in returns_line(scene, width)).split()[2:]
+    whole = [number(value) for value in reversed(scene.returns)]
+    assert words == whole[: len(words)]
+    assert 1 <= len(words) < 20

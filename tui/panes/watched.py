@@ -39,8 +39,8 @@ class WatchedPane(Pane):
             _figure("policy", policy_words(scene)),
             _figure("actions", actions_words(scene)),
             line(),
-            _figure("episode", f"{scene.episode:,}".replace(",", " ")),
-            _figure("step", f"{scene.step:,}".replace(",", " ")),
+            _figure("episode", f"{scene.episode:,}"),
+            _figure("step", f"{scene.step:,}"),
             _figure("return", number(scene.total), strong=True),
             _figure("reward", number(scene.reward)),
             *(_figure("action" if index == 0 else "", words) for index, words in enumerate(action_rows(scene, width))),
@@ -57,9 +57,16 @@ def compact_lines(scene: Scene, frame: Frame, waits: float, width: int) -> list[
     actions = " ".join(action_rows(scene, width)[:1])
     second = [line(Span(f" policy {policy_words(scene)}{dot}{actions_words(scene)}", "dim"))]
     second.append(line(Span("action ", "dim"), actions, Span("  reward ", "dim"), number(scene.reward)))
-    past = [number(value) for value in reversed(scene.returns)]
-    third = line(Span(" last returns ", "dim"), Span("  ".join(past) or "none yet"))
-    return [pack(first, width), pack(second, width), third]
+    return [pack(first, width), pack(second, width), returns_line(scene, width)]
+
+
+def returns_line(scene: Scene, width: int) -> Line:
+    """The newest returns, as many as are whole."""
+    label = " last returns "
+    words = [number(value) for value in reversed(scene.returns)]
+    while len(words) > 1 and len(label + "  ".join(words)) > width:
+        words.pop()
+    return line(Span(label, "dim"), Span("  ".join(words) or "none yet"))
 
 
 def state_line(scene: Scene, frame: Frame, waits: float) -> Line:
@@ -77,7 +84,7 @@ def state_line(scene: Scene, frame: Frame, waits: float) -> Line:
 
 def policy_words(scene: Scene) -> str:
     """Which policy plays."""
-    return "as loaded" if scene.policy_step is None else f"of step {scene.policy_step:,}".replace(",", " ")
+    return "as loaded" if scene.policy_step is None else f"of step {scene.policy_step:,}"
 
 
 def actions_words(scene: Scene) -> str:

@@ -35,7 +35,7 @@ class Picture:
 def picture_of(environment: Environment, guard: Guard, width: int, height: int) -> Picture:
     """A picture of at most so many pixels; whatever drawing raises is its reason."""
     if not isinstance(environment, Rendered):
-        return Picture(reason="it has no method `render`")
+        return Picture(reason="the environment has no method `render`")
     try:
         with guard:
             drawn = environment.render()
