@@ -92,13 +92,13 @@ def recorded(tmp_path: Path) -> Path:
 
 def test_replay_goes_at_any_speed_to_the_end_and_stays(recorded: Path) -> None:
     with terminal("replay", "walker-bold", "--speed", "0", folder=recorded) as screen:
-        screen.wait_for("replay stands still")
+        screen.wait_for("replay 0% stands still")
         screen.press(">")
-        screen.wait_for("replay 1x")
+        screen.wait_for(r"replay \d+% 1x")
         for _ in range(8):
             screen.press(">")
         screen.wait_for("replay ended")
-        screen.wait_for("FINISHED")
+        screen.wait_for("STOPPED")
         screen.press("q")
         assert screen.wait() == 0
         assert_terminal_was_given_back(screen)
@@ -107,7 +107,7 @@ def test_replay_goes_at_any_speed_to_the_end_and_stays(recorded: Path) -> None:
 def test_replay_is_left_at_once_and_controls_nothing(recorded: Path) -> None:
     with terminal("replay", "results/walker-bold", folder=recorded) as screen:
         screen.wait_for("TRAINING")
-        screen.wait_for("replay 100x")  # an hour in about a minute
+        screen.wait_for(r"replay \d+% 100x")  # an hour in about a minute
         screen.press("c")
         screen.wait_for("nothing to control")
         screen.press("q")

@@ -259,7 +259,9 @@ def test_run_whose_last_checkpoint_could_not_be_written_ends_with_7(folder: Path
     process = start("cartpole.yaml", "--no-ui", "--run-id", "a", *LARGE, folder=folder, under=SMALL_FILES)
     exit_code, stdout, stderr = finish(process)
     assert exit_code == 7, stdout + stderr
-    assert re.search(r"Run failed: CartPole: step \d+ was not saved: .*File too large.*\(exit code 7\)", stdout), stdout
+    assert re.search(r"Run unsaved: CartPole: step \d+ was not saved: .*File too large.*\(exit code 7\)", stdout), (
+        stdout
+    )
 
 
 def test_stopped_run_whose_checkpoint_could_not_be_written_ends_with_7(folder: Path) -> None:
