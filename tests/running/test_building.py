@@ -287,7 +287,7 @@ def test_a_goal_that_makes_weights_by_default_warns_with_what_it_costs(
     if conditioning is not None:
         assert "goal" not in warnings(run)
         return
-    parameters = f"{run.of(BehaviorStarted)[0].num_parameters:,}".replace(",", " ")
+    parameters = f"{run.of(BehaviorStarted)[0].num_parameters:,}"
     assert "goal goal: the default goal_conditioning_type, hyper, computes" in warnings(run)
     assert f"from it: {parameters} parameters in all" in warnings(run)
     assert "Write network_settings.goal_conditioning_type: none to make it an ordinary observation" in warnings(run)

@@ -281,7 +281,7 @@ def range_verdict(text: str) -> Verdict:
         chosen = typed_range(text)
     except ValueError as error:
         return Verdict(str(error), is_good=False)
-    return Verdict(range_words(chosen) or "as the values ask")
+    return Verdict(range_words(chosen) or "fits the values in sight")
 
 
 def smoothing_verdict(text: str) -> Verdict:
