@@ -62,12 +62,15 @@ async def test_other_runs_come_one_after_the_other_newest_first(tmp_path: Path) 
 async def test_only_differences_are_shown_on_demand(tmp_path: Path) -> None:
     async with Driven(changed(), opened="configuration", runs=some_runs(tmp_path)) as screen:
         await screen.until(RATE)
+        assert "hidden" not in await screen.text()
         text = await screen.press("b")
+        assert "settings, unchanged hidden" in text, "what is left out may be out of sight: the title says it"
         assert f"{RATE}: 0.0003 · now 0.0001" in text
         assert "batch_size" not in text
         await screen.press("v")
         text = await screen.until("there: bold")
         assert "there: 0.001" in text
+        assert "differ, others hidden" in text
         assert "run_id: walker-ppo · there: bold" in text
         assert "batch_size" not in text
         assert "batch_size" in await screen.press("b")

@@ -42,9 +42,12 @@ class ConfigurationList(ListPane):
         if self.words or not self.settings:
             return name
         if not self.other:
-            return f"{name}{dot}{len(self.settings)} settings"
+            hidden = ", unchanged hidden" if self.has_differences_only else ""
+            return f"{name}{dot}{len(self.settings)} settings{hidden}"
         number_of = sum(setting.here != setting.there for setting in self.settings)
-        return f"{name}{dot}there: {safe_text(self.other)}{dot}{number_of or 'none'} of {len(self.settings)} differ"
+        counted = f"{number_of or 'none'} of {len(self.settings)} differ"
+        hidden = ", others hidden" if self.has_differences_only else ""
+        return f"{name}{dot}there: {safe_text(self.other)}{dot}{counted}{hidden}"
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
         """One per setting."""
