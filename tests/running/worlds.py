@@ -147,6 +147,10 @@ def made_forever() -> Line:
     return Line("Walker", 1)
 
 
+def never_made() -> Line:
+    raise RuntimeError("no screen here")
+
+
 class Watched(Line):
     """A Line of four agents. Of two that are made in a row, the second, on which a policy is evaluated, has a fault
     from the tenth step after a reset on: it raises, hangs until RELEASE is set, or its episodes never end."""

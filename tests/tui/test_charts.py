@@ -22,7 +22,7 @@ from tui.charts.figure import Figure, Mark, read, sample
 from tui.charts.outliers import outside
 from tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
 from tui.charts.sampling import columns, polyline
-from tui.charts.scale import scale_of
+from tui.charts.scale import Scale, scale_of
 from tui.charts.smoothing import moving_average, smooth_line
 from tui.charts.window import Sight
 from tui.charts.x_axis import full_range, step_label, x_ticks
@@ -220,6 +220,13 @@ def test_linear_axis_has_two_ticks_however_low_it_is(num_ticks: int, low: float,
 
 def test_half_rows_of_dots_all_go_the_same_way() -> None:
     assert dot_rows(np.array([0.5, 1.5, 2.5]), (0.0, 4.0), 5).tolist() == [4.0, 3.0, 2.0]
+
+
+def test_what_is_clipped_may_lie_as_far_as_a_float_can() -> None:
+    values = np.array([0.0, 1.7e308, -1.7e308, np.nan])
+    assert dot_rows(values, (0.0, 1e-60), 5).tolist()[:3] == [4.0, 0.0, 4.0]
+    places = Scale("symlog", 0.0, 1e-60, 1e-63).places(values)
+    assert np.isfinite(places).tolist() == [True, True, True, False]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))

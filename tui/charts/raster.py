@@ -26,8 +26,9 @@ def dot_rows(values: Floats, y_range: Range, num_rows: int) -> Floats:
     """The row of dots on which each value lies, 0 at the top; beyond y_range on the edge, NaN for NaN."""
     bottom, top = y_range
     scale = (num_rows - 1) / max(top - bottom, 1e-300)
-    rows = np.floor((top - values) * scale + MIDDLE)
-    return np.asarray(np.minimum(np.maximum(rows, 0), num_rows - 1), dtype=np.float64)
+    inside = np.minimum(np.maximum(values, bottom), top)  # first, for what is clipped may lie as far as a float can
+    rows = np.floor((top - inside) * scale + MIDDLE)
+    return np.asarray(np.minimum(rows, num_rows - 1), dtype=np.float64)
 
 
 def bars(low: Floats, high: Floats, y_range: Range, num_rows: int) -> Bars:

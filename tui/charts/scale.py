@@ -36,7 +36,10 @@ class Scale:
             case "log":
                 return np.log10(np.maximum(values, self.bottom))
             case "symlog":
-                return np.sign(values) * np.log10(1 + np.abs(values) / self.linear)
+                sizes = np.minimum(
+                    np.abs(values), LARGEST * self.linear
+                )  # what is clipped may be as large as a float can
+                return np.sign(values) * np.log10(1 + sizes / self.linear)
 
     @property
     def y_range(self) -> Range:
