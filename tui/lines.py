@@ -31,7 +31,8 @@ Line: TypeAlias = tuple[Span, ...]
 
 def line(*spans: Span | str) -> Line:
     """The non-empty spans in order; a bare string has the tone of plain text."""
-    return tuple(s if isinstance(s, Span) else Span(s) for s in spans if (s.text if isinstance(s, Span) else s))
+    made = [each if isinstance(each, Span) else Span(each) for each in spans]
+    return tuple([span for span in made if span.text])
 
 
 def cells(spans: Line) -> int:

@@ -10,14 +10,12 @@ from rich.cells import cell_len
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
-from tui.charts.arrays import np
-from tui.charts.sparkline import by_time, sparkline
-from tui.charts.trend import TREND_SECONDS, trend
 from tui.glyphs import Glyphs
 from tui.keymap import Place
 from tui.lines import Line, Span, Tone, line, state_tone
 from tui.panes.base import BEAT, Frame, series_tone
 from tui.panes.list import Entry, ListPane, filtered
+from tui.panes.row_trends import RowTrend, RowTrends
 from tui.text import count, duration, left, number, percent, right
 
 ELO = "Self-play/ELO"
@@ -76,6 +74,7 @@ class BehaviorsPane(ListPane, inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._table = NO_COLUMNS
+        self._trends = RowTrends()
 
     def inputs(self, frame: Frame) -> object:
         """The states, the warnings and the filter."""
@@ -116,7 +115,8 @@ class BehaviorsPane(ListPane, inherit_bindings=False):
         return super().lines(frame, width, height)
 
     def _draw_row(self, frame: Frame, index: int, behavior: BehaviorView, width: int) -> Line:
-        return row(behavior, index, frame, self._table)
+        course = self._trends.of(behavior, self._table.sparkline_width, frame.glyphs.levels, frame.now)
+        return row(behavior, index, frame, self._table, course)
 
     def _row(self, spans: Line, is_current: bool, frame: Frame) -> Line:
         return spans  # which one is selected is told whether or not the table has the focus
@@ -178,13 +178,9 @@ def header(layout: TableLayout) -> Line:
     return line(Span(f"   # {left('behavior', layout.name_width)}{titles}   {trend_title}  state", "dim"))
 
 
-def row(behavior: BehaviorView, index: int, frame: Frame, layout: TableLayout) -> Line:
+def row(behavior: BehaviorView, index: int, frame: Frame, layout: TableLayout, course: RowTrend) -> Line:
     """One behavior."""
     glyphs, is_selected = frame.glyphs, index == frame.selected
-    history = behavior.returns
-    # Copies: an array that numpy views cannot grow, and the view goes on folding.
-    times, values = np.array(history.times), np.array(history.mean)
-    curve = by_time(times, values, layout.sparkline_width, TREND_SECONDS)
     name = left(safe_text(behavior.name), layout.name_width, glyphs.ellipsis)
     return line(
         Span(f" {glyphs.marker if is_selected else ' '}", "accent"),
@@ -192,9 +188,9 @@ def row(behavior: BehaviorView, index: int, frame: Frame, layout: TableLayout) -
         Span(name, "strong" if is_selected else "text"),
         *(Span(" " + right(column.cell(behavior), column.width), _tone(column)) for column in layout.columns),
         Span(" "),
-        direction_sign(trend(times, values).direction, glyphs),
+        direction_sign(course.direction, glyphs),
         Span(" "),
-        Span(sparkline(curve, layout.sparkline_width, glyphs.levels), series_tone(index) if is_selected else "dim"),
+        Span(course.cells, series_tone(index) if is_selected else "dim"),
         Span("  "),
         state_sign(behavior, frame),
     )
