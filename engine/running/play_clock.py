@@ -6,6 +6,7 @@ import time
 
 USUAL_HZ, FASTEST_HZ = 30.0, 60.0  # steps of a second where the environment does not say, and at most
 SHARE, FREE_SHARE = 0.01, 0.5  # of the interpreter that steps may take while something trains, and else; so pictures
+MAKING_SHARE, FREE_MAKING_SHARE = 0.1, 1.0  # of the time that the environment may spend on its pictures
 MEMORY = 0.9  # weight of what was known before, so that one slow step changes little
 LEAST_BUSY = 0.05  # a process that computes less than that waits for something else than the interpreter
 
@@ -19,7 +20,8 @@ class PlayClock:
     def __init__(self) -> None:
         self.meant_hz: float | None = None
         self._share = SHARE
-        self._step_cost = self._picture_cost = 0.0  # seconds, smoothed
+        self._making_share = MAKING_SHARE
+        self._step_cost = self._picture_cost = self._making_cost = 0.0  # seconds, smoothed
         self._used: float | None = None  # of the thread's time, when it was read last
         self._began_at = self._drawn_at = self._looked_at = time.monotonic()
         self._process_used = time.process_time()
@@ -34,7 +36,13 @@ class PlayClock:
         """A step has been taken. spares: whether something trains."""
         self._busy = MEMORY * self._busy + (1 - MEMORY) * self._busy_since()
         self._share = SHARE * min(1.0, max(LEAST_BUSY, self._busy)) if spares else FREE_SHARE
+        self._making_share = MAKING_SHARE if spares else FREE_MAKING_SHARE
         self._step_cost = self._smoothed(self._step_cost)
+
+    def made(self, seconds: float) -> None:
+        """The environment has taken that long for a picture: on another thread of the same core, or with the same
+        caches, as what trains, which it slows whatever its priority."""
+        self._making_cost = max(seconds, MEMORY * self._making_cost + (1 - MEMORY) * seconds)
 
     def drew(self) -> None:
         """A picture has been shown."""
@@ -48,7 +56,8 @@ class PlayClock:
     @property
     def may_draw(self) -> bool:
         """Whether there may be a picture of the newest step."""
-        return time.monotonic() - self._drawn_at >= self._picture_cost / self._share
+        rest = max(self._picture_cost / self._share, self._making_cost / self._making_share)
+        return time.monotonic() - self._drawn_at >= rest
 
     @property
     def seconds_left(self) -> float:

@@ -201,8 +201,10 @@ class Viewer:
         """The newest picture is there, unless there are none or nobody waits for it any more."""
         if self._pool is None or self._has_ended or self._picture.reason:
             return
+        began = time.monotonic()
         picture = self._pool.picture(0, *self._size, lambda: not self._has_ended)
         if picture is not None:
+            self._clock.made(time.monotonic() - began)
             self._picture, self._clock.meant_hz = picture, picture.hz
             if picture.reason:
                 self._log_undrawn(picture)
