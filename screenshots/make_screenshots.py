@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from tempfile import TemporaryDirectory
 from PIL import Image, ImageDraw, ImageFont
 from rich.color import ColorTriplet
 from rich.segment import Segment
+from textual.screen import Screen
 
 from engine.config import parse_config
 from engine.running.launch import Launch
@@ -29,7 +31,6 @@ from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, Stop, decode
 from engine.session.session import Session
 from engine.session.view import RunView
-from engine.session.watching import Scene
 from tui.app import TrainerApp
 from tui.context import Runs
 from tui.demo.session import DemoSession
@@ -50,14 +51,16 @@ PAGES: dict[str, tuple[str, ...]] = {  # of the demo: name of the picture, keys 
     "log": ("l",),
     "warnings": ("w",),
     "configuration": ("y", "v"),
-    "runs": ("r", "x", "down", "x", "down", "x"),
-    "comparison": ("r", "x", "down", "x", "down", "x", "enter"),
+    "runs": ("r", "b", "x", "down", "x"),
+    "comparison": ("r", "b", "x", "down", "x", "enter"),
     "help": ("question_mark",),
     "palette": ("ctrl+p",),
     "leave": ("q",),
 }
+AT_EVERY_SIZE = ("grid", "runs", "comparison")
 THEMES = ("rl-light", "high-contrast")
 NOW = 1_795_000_000.0  # when the demo is shown: the same pictures every time
+RESIZED_SECONDS = 1.0  # within which a frame of the new size has come
 WARNED_SECONDS = 30.0  # until the demo's first warning has come
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN = 10, 20, 16, 12
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
@@ -80,7 +83,7 @@ behaviors:
     max_steps: 10000000
     summary_freq: 5000
 env_settings: {{env: "gymnasium:{environment}", num_envs: 16, seed: 1}}
-checkpoint_settings: {{run_id: watched, results_dir: {results}}}
+checkpoint_settings: {{run_id: watched}}
 """
 
 
@@ -89,19 +92,20 @@ class Watched:
     """Whose policy is shown at play, once it has trained for so many steps, in that step of an episode or later."""
 
     environment: str
-    size: tuple[int, int]
+    sizes: tuple[tuple[int, int], ...]
     trained_steps: int
     step: int
 
-    def is_worth_a_picture(self, scene: Scene | None) -> bool:
+    def is_worth_a_picture(self, screen: Screen[object]) -> bool:
         """Whether that step has come, and an episode was played before."""
+        scene = screen.picture.scene if isinstance(screen, WatchScreen) else None
         return scene is not None and bool(scene.returns) and scene.step >= self.step
 
 
 WATCHED = {
-    "CartPole": Watched("CartPole-v1", USUAL, 30_000, 60),
-    "FrozenLake": Watched("FrozenLake-v1", (80, 24), 40_000, 3),
-    "LunarLander": Watched("LunarLander-v3", USUAL, 150_000, 60),
+    "CartPole": Watched("CartPole-v1", (USUAL,), 30_000, 60),
+    "FrozenLake": Watched("FrozenLake-v1", ((80, 24),), 40_000, 3),
+    "LunarLander": Watched("LunarLander-v3", SIZES, 150_000, 60),
 }
 
 
@@ -232,8 +236,9 @@ async def paint_demo(folder: Path) -> None:
         session, view = demo()
         await picture(folder / f"demo-overview-{name_of(size)}.png", session, view, size, runs=session.runs())
     for page, keys in PAGES.items():
-        session, view = demo()
-        await picture(folder / f"demo-{page}-{name_of(USUAL)}.png", session, view, USUAL, keys, runs=session.runs())
+        for size in SIZES if page in AT_EVERY_SIZE else (USUAL,):
+            session, view = demo()
+            await picture(folder / f"demo-{page}-{name_of(size)}.png", session, view, size, keys, runs=session.runs())
     for theme in THEMES:
         session, view = demo()
         await picture(folder / f"demo-{theme}-{name_of(USUAL)}.png", session, view, USUAL, theme=theme)
@@ -241,8 +246,9 @@ async def paint_demo(folder: Path) -> None:
 
 async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
     """The policy of a run that trains, at play."""
-    with TemporaryDirectory(prefix="rl-tui-pictures-") as results:
-        text = TRAINING.format(name=name, environment=watched.environment, results=results)
+    with TemporaryDirectory(prefix="rl-tui-pictures-") as results, contextlib.chdir(results):
+        os.environ["PWD"] = results
+        text = TRAINING.format(name=name, environment=watched.environment)
         launch, view = Launch(EventBus()), RunView()
         mail = launch.subscribe()
         launch.start(parse_config(text.encode(), "watched.yaml"))
@@ -255,20 +261,22 @@ async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
             give_way=launch.give_way,
             watching=launch.theater,
         )
-        async with app.run_test(size=watched.size) as pilot:
+        async with app.run_test(size=watched.sizes[0]) as pilot:
             while not view.behaviors or view.behavior(name).step < watched.trained_steps:
                 await pilot.pause(0.5)
             await pilot.press("v")
-            while not isinstance(app.screen, WatchScreen) or not watched.is_worth_a_picture(app.screen.picture.scene):
-                await pilot.pause(0.02)
-            rows = [list(strip) for strip in app.screen._compositor.render_strips()]
+            for size in watched.sizes:
+                await pilot.resize_terminal(*size)
+                await pilot.pause(RESIZED_SECONDS)
+                while not watched.is_worth_a_picture(app.screen):
+                    await pilot.pause(0.02)
+                path = folder / f"watch-{name}-{name_of(size)}.png"
+                paint([list(strip) for strip in app.screen._compositor.render_strips()], size, path)
+                print(path)
         launch.theater.end()
         launch.send(Stop("now"))
         while not launch.wait(0.1):
             pass
-    path = folder / f"watch-{name}-{name_of(watched.size)}.png"
-    paint(rows, watched.size, path)
-    print(path)
 
 
 async def paint_recording(events: Path, until: float, folder: Path) -> None:
@@ -291,6 +299,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ.update(LC_ALL="C.UTF-8", TERM="xterm-256color", COLORTERM="truecolor", TZ="UTC")
     time.tzset()
+    arguments.out = arguments.out.absolute()
     asyncio.run(paint_demo(arguments.out))
     for name, watched in WATCHED.items():
         asyncio.run(paint_watched(arguments.out, name, watched))

@@ -17,7 +17,7 @@ from tests.tui import scenes
 from tui.app import TrainerApp
 from tui.remembered import RUNS_KEPT, Memory, RunMemory, as_text
 from tui.state import ScreenState
-from tui.user_folders import config_folder, state_folder
+from tui.user_folders import config_folder, seen_from_here, state_folder
 
 RUN = Path("results/walker-ppo")
 
@@ -192,3 +192,21 @@ async def test_the_minute_is_kept_too_and_problems_are_told(tmp_path: Path) -> N
         while not any("cannot be written" in line.message for line in view.log):
             await pilot.pause(0.01)
             app.tick()
+
+
+@pytest.mark.parametrize(
+    ("path", "here", "shown"),
+    [
+        ("/home/me/results/a", "/home/me", "results/a"),
+        ("/home/me/results/a", "/home/me/", "results/a"),
+        ("/home/me/results/a", "/", "home/me/results/a"),
+        ("/home/me/results/a", "/home/m", "/home/me/results/a"),
+        ("/home/me/results/a", "", "/home/me/results/a"),
+        ("results/a", "/home/me", "results/a"),
+    ],
+)
+def test_path_below_the_folder_of_the_start_is_shown_from_there(
+    path: str, here: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PWD", here)
+    assert seen_from_here(path) == shown

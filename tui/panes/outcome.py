@@ -12,6 +12,7 @@ from tui.lines import Line, Span, flush, line
 from tui.outcomes import SAID_SECONDS, Asked
 from tui.panes.base import Frame, Pane, is_over
 from tui.text import duration, fit_message, fit_path
+from tui.user_folders import seen_from_here
 
 
 class OutcomeLine(Pane):
@@ -50,6 +51,5 @@ def _where(frame: Frame, width: int) -> Line:
     if run is None:
         return ()
     told = f"  seed {run.seed} {frame.glyphs.dot} {safe_text(run.device)}"
-    return line(
-        Span(f" {fit_path(safe_text(run.path), max(10, width - len(told) - 2), frame.glyphs.ellipsis)}{told}", "dim")
-    )
+    path = fit_path(safe_text(seen_from_here(run.path)), max(10, width - len(told) - 2), frame.glyphs.ellipsis)
+    return line(Span(f" {path}{told}", "dim"))
