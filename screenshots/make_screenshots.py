@@ -121,8 +121,9 @@ class Recording:
 
 
 def replay(events: Path, until: float) -> RunView:
-    """The view after the first `until` (0 to 1) of the recorded time."""
-    envelopes = [decode(line) for line in events.read_text().splitlines() if line.strip()]
+    """The view after the first `until` (0 to 1) of the recorded time, its paths as seen from the folder of results."""
+    text = events.read_text().replace(f"{events.resolve().parents[2]}/", "")
+    envelopes = [decode(line) for line in text.splitlines() if line.strip()]
     end = envelopes[0].time + (envelopes[-1].time - envelopes[0].time) * until
     view = RunView()
     for envelope in envelopes:
