@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from engine.session.view import BehaviorView
-from tui.panes.row_trends import LONG, RENEWED_SECONDS, RowTrends
+from tui.panes.row_trends import LONG, MOST_AT_ONCE, RENEWED_SECONDS, RowTrends
 
 LEVELS = "abcdefgh"
 
 
-def behavior(num_points: int = LONG) -> BehaviorView:
-    made = BehaviorView("Walker")
+def behavior(num_points: int = LONG, name: str = "Walker") -> BehaviorView:
+    made = BehaviorView(name)
     for at in range(num_points):
         made.returns.append(float(at), float(at), float(at))
     return made
@@ -40,3 +40,13 @@ def test_a_history_that_was_cut_and_a_short_one_count_at_once() -> None:
     assert trends.of(behavior(LONG), 10, LEVELS, 100.0) is not first
     short = behavior(LONG // 2)
     assert trends.of(short, 10, LEVELS, 100.0) is not trends.of(short, 10, LEVELS, 100.0)
+
+
+def test_many_are_made_anew_in_turns() -> None:
+    trends, behaviors = RowTrends(), [behavior(name=f"Walker{index}") for index in range(3 * MOST_AT_ONCE)]
+    before = [trends.of(each, 10, LEVELS, 100.0) for each in behaviors]
+    for turn in range(3):
+        after = [trends.of(each, 10, LEVELS, 100.0 + RENEWED_SECONDS + turn / 10) for each in behaviors]
+        assert sum(old is not new for old, new in zip(before, after, strict=True)) == MOST_AT_ONCE
+        before = after
+    assert len({id(each) for each in before}) == len(behaviors)

@@ -122,6 +122,7 @@ class Pane(Widget):
         self._wanted_height = 1
         self._tones: dict[Tone, Style] = {}
         self._made_of: object = None
+        self._seen: object = None
         self._made_at = 0.0
         self._spot: Spot | None = None
         self._content = Region()
@@ -155,7 +156,7 @@ class Pane(Widget):
         self._entitle(frame)
         if not self.is_due(frame, spot, turn) and turn != "now":
             return []
-        self._made_of, self._made_at = self._ingredients(frame), frame.now
+        self._made_of, self._made_at = self._seen, frame.now
         height = self.styles.height
         wanted = self._height_for(frame, self._content.width) if height is not None and height.is_auto else 0
         if wanted and wanted != self._wanted_height:
@@ -221,7 +222,8 @@ class Pane(Widget):
             return False
         self._spot, self._content = spot, spot[0].shrink(self.styles.gutter)  # a border may go while the spot stays
         is_old = turn != "later" and not 0 <= frame.now - self._made_at < self.seconds
-        return is_old or self._ingredients(frame) != self._made_of
+        self._seen = self._ingredients(frame)
+        return is_old or self._seen != self._made_of
 
     def _ingredients(self, frame: Frame) -> object:
         state = frame.behavior.state if frame.behavior else None

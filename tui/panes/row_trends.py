@@ -9,7 +9,8 @@ from tui.charts.arrays import np
 from tui.charts.sparkline import by_time, sparkline
 from tui.charts.trend import TREND_SECONDS, trend
 
-RENEWED_SECONDS = 3.0  # its newest cell stands for more; with twelve behaviors it is a fifth of what a picture costs
+RENEWED_SECONDS = 2.0  # its newest cell stands for more; with twelve behaviors it is a fifth of what a picture costs
+MOST_AT_ONCE = 4  # in one picture, so that none costs much more than the others
 LONG = 256  # points from which a history is worth that
 
 
@@ -22,20 +23,26 @@ class RowTrend:
 
 
 class RowTrends:
-    """Owns the newest of each behavior, and makes those of long histories anew every RENEWED_SECONDS at most."""
+    """Owns the newest of each behavior; those of long histories are made anew every RENEWED_SECONDS, a few at once."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[RowTrend, tuple[int, str], float, float]] = {}
+        self._drawn_at = 0.0
+        self._num_renewed = 0  # in the picture drawn then
 
     def of(self, behavior: BehaviorView, width: int, levels: str, now: float) -> RowTrend:
         """In `width` cells of these levels; at once where they change, or where the history was cut."""
+        if now != self._drawn_at:
+            self._drawn_at, self._num_renewed = now, 0
         history = behavior.returns
         newest = history.times[-1] if len(history.times) else 0.0
         kept = self._kept.get(behavior.name)
         if kept is not None and len(history.times) >= LONG:
             made, look, until, made_at = kept
-            if look == (width, levels) and newest >= until and 0 <= now - made_at < RENEWED_SECONDS:
+            is_young = now - made_at < RENEWED_SECONDS or self._num_renewed >= MOST_AT_ONCE
+            if look == (width, levels) and newest >= until and now >= made_at and is_young:
                 return made
+            self._num_renewed += 1
         # Copies: an array that numpy views cannot grow, and the view goes on folding.
         times, values = np.array(history.times), np.array(history.mean)
         curve = by_time(times, values, width, TREND_SECONDS)
