@@ -96,11 +96,12 @@ class LiveSession:
     def _run(self) -> None:
         tell, chance, began = self.bus.publish, random.Random(1), time.time()
         tell(RunStarted("live", "results/live", 1, "cpu", False, {}))
-        tell(RunStateChanged("training"))
         for name in self._names:
             tell(BehaviorStarted(name, "ppo", "gymnasium:Walker2d-v5", 0, 1_000_000, 8, 9347, True))
             tell(BehaviorStateChanged(name, "training"))
-        beat, has_happened = 0, False
+        beat, has_happened = 1, False
+        self._report(beat, time.time() - began, chance)  # whoever sees it train may lose steps by leaving
+        tell(RunStateChanged("training"))
         while not self._stop.wait(0.1):
             beat += 1
             if SIGNALED.is_set() and not has_happened:
