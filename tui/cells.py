@@ -95,10 +95,10 @@ def painted(cells: Cells, row: int, first: int, last: int, colors: Colors, groun
     for upper, lower, length in runs(cells, row, first, last):
         codes = []
         if upper not in (lower, front):
-            codes.append(_front(upper, colors))
+            codes.append(_code(upper, colors, ground, is_front=True))
             front = upper
         if lower != back:
-            codes.append(_ground(ground, colors) if lower == GROUND else _back(lower, colors))
+            codes.append(_code(lower, colors, ground, is_front=False))
             back = lower
         if codes:
             parts.append(f"\x1b[{';'.join(codes)}m")
@@ -107,26 +107,9 @@ def painted(cells: Cells, row: int, first: int, last: int, colors: Colors, groun
 
 
 @cache  # of true colors there are 32 768
-def _front(number: int, colors: Colors) -> str:
-    if colors == "truecolor":
-        return f"38;2;{number >> 16};{number >> 8 & 255};{number & 255}"
-    if colors == "256":
-        return f"38;5;{number}"
-    return str(30 + number if number < 8 else 82 + number)
-
-
-@cache
-def _back(number: int, colors: Colors) -> str:
-    if colors == "truecolor":
-        return f"48;2;{number >> 16};{number >> 8 & 255};{number & 255}"
-    if colors == "256":
-        return f"48;5;{number}"
-    return str(40 + number if number < 8 else 92 + number)
-
-
-@cache
-def _ground(color: Color, colors: Colors) -> str:
-    return ";".join(color.downgrade(_SYSTEMS[colors]).get_ansi_codes(foreground=False))
+def _code(number: int, colors: Colors, ground: Color, *, is_front: bool) -> str:
+    shown = color(number, colors, ground).downgrade(_SYSTEMS[colors])
+    return ";".join(shown.get_ansi_codes(foreground=is_front))
 
 
 def color(number: int, colors: Colors, ground: Color) -> Color:
