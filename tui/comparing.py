@@ -42,6 +42,11 @@ class ComparedRun:
         view = own if self.is_own else self.view
         return [] if view is None else list(view.behaviors.values())
 
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing more is to come: it was read, lives on this screen, or cannot be read."""
+        return self.view is not None or self.is_own or bool(self.problem)
+
     def started_at(self, own: RunView) -> float:
         """The wall time at which it began, 0 while that is not known."""
         view = own if self.is_own else self.view
@@ -73,7 +78,7 @@ class Entrant:
     @property
     def is_read(self) -> bool:
         """Whether nothing more is to come."""
-        return all(run.view is not None or run.is_own or run.problem for run in self.runs)
+        return all(run.is_read for run in self.runs)
 
 
 class Comparison:

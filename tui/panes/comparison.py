@@ -185,7 +185,7 @@ def _settings(entrant: Entrant) -> Settings:
 def _of_group(each: Compared, entrant: Entrant, state: ChartState) -> Line:
     """What its curve and band are, and where fewer runs are left."""
     curves = each.curves(state.metrics[0], state)
-    unread = sum(run.view is None and not run.is_own and not run.problem for run in entrant.runs)
+    unread = sum(not run.is_read for run in entrant.runs)
     told = ["mean and range (lowest to highest) of the runs"]
     told += [f"n={left_over} from {x_label(x, state.x_axis, max(1.0, x / 100))}" for x, left_over in ends(curves)]
     told += [f"{unread} not read yet"] if unread else []
@@ -257,7 +257,7 @@ def _unread(index: int, entrant: Entrant, name_width: int, frame: Frame) -> Line
 
 def _why_empty(comparison: Comparison, state: ChartState) -> str:
     runs = comparison.runs.values()
-    if any(run.view is None and not run.is_own and not run.problem for run in runs):
+    if not all(run.is_read for run in runs):
         return "reading the runs"
     if all(run.problem for run in runs):
         return "none of these runs can be read"
