@@ -14,7 +14,7 @@ import pytest
 
 from engine.presets import preset_names
 from engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
-from tui.arguments import Look, parse_arguments
+from tui.arguments import Look, parse_arguments, words_of
 from tui.cli import main, why_headless
 from tui.requested import find_config
 from tui.signals import StopSignals
@@ -97,6 +97,12 @@ def test_screen_is_as_the_flags_say() -> None:
     typed = parse_arguments(["run.yaml", "--ascii", "--theme", "ansi", "--readonly", "--no-bell", "--no-mouse"])
     assert typed.look == Look(is_ascii=True, theme="ansi", is_readonly=True, has_bell=False, has_mouse=False)
     assert typed.overrides == {}
+
+
+def test_a_look_is_asked_for_by_the_flags_that_were_typed() -> None:
+    flags = ["--theme", "ansi", "--ascii", "--readonly", "--no-bell", "--no-mouse", "--no-title"]
+    assert words_of(parse_arguments(["run.yaml", *flags]).look) == flags
+    assert words_of(parse_arguments(["run.yaml"]).look) == []
 
 
 @pytest.mark.parametrize("flag", ["--load", "--train", "--torch", "--tensorflow"])

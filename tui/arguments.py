@@ -136,6 +136,7 @@ def words_of(look: Look) -> list[str]:
         "--readonly": look.is_readonly,
         "--no-bell": not look.has_bell,
         "--no-mouse": not look.has_mouse,
+        "--no-title": not look.has_title,
     }
     theme = ["--theme", look.theme] if look.theme else []
     return theme + [flag for flag, is_wanted in flags.items() if is_wanted]
