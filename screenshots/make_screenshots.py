@@ -25,7 +25,7 @@ from rich.color import ColorTriplet
 from rich.segment import Segment
 from textual.screen import Screen
 
-from engine.config import parse_config
+from engine.config.loading import parse_config
 from engine.running.launch import Launch
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, Stop, decode

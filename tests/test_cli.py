@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.presets import preset_names
+from engine.config.presets import preset_names
 from engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
 from tui.arguments import Look, parse_arguments, words_of
 from tui.cli import main, why_headless
@@ -314,7 +314,7 @@ def test_word_that_names_nothing_is_refused_before_configurations_can_be_read(
     flags: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Their libraries are most of the time that the answer would take."""
-    monkeypatch.setitem(sys.modules, "engine.config", None)
+    monkeypatch.setitem(sys.modules, "engine.config.loading", None)
     assert main(["relpay", *flags]) == 2
     assert "the command replay" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import parse_config
+from engine.config.loading import parse_config
 from tui.keymap import KEYMAP, Key
 from tui.screens.base import SCREENS
 from tui.themes import THEMES

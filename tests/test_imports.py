@@ -99,7 +99,7 @@ def test_launch_of_a_run_waits_with_torch_until_it_starts() -> None:
 
 def test_first_picture_needs_no_numbers() -> None:
     """There is no curve in it yet, and numpy would come before it."""
-    assert imported_modules("tui.showing, engine.config, engine.running.launch") & {"numpy", "plotext"} == set()
+    assert imported_modules("tui.showing, engine.config.loading, engine.running.launch") & {"numpy", "plotext"} == set()
 
 
 def test_only_the_engine_of_workers_makes_threads() -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from engine.config.behavior import MemorySettings, NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.networks.actor import Actor
-from engine.settings import MemorySettings, NetworkSettings
 from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Weights
 
 CARTPOLE = BehaviorSpec("CartPole", (ObservationSpec("observation", (4,)),), ActionSpec(branches=(2,)))

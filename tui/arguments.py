@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.flag_values import Setting, read_value
-from engine.mistakes import visible
+from engine.config.diagnostics import visible
+from engine.config.flags import Setting, read_value
 from engine.version import VERSION
 
 DESCRIPTION = """\

@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.config.diagnostics import visible
 from engine.errors import ConfigError, RlTuiError
-from engine.mistakes import visible
 from tui.arguments import Arguments, parse_arguments
 from tui.command_lines import RESULTS_DIR
 from tui.commands import COMMANDS
@@ -22,7 +22,7 @@ from tui.requested import LONGEST_NAME, configuration, find_config, runnable
 from tui.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
 
 if TYPE_CHECKING:
-    from engine.config import RunConfig
+    from engine.config.loading import RunConfig
 
 FIRST_WORDS = """\
 rl-tui trains game and robot agents, with a live screen in this terminal.
@@ -117,7 +117,7 @@ def print_effective(config: RunConfig) -> int:
 
     Returns the exit code: 2 for a run that would not start, 0 for one that would and where no environment is named.
     """
-    from engine.config import effective_yaml, list_warnings, without_effect
+    from engine.config.loading import effective_yaml, list_warnings, without_effect
     from engine.running.preflight import refusals
 
     answer(effective_yaml(config))

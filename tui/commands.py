@@ -52,7 +52,7 @@ def print_schema(words: Sequence[str]) -> int:
     understood(parser, words)
     import json
 
-    from engine.config import json_schema
+    from engine.config.loading import json_schema
 
     answer(json.dumps(json_schema(), indent=2) + "\n")
     return 0
@@ -63,7 +63,7 @@ def print_presets(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("rl-tui presets", description="List the presets, or print one.")
     parser.add_argument("name", nargs="?", metavar="NAME", help="print this preset, e.g. ppo/CartPole")
     name: str | None = understood(parser, words).name
-    from engine.presets import preset_names, read_preset, summarize_preset
+    from engine.config.presets import preset_names, read_preset, summarize_preset
 
     if name is not None:
         answer(read_preset(name))
@@ -82,9 +82,9 @@ def print_presets(words: Sequence[str]) -> int:
 
 def upgrade_config(arguments: UpgradeArguments) -> int:
     """OUT holds what IN says, in today's format, and stdout tells what was rewritten. Raises ConfigError."""
-    from engine.config import read_file
+    from engine.config.legacy.upgrade import upgrade
+    from engine.config.loading import read_file
     from engine.running.disk import write_atomically
-    from engine.upgrade import upgrade
 
     target = Path(arguments.target)
     if os.path.lexists(target) and not arguments.is_forced:

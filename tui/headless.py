@@ -16,7 +16,7 @@ from tui.signals import StopSignals
 from tui.terminal import complain, complain_of, give_up
 
 if TYPE_CHECKING:
-    from engine.config import RunConfig
+    from engine.config.loading import RunConfig
 
 POLL_SECONDS = 0.25  # how soon a signal is acted upon, and lines are printed: sooner would hold up learning
 

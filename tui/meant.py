@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.mistakes import closest, one_of, visible
-from engine.presets import presets_like
+from engine.config.diagnostics import closest, one_of, visible
+from engine.config.presets import presets_like
 from tui.commands import COMMANDS
 
 ENDINGS = (".yaml", ".yml")

@@ -29,7 +29,7 @@ from tui.signals import StopSignals
 from tui.terminal import answer, complain, complain_of
 
 if TYPE_CHECKING:
-    from engine.config import RunConfig
+    from engine.config.loading import RunConfig
 
 
 def run_on_screen(arguments: Arguments) -> int:

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.hyperparameters import PPOSettings
 from engine.learning.blocks import one_hot
 from engine.learning.buffers import Rollout
 from engine.learning.estimates import Estimates
 from engine.learning.returns import gae
 from engine.learning.rewards.streams import RewardStreams
 from engine.specs import Ending
-from engine.trainer_settings import PPOSettings
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite

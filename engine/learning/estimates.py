@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.behavior import MemorySettings
 from engine.learning.buffers import Array, Rollout, picked
 from engine.learning.features import Features
 from engine.learning.networks.memory import Sequences
 from engine.learning.sequences import Course, course, cut, rows_of
 from engine.learning.unfinished import Unfinished
-from engine.settings import MemorySettings
 from engine.specs import Float32, Int64
 
 

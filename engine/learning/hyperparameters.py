@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from engine.config.diagnostics import one_of, suggest, visible
+from engine.config.types import Settings, as_mistake
 from engine.errors import ConfigError
-from engine.mistakes import one_of, suggest, visible
-from engine.setting_types import Settings, as_mistake
 
 S = TypeVar("S", bound=Settings)
 

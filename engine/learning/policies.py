@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.heads import HeadSampler
 from engine.learning.networks.actor import Actor
@@ -15,7 +16,6 @@ from engine.learning.networks.dense import Activation, activate
 from engine.learning.networks.flat import layer_names
 from engine.learning.networks.memory_step import MemoryStep
 from engine.learning.networks.normalizer import normalize
-from engine.settings import NetworkSettings
 from engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
 
 

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.config.behavior import MemorySettings
 from engine.learning.buffers import Rollout
 from engine.learning.estimates import Estimator
 from engine.learning.features import Features
@@ -21,7 +22,6 @@ from engine.learning.networks.memory import Sequences
 from engine.learning.networks.soft import SoftNetworks
 from engine.learning.sequences import cut
 from engine.learning.unfinished import Unfinished
-from engine.settings import MemorySettings
 from engine.specs import Float32, Trajectories
 
 

@@ -49,7 +49,7 @@ class Archive:
                 return path
         if os.path.isdir(name):
             raise ConfigError(f"{name}: this folder holds no run, expected {EVENTS} in it")
-        from engine.mistakes import suggest  # 20 ms that a list of runs does without
+        from engine.config.diagnostics import suggest  # 20 ms that a list of runs does without
 
         known = [run.run_id for run in self.runs()]
         where = f"no run of that name in {self.results_dir}, and no such path."

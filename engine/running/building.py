@@ -12,7 +12,9 @@ import numpy as np
 import torch
 
 from engine import registry
-from engine.config import RunConfig
+from engine.config.behavior import BehaviorConfig
+from engine.config.hyperparameters import SACSettings
+from engine.config.loading import RunConfig
 from engine.errors import ConfigError, NotSupportedError
 from engine.learning.policies import make_policy
 from engine.learning.trainers.base import Trainer
@@ -38,9 +40,7 @@ from engine.sampling.pools.process import START_SECONDS, ProcessPool
 from engine.sampling.pools.serial import SerialPool
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
-from engine.settings import BehaviorConfig
 from engine.specs import BehaviorSpec, Policy
-from engine.trainer_settings import SACSettings
 
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
+from engine.config.behavior import EvaluationSettings
 from engine.errors import ConfigError, EnvironmentFailure
 from engine.running.evaluation import Scores, play
 from engine.running.triggers import Reminder
 from engine.sampling.pools.base import EnvironmentPool
 from engine.session.bus import EventBus
 from engine.session.messages import EvaluationReported, LogEmitted
-from engine.settings import EvaluationSettings
 from engine.specs import Policy, Weights
 
 PATIENCE_SECONDS = 60.0  # after which it is told that training waits for an evaluation

@@ -14,6 +14,7 @@ import safetensors.numpy
 import torch
 from torch import Tensor
 
+from engine.config.behavior import ExportedKind, NetworkSettings
 from engine.errors import ExportError
 from engine.learning.networks.exported import ExportedPolicy
 from engine.learning.networks.graph_names import CONSTANTS, GraphKind
@@ -21,7 +22,6 @@ from engine.running.disk import make_folders, write_atomically
 from engine.running.export_check import check
 from engine.running.onnx_graph import OnnxGraph, graph_inputs
 from engine.running.run_folder import BehaviorFolder
-from engine.settings import ExportedKind, NetworkSettings
 from engine.specs import BehaviorSpec, Weights
 from engine.version import VERSION
 

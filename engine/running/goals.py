@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.settings import NetworkSettings
+from engine.config.behavior import NetworkSettings
 from engine.specs import BehaviorSpec
 
 _ORDINARY = "network_settings.goal_conditioning_type: none"

@@ -8,10 +8,10 @@ from typing import cast, get_args
 from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 
+from engine.config.types import Settings
 from engine.errors import ConfigError
 from engine.learning.trainers.base import Trainer
 from engine.session.messages import Range
-from engine.setting_types import Settings
 from engine.specs import Json, State
 
 

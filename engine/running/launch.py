@@ -14,7 +14,7 @@ from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
 
 if TYPE_CHECKING:
-    from engine.config import RunConfig
+    from engine.config.loading import RunConfig
 
 COMMANDS_WAITING = 100  # more keys than anybody presses in a coordinator's tick
 STOPS_WAITING = 10  # room that only they may take: a run can always be stopped

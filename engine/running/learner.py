@@ -12,9 +12,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from engine.config.behavior import BehaviorConfig
+from engine.config.run import metric_tag
 from engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from engine.learning.trainers.base import Trainer, always
-from engine.run_settings import metric_tag
 from engine.running.evaluator import Evaluator
 from engine.running.hyperparameters import LiveHyperparameters, ranges
 from engine.running.newest import Learned, NewestPolicy
@@ -39,7 +40,6 @@ from engine.session.messages import (
     WaitsFor,
 )
 from engine.session.returns import RECENT_EPISODES
-from engine.settings import BehaviorConfig
 from engine.specs import Measured, State, Trajectories, Weights
 
 ENDLESS = 1 << 62  # steps of a policy that only plays

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 
-from engine.config import RunConfig
+from engine.config.loading import RunConfig
 from engine.running.disk import write_atomically
 from engine.running.environments import settings_of
 from engine.running.run_folder import RunFolder

@@ -8,9 +8,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from engine.config import RunConfig, find_unsupported
+from engine.config.loading import RunConfig, find_unsupported
+from engine.config.run import CheckpointSettings
 from engine.errors import ConfigError, RlTuiError
-from engine.run_settings import CheckpointSettings
 from engine.running.run_folder import RunFolder
 from engine.sampling.environments.factory import PLANNED
 

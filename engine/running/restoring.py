@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from engine.config.behavior import BehaviorConfig
+from engine.config.run import CheckpointSettings
 from engine.errors import CheckpointError
 from engine.learning.trainers.base import Trainer
-from engine.run_settings import CheckpointSettings
 from engine.running.checkpoint_format import Checkpoint, read
 from engine.running.checkpoints import CheckpointStore, require_same_keys
 from engine.running.replay_file import read_replay
@@ -14,7 +15,6 @@ from engine.running.run_folder import BehaviorFolder, RunFolder
 from engine.running.saving import keeps_replay
 from engine.session.bus import EventBus
 from engine.session.messages import LogEmitted
-from engine.settings import BehaviorConfig
 from engine.specs import State
 from engine.version import VERSION
 

@@ -13,7 +13,7 @@ import numpy as np
 import threadpoolctl
 import torch
 
-from engine.config import RunConfig, effective_yaml, list_warnings, without_effect
+from engine.config.loading import RunConfig, effective_yaml, list_warnings, without_effect
 from engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
 from engine.running.allocator import keep_freed_memory
 from engine.running.building import Builder, device_of, run_seed

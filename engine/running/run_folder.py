@@ -35,8 +35,8 @@ from engine.running.ownership import foreign_text, has_learned, owner_of, proces
 from engine.session.processes import this_process
 
 if TYPE_CHECKING:  # their imports take longer than to list fifty runs
-    from engine.config import RunConfig
-    from engine.settings import ExportedKind
+    from engine.config.behavior import ExportedKind
+    from engine.config.loading import RunConfig
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # leaves room for "-<step>.onnx" in 255 bytes
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: also with any extension

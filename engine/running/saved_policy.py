@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 
 from engine import registry
-from engine.config import load_config
+from engine.config.behavior import BehaviorConfig
+from engine.config.loading import load_config
 from engine.errors import CheckpointError, ConfigError
 from engine.learning.trainers.base import Trainer
 from engine.running.building import derived_seed
@@ -25,7 +26,6 @@ from engine.running.restoring import load_trainer
 from engine.running.run_folder import RunFolder
 from engine.sampling.environments.base import Environment
 from engine.sampling.pools.serial import SerialPool
-from engine.settings import BehaviorConfig
 from engine.specs import BehaviorSpec, Policy, State
 
 REPLAY_STEPS = 10_000  # at most: nobody fills that buffer, and this machine may be smaller than the one that trained

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.config.behavior import BehaviorConfig
+from engine.config.hyperparameters import SACSettings
 from engine.learning.trainers.base import Trainer
 from engine.running.hyperparameters import LiveHyperparameters
 from engine.running.saver import SaveJob, Saver
 from engine.running.triggers import Reminder
 from engine.session.messages import CheckpointReason
-from engine.settings import BehaviorConfig
 from engine.specs import State
-from engine.trainer_settings import SACSettings
 
 HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint that holds what was set while training
 

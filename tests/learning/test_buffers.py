@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.config.behavior import NetworkSettings
 from engine.learning.buffers import RolloutBuffer, minibatches
 from engine.learning.networks.memory import Sequences
 from engine.learning.policies import make_policy
-from engine.settings import NetworkSettings
 from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Policy
 from tests.learning.rollouts import SPEC, World, acted
 from tests.weights import Kind

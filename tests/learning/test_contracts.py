@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from engine import registry
+from engine.config.behavior import BehaviorConfig
 from engine.learning.rewards.base import RewardSignal
 from engine.learning.trainers.base import Trainer
-from engine.settings import BehaviorConfig
 from engine.specs import Ending, State, Trajectories
 from tests.learning.rollouts import SPEC, acted, rewarded
 

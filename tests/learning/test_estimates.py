@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.behavior import MemorySettings, NetworkSettings
 from engine.learning.buffers import Rollout
 from engine.learning.estimates import Estimates, Estimator
 from engine.learning.features import FeatureLayout
@@ -15,7 +16,6 @@ from engine.learning.networks.actor_critic import ActorCritic, ModuleActorCritic
 from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.learning.policies import make_policy
 from engine.learning.unfinished import Unfinished
-from engine.settings import MemorySettings, NetworkSettings
 from engine.specs import Ending, Float32, Trajectories, Weights
 from tests.learning.rollouts import SPEC, World
 

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from engine import registry
-from engine.config import load_config
+from engine.config.behavior import BehaviorConfig
+from engine.config.loading import load_config
 from engine.learning.trainers.base import Trainer
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.sampling.collector import Collector
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.factory import make_environments
 from engine.sampling.pools.serial import SerialPool
-from engine.settings import BehaviorConfig
 from engine.specs import Ending, Policy
 from tests.learning.rollouts import SPEC, acted
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.config.behavior import MemorySettings, NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.heads import HeadSampler
 from engine.learning.networks.actor import Actor
@@ -21,7 +22,6 @@ from engine.learning.networks.normalizer import Normalizer
 from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.learning.policies import ModulePolicy, VectorPolicy, make_policy
 from engine.learning.surrogate import Batch, Coefficients, surrogate_loss
-from engine.settings import MemorySettings, NetworkSettings
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.behavior import BehaviorConfig
 from engine.learning.networks.dense import Activation
 from engine.learning.soft_gradients import ModuleSoftGradients
 from engine.learning.soft_gradients_numpy import NumpySoftGradients
 from engine.learning.trainers.sac import SACTrainer
-from engine.settings import BehaviorConfig
 from engine.specs import ActionSpec, BehaviorSpec, Float32, ObservationSpec
 from tests.learning.rollouts import acted
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, Normal, TanhTransform, TransformedDistribution, kl_divergence
 
+from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.networks.actor import Actor
 from engine.learning.networks.critics import StateCritic, TwinCritic
@@ -19,7 +20,6 @@ from engine.learning.networks.soft import SoftNetworks
 from engine.learning.soft_batches import SoftBatch
 from engine.learning.soft_losses import SoftLosses, Temperatures, soft_losses
 from engine.learning.soft_policy import soft_policy
-from engine.settings import NetworkSettings
 from engine.specs import ActionSpec, ObservationSpec
 
 KINDS = {

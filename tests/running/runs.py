@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import yaml
 
-from engine.config import RunConfig, parse_config
+from engine.config.loading import RunConfig, parse_config
 from engine.running.checkpoint_format import read
 from engine.running.launch import Launch
 from engine.running.run_folder import RunFolder

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from engine.config import RunConfig
+from engine.config.loading import RunConfig
 from engine.running.commands import CommandLedger
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import (

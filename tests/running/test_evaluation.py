@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.behavior import BehaviorConfig, EvaluationSettings
 from engine.learning.policies import make_policy
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.running import evaluator as evaluator_module
@@ -37,7 +38,6 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from engine.settings import BehaviorConfig, EvaluationSettings
 from engine.specs import Actions, Choice, DecisionSteps, Float32, State, Weights
 from tests.running import worlds
 from tests.running.runs import DEADLINE_SECONDS, ENDLESS, behavior, configuration, ending, live, run_to_end

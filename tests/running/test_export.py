@@ -16,6 +16,7 @@ import pytest
 import safetensors
 import torch
 
+from engine.config.behavior import ExportedKind, NetworkSettings
 from engine.errors import ExportError
 from engine.learning.networks.exported import ExportedPolicy
 from engine.learning.policies import make_policy
@@ -24,7 +25,6 @@ from engine.running.export_check import Run, check
 from engine.running.onnx_graph import OnnxGraph, Outputs
 from engine.running.run_folder import BehaviorFolder
 from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-from engine.settings import ExportedKind, NetworkSettings
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
 from engine.version import VERSION
 from tests.weights import CARTPOLE, HOPPER, KINDS, Kind

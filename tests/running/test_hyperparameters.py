@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.config import RunConfig
+from engine.config.hyperparameters import PPOSettings, SACSettings
+from engine.config.loading import RunConfig
 from engine.running.checkpoint_format import read
 from engine.running.hyperparameters import ranges
 from engine.session.messages import (
@@ -27,7 +28,6 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from engine.trainer_settings import PPOSettings, SACSettings
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live, run_to_end
 
 STEADY: dict[str, Any] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from engine.config import RunConfig, parse_config
+from engine.config.loading import RunConfig, parse_config
 from engine.errors import ConfigError
 from engine.running.disk import Disk
 from engine.running.naming import newest_run_id, next_run_id, run_name

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.behavior import ExportedKind
 from engine.errors import ExportError, NotSupportedError
 from engine.learning.policies import make_policy
 from engine.running.export import PolicyExporter
 from engine.running.export_situations import Situations
 from engine.running.onnx_policy import OnnxPolicy
 from engine.running.run_folder import BehaviorFolder
-from engine.settings import ExportedKind
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.config import RunConfig
+from engine.config.loading import RunConfig
 from engine.running.checkpoint_format import read
 from engine.session.messages import (
     BehaviorRolledBack,

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from engine.config.behavior import BehaviorConfig
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.running.checkpoints import CheckpointStore
 from engine.running.disk import Disk
@@ -31,7 +32,6 @@ from engine.session.messages import (
     SaveCheckpoint,
     SetHyperparameter,
 )
-from engine.settings import BehaviorConfig
 from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
 from tests.running.runs import DEADLINE_SECONDS, behavior
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import find_unsupported, parse_config
+from engine.config.loading import find_unsupported, parse_config
 from engine.session.messages import (
     AddNote,
     BehaviorRolledBack,

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
-from engine.mistakes import one_of
+from engine.config.diagnostics import one_of
 from tui.context import Context
 from tui.keymap import Key, Keymap, Place, bindings
 from tui.lines import Line, Span, line

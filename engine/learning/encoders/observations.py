@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from engine.config.behavior import NetworkSettings
 from engine.errors import NotSupportedError
 from engine.learning.encoders.entities import EMBEDDING, EntityEncoder
 from engine.learning.encoders.images import ImageEncoder
 from engine.learning.features import FeatureLayout, Features
-from engine.settings import NetworkSettings
 from engine.specs import Bool
 
 

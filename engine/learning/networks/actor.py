@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout, Features
 from engine.learning.networks.body import Body
 from engine.learning.networks.layers import linear
 from engine.learning.networks.memory import Sequences
-from engine.settings import NetworkSettings
 from engine.specs import ActionSpec, Float32
 
 CONTINUOUS_GAIN, DISCRETE_GAIN = 0.2, 0.1  # ML-Agents: kaiming-normal times these

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from engine.config.behavior import NetworkSettings
 from engine.learning.encoders.observations import ObservationEncoder
 from engine.learning.features import FeatureLayout, Features
 from engine.learning.networks.body import Body, Core
 from engine.learning.networks.layers import Layers, linear
 from engine.learning.networks.memory import Sequences
-from engine.settings import NetworkSettings
 from engine.specs import ActionSpec
 
 

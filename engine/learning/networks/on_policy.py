@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor, nn
 
+from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout, Features
 from engine.learning.networks.actor import Actor
 from engine.learning.networks.body import Body
 from engine.learning.networks.layers import linear
 from engine.learning.networks.memory import Sequences
-from engine.settings import NetworkSettings
 from engine.specs import ActionSpec
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.networks.actor import Actor
 from engine.learning.networks.critics import StateCritic, TwinCritic
 from engine.learning.networks.flat import FlatParameters
-from engine.settings import NetworkSettings
 from engine.specs import ActionSpec
 
 

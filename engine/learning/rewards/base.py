@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.settings import BehaviorConfig, RewardSignalSettings
+from engine.config.behavior import BehaviorConfig, RewardSignalSettings
 from engine.specs import Float32, State, Trajectories
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from engine.config.behavior import BehaviorConfig, RewardSignalSettings
 from engine.learning.rewards.scaling import RewardScaler
-from engine.settings import BehaviorConfig, RewardSignalSettings
 from engine.specs import Float32, State, Trajectories
 
 

@@ -9,10 +9,10 @@ from typing import cast
 import numpy as np
 
 from engine import registry
+from engine.config.behavior import BehaviorConfig
 from engine.learning.rewards.base import RewardSignal, RewardSignalKind
 from engine.learning.rewards.episodes import EpisodeSums
 from engine.learning.trainers.base import Metrics, Samples
-from engine.settings import BehaviorConfig
 from engine.specs import Bool, Float32, State, Trajectories
 
 

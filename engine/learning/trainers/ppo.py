@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from engine.config.behavior import BehaviorConfig
+from engine.config.hyperparameters import PPOSettings
 from engine.errors import CheckpointError, NonFiniteError
 from engine.learning.advantages import advantage_columns, normalized
 from engine.learning.blocks import require_finite
@@ -33,9 +35,7 @@ from engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, schedule
 from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
 from engine.learning.trainers.base import Metrics, Samples, always
 from engine.learning.unfinished import Unfinished
-from engine.settings import BehaviorConfig
 from engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
-from engine.trainer_settings import PPOSettings
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
 CHANGEABLE = (  # while it trains: nothing that shapes the network or the rollout

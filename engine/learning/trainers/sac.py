@@ -12,6 +12,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from engine.config.behavior import BehaviorConfig, MemorySettings
+from engine.config.hyperparameters import SACSettings
 from engine.errors import NonFiniteError
 from engine.learning.blocks import require_finite
 from engine.learning.features import FeatureLayout, Features
@@ -31,9 +33,7 @@ from engine.learning.soft_batches import soft_batch
 from engine.learning.soft_gradients import Array, soft_gradients
 from engine.learning.soft_losses import SoftLosses
 from engine.learning.trainers.base import Metrics, Samples, always
-from engine.settings import BehaviorConfig, MemorySettings
 from engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
-from engine.trainer_settings import SACSettings
 
 CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # while it trains
 LONGEST_PIECE = 16  # steps: values stand for the rest, so that a long time_horizon would only delay learning

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from engine.config.behavior import NetworkSettings
 from engine.errors import ConfigError
 from engine.learning.encoders.images import MINIMUM, Convolution, ImageEncoder
 from engine.learning.networks.flat import FlatParameters
-from engine.settings import NetworkSettings
 from engine.specs import ObservationSpec
 
 UNITS = 16

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.behavior import NetworkSettings
 from engine.errors import ConfigError, NotSupportedError
 from engine.learning.encoders.observations import ObservationEncoder
 from engine.learning.features import FeatureLayout, Features
-from engine.settings import NetworkSettings
 from engine.specs import ObservationSpec
 
 SPEED = ObservationSpec("speed", (3,))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.behavior import MemorySettings, NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.networks.actor_critic import (
     ActorCritic,
@@ -20,7 +21,6 @@ from engine.learning.networks.dense import Activation
 from engine.learning.networks.flat import views
 from engine.learning.networks.memory import Sequences
 from engine.learning.networks.on_policy import OnPolicyNetworks
-from engine.settings import MemorySettings, NetworkSettings
 from engine.specs import ActionSpec, ObservationSpec
 
 CPU = torch.device("cpu")

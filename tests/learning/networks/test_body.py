@@ -12,10 +12,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout, Features
 from engine.learning.networks.body import Body, Core
 from engine.learning.networks.memory import Sequences
-from engine.settings import NetworkSettings
 from engine.specs import ObservationSpec
 
 H = 8

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine import registry
+from engine.config.behavior import BehaviorConfig, RewardSignalSettings
 from engine.learning.rewards.extrinsic import ExtrinsicReward
 from engine.learning.rewards.streams import RewardStreams
-from engine.settings import BehaviorConfig, RewardSignalSettings
 from engine.specs import Ending, Float32, State, Trajectories
 from tests.learning.rollouts import rewarded
 

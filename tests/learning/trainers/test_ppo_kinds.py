@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.behavior import BehaviorConfig
 from engine.errors import CheckpointError, NonFiniteError
 from engine.learning.networks.actor_critic import ModuleActorCritic
 from engine.learning.trainers import ppo as ppo_module
 from engine.learning.trainers.ppo import PPOTrainer
-from engine.settings import BehaviorConfig
 from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import SPEC, World
 

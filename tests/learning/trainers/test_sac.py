@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.behavior import BehaviorConfig
 from engine.errors import ConfigError, NonFiniteError
 from engine.learning.trainers.sac import SACTrainer
-from engine.settings import BehaviorConfig
 from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import acted
 

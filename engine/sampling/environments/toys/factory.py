@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
+from engine.config.diagnostics import describe, one_of, suggest
 from engine.errors import ConfigError
-from engine.mistakes import describe, one_of, suggest
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.toys.catch import Catch
 from engine.sampling.environments.toys.line import Line

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
-from engine.mistakes import KeyPath, Mistake
-from engine.settings import BehaviorConfig
-from engine.trainer_settings import TRAINERS
+from engine.config.behavior import BehaviorConfig
+from engine.config.diagnostics import KeyPath, Mistake
+from engine.config.hyperparameters import TRAINERS
 
 _RESUME: KeyPath = ("checkpoint_settings", "resume")
 _INITIALIZE: KeyPath = ("checkpoint_settings", "initialize_from")

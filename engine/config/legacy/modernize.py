@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from engine.flat_format import is_flat, sort_flat_behaviors
-from engine.older_behaviors import rewrite_behavior
-from engine.older_parameters import rewrite_parameters
-from engine.rewriting import Rewriting, Section
-from engine.yaml_document import Document, read_yaml
+from engine.config.legacy.behaviors import rewrite_behavior
+from engine.config.legacy.flat_format import is_flat, sort_flat_behaviors
+from engine.config.legacy.parameters import rewrite_parameters
+from engine.config.legacy.rewriting import Rewriting, Section
+from engine.config.yaml_document import Document, read_yaml
 
 
 def read_document(content: bytes, sections: Container[str]) -> Document:

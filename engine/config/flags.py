@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
+from engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, KeyPath, visible
 from engine.errors import ConfigError
-from engine.mistakes import DEEPEST, LARGEST_WHOLE, KeyPath, visible
 
 Setting: TypeAlias = "bool | int | float | str | list[Setting] | dict[str, Setting] | None"
 

@@ -9,9 +9,16 @@ import time
 
 import yaml
 
-from engine.config import RunConfig, effective_yaml, find_unsupported, list_warnings, parse_config, without_effect
+from engine.config.legacy.upgrade import upgrade
+from engine.config.loading import (
+    RunConfig,
+    effective_yaml,
+    find_unsupported,
+    list_warnings,
+    parse_config,
+    without_effect,
+)
 from engine.errors import ConfigError
-from engine.upgrade import upgrade
 
 NUM_FILES = 1000
 LINE = re.compile(r"fuzz\.yaml:(\d+):(\d+): .+")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from engine.environment_parameters import CurriculumSettings
-from engine.mistakes import KeyPath, Mistake, suggest
-from engine.run_settings import NO_UNITY, EnvSettings
-from engine.settings import BehaviorConfig
-from engine.trainer_settings import SACSettings
+from engine.config.behavior import BehaviorConfig
+from engine.config.diagnostics import KeyPath, Mistake, suggest
+from engine.config.environment_parameters import CurriculumSettings
+from engine.config.hyperparameters import SACSettings
+from engine.config.run import NO_UNITY, EnvSettings
 
 if TYPE_CHECKING:  # the root imports this file
-    from engine.config import RunConfig
+    from engine.config.loading import RunConfig
 
 _LATER = "is not supported yet"
 

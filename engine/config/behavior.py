@@ -1,15 +1,16 @@
 """How a behavior is trained: ML-Agents' key names and defaults in the order in which it writes them.
 
 Our few additions come last in their section and carry a description. A trainer's hyperparameters stand in
-engine.trainer_settings, the sections that hold for the whole run in engine.run_settings, the root and the reading of
-files in engine.config.
+engine.config.hyperparameters, the sections that hold for the whole run in engine.config.run, the root and the reading
+of files in engine.config.loading.
 """
 
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
-from engine.setting_types import (
+from engine.config.hyperparameters import TRAINERS, Hyperparameters, PPOSettings, SACSettings
+from engine.config.types import (
     Fraction,
     Interval,
     NotNegative,
@@ -22,7 +23,6 @@ from engine.setting_types import (
     is_positive,
     refusal,
 )
-from engine.trainer_settings import TRAINERS, Hyperparameters, PPOSettings, SACSettings
 
 
 class MemorySettings(Settings):
@@ -71,7 +71,7 @@ class RewardSignalSettings(Settings):
     @field_validator("network_settings")
     @classmethod
     def _drop_memory(cls, network: NetworkSettings) -> NetworkSettings:
-        return network.model_copy(update={"memory": None})  # as in ML-Agents, which warns; so does engine.support
+        return network.model_copy(update={"memory": None})  # as in ML-Agents, which warns; so does config.support
 
 
 class ExtrinsicSettings(RewardSignalSettings):

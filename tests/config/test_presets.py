@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import find_unsupported, list_warnings, load_config, without_effect
+from engine.config.hyperparameters import PPOSettings
+from engine.config.loading import find_unsupported, list_warnings, load_config, without_effect
+from engine.config.presets import preset_names, preset_path, read_preset
 from engine.errors import ConfigError
-from engine.presets import preset_names, preset_path, read_preset
-from engine.trainer_settings import PPOSettings
 
-CONFIG_FOLDER = Path(__file__).parent.parent / "config"
+CONFIG_FOLDER = Path(__file__).parents[2] / "config"
 
 
 def test_every_file_under_config_is_a_preset() -> None:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_validator
 
-from engine.mistakes import describe, suggest
-from engine.setting_types import PathText, Positive, PositiveWhole, Settings, WholeFromMinusOne, WholeFromZero, refusal
+from engine.config.diagnostics import describe, suggest
+from engine.config.types import PathText, Positive, PositiveWhole, Settings, WholeFromMinusOne, WholeFromZero, refusal
 
 NO_UNITY = (
     "Unity players and the Unity Editor cannot be trained in yet: "

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import RunConfig, list_warnings, parse_config
+from engine.config.behavior import BehaviorConfig, ExtrinsicSettings, GAILSettings, MemorySettings
+from engine.config.hyperparameters import PPOSettings, SACSettings
+from engine.config.legacy.upgrade import upgrade
+from engine.config.loading import RunConfig, list_warnings, parse_config
 from engine.errors import ConfigError
-from engine.settings import BehaviorConfig, ExtrinsicSettings, GAILSettings, MemorySettings
-from engine.trainer_settings import PPOSettings, SACSettings
-from engine.upgrade import upgrade
 from tui.cli import main
 
 # The settings of ML-Agents 0.15 for SAC, all behaviors in one file.

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.config import RunConfig, effective_yaml, json_schema, list_warnings, load_config, parse_config
-from engine.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
+from engine.config.behavior import BehaviorConfig, EvaluationSettings, GAILSettings, RNDSettings
+from engine.config.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
+from engine.config.hyperparameters import PPOSettings, PrioritizedReplaySettings, SACSettings
+from engine.config.loading import RunConfig, effective_yaml, json_schema, list_warnings, load_config, parse_config
+from engine.config.run import EnvSettings
 from engine.errors import ConfigError
-from engine.run_settings import EnvSettings
-from engine.settings import BehaviorConfig, EvaluationSettings, GAILSettings, RNDSettings
-from engine.trainer_settings import PPOSettings, PrioritizedReplaySettings, SACSettings
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 MLAGENTS_FILES = sorted(Path(MLAGENTS).rglob("*.yaml")) if MLAGENTS else []
@@ -797,7 +797,7 @@ def test_schema_describes_every_section_and_refuses_unknown_keys() -> None:
 
 def test_page_of_the_configuration_has_every_key_that_mlagents_has_not() -> None:
     """Those are the ones that carry a description."""
-    page = (Path(__file__).parents[1] / "docs/configuration.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/configuration.md").read_text()
     definitions = json_schema()["$defs"]
     assert isinstance(definitions, dict)
     ours = {

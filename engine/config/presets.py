@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+from engine.config.diagnostics import closest, one_of, visible
 from engine.errors import ConfigError
-from engine.mistakes import closest, one_of, visible
 
-_ENGINE = Path(__file__).resolve().parent
+_ENGINE = Path(__file__).resolve().parents[1]
 _FOLDERS = (_ENGINE / "_presets", _ENGINE.parent / "config")  # installed, checkout
 
 

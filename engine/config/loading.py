@@ -17,17 +17,17 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from engine import support
-from engine.environment_parameters import EnvironmentParameter
+from engine.config import support
+from engine.config.behavior import BehaviorConfig
+from engine.config.defaults import merge_defaults, missing_trainers, override, settle_start
+from engine.config.diagnostics import KeyPath, Mistake, Source, own_and_inherited, suggest, visible
+from engine.config.environment_parameters import EnvironmentParameter
+from engine.config.flags import why_unusable
+from engine.config.legacy.modernize import modernize, read_document
+from engine.config.run import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
+from engine.config.types import Settings, as_mistake, refusal
+from engine.config.yaml_document import Document, write_yaml
 from engine.errors import ConfigError
-from engine.flag_values import why_unusable
-from engine.merging import merge_defaults, missing_trainers, override, settle_start
-from engine.mistakes import KeyPath, Mistake, Source, own_and_inherited, suggest, visible
-from engine.modernizing import modernize, read_document
-from engine.run_settings import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
-from engine.setting_types import Settings, as_mistake, refusal
-from engine.settings import BehaviorConfig
-from engine.yaml_document import Document, write_yaml
 
 LARGEST_FILE = 16 * 2**20  # bytes
 
