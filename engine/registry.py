@@ -24,7 +24,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "reward_signals": {"extrinsic": "engine.learning.rewards.extrinsic:ExtrinsicReward"},
     "writers": {
         "console": "engine.running.writers.console:ConsoleWriter",
-        "jsonl": "engine.running.writers.jsonl:JsonLinesWriter",
+        "jsonl": "engine.storage.event_log:JsonLinesWriter",
         "tensorboard": "engine.running.writers.tensorboard:TensorBoardWriter",
     },
 }

@@ -70,7 +70,7 @@ def test_list_of_runs_imports_neither_screen_nor_numbers(tmp_path: Path) -> None
         assert imported_by(RUN_THE_COMMAND.format(words=words)) & {"numpy", "pydantic", "textual", "torch"} == set()
 
 
-@pytest.mark.parametrize("what", ["tui.demo.session", "tui.replay, engine.running.archive, engine.running.summarizing"])
+@pytest.mark.parametrize("what", ["tui.demo.session", "tui.replay, engine.storage.archive, engine.storage.run_summary"])
 def test_screen_without_a_run_needs_no_engine(what: str) -> None:
     """So that it is there at once."""
     imported = imported_modules(f"tui.showing, engine.running.workers, {what}")

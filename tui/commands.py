@@ -84,7 +84,7 @@ def upgrade_config(arguments: UpgradeArguments) -> int:
     """OUT holds what IN says, in today's format, and stdout tells what was rewritten. Raises ConfigError."""
     from engine.config.legacy.upgrade import upgrade
     from engine.config.loading import read_file
-    from engine.running.disk import write_atomically
+    from engine.storage.disk import write_atomically
 
     target = Path(arguments.target)
     if os.path.lexists(target) and not arguments.is_forced:
@@ -104,7 +104,7 @@ def upgrade_config(arguments: UpgradeArguments) -> int:
 
 def evaluate(arguments: EvaluateArguments) -> int:
     """The returns of a run's policy are on stdout. Raises RlTuiError."""
-    from engine.running.archive import Archive
+    from engine.storage.archive import Archive
 
     path = Archive(Path(arguments.results_dir)).resolve(arguments.run)
     from engine.running.recording import require_recorder
@@ -188,7 +188,7 @@ def folder_of_runs(typed: str | None) -> str:
 def browse_runs(arguments: RunsArguments) -> int:
     """The runs of a folder were shown. Raises ConfigError where there is no such folder."""
     require_screen("runs")
-    from engine.running.archive import Archive
+    from engine.storage.archive import Archive
     from tui.browsing import NoRun, no_view
     from tui.showing import Subject
 
@@ -208,7 +208,7 @@ def browse_runs(arguments: RunsArguments) -> int:
 
 def list_runs(arguments: ListArguments) -> int:
     """The runs of a folder are on stdout. Raises ConfigError where that folder cannot be read."""
-    from engine.running.archive import Archive
+    from engine.storage.archive import Archive
     from tui.listing import json_lines, table
 
     folder = folder_of_runs(arguments.results_dir)
@@ -257,11 +257,11 @@ def demo(arguments: DemoArguments) -> int:
 def replay(arguments: ReplayArguments) -> int:
     """A recorded run was shown again. Raises ConfigError where there is none of that name."""
     require_screen("replay")
-    from engine.running.archive import Archive
-    from engine.running.summarizing import summarize
     from engine.running.workers import spawn
     from engine.session.view import RunView
     from engine.session.watching import Unwatchable
+    from engine.storage.archive import Archive
+    from engine.storage.run_summary import summarize
     from tui.replay import REFUSAL, Replay, start_speed
     from tui.showing import Subject
 

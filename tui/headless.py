@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.running.launch import Launch
-from engine.running.layout import OUTPUT, RUN_LOGS
 from engine.running.writers.console import ConsoleWriter
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import RunStarted
+from engine.storage.layout import OUTPUT, RUN_LOGS
 from tui.arguments import Arguments
 from tui.output import OwnOutput
 from tui.signals import StopSignals

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import OutputError
-from engine.running.archive import Archive
 from engine.running.launch import Launch
-from engine.running.naming import newest_run_id, run_name
 from engine.running.writers.console import ConsoleWriter
 from engine.session.bus import EventBus
 from engine.session.messages import Envelope
 from engine.session.states import BAD_ENDS
 from engine.session.text import safe_text
 from engine.session.view import RunView
+from engine.storage.archive import Archive
+from engine.storage.naming import newest_run_id, run_name
 from tui.arguments import Arguments
 from tui.command_lines import RESULTS_DIR
 from tui.headless import ending, follow, output_log

@@ -19,7 +19,6 @@ from engine.errors import ConfigError, NotSupportedError
 from engine.learning.policies import make_policy
 from engine.learning.trainers.base import Trainer
 from engine.running.behavior import Behavior
-from engine.running.checkpoints import CheckpointStore
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
 from engine.running.evaluator import Evaluator
 from engine.running.export import PolicyExporter
@@ -28,7 +27,6 @@ from engine.running.learner import Learner, LearnerSettings
 from engine.running.memory import MemoryBudget, available_bytes, size_text
 from engine.running.portions import BLOCK_ROWS
 from engine.running.restoring import Restorer
-from engine.running.run_folder import BehaviorFolder, RunFolder
 from engine.running.saver import Files, SaveJob, Saver
 from engine.running.saving import keeps_replay
 from engine.running.source import Source
@@ -41,6 +39,8 @@ from engine.sampling.pools.serial import SerialPool
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
 from engine.specs import BehaviorSpec, Policy
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.run_folder import BehaviorFolder, RunFolder
 
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
 

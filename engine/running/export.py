@@ -18,11 +18,11 @@ from engine.config.behavior import ExportedKind, NetworkSettings
 from engine.errors import ExportError
 from engine.learning.networks.exported import ExportedPolicy
 from engine.learning.networks.graph_names import CONSTANTS, GraphKind
-from engine.running.disk import make_folders, write_atomically
 from engine.running.export_check import check
 from engine.running.onnx_graph import OnnxGraph, graph_inputs
-from engine.running.run_folder import BehaviorFolder
 from engine.specs import BehaviorSpec, Weights
+from engine.storage.disk import make_folders, write_atomically
+from engine.storage.run_folder import BehaviorFolder
 from engine.version import VERSION
 
 OPSET = 15  # every runtime of the last years reads it, Unity's included

@@ -7,14 +7,14 @@ import threading
 import time
 
 from engine.config.loading import RunConfig
-from engine.running.disk import write_atomically
 from engine.running.environments import settings_of
-from engine.running.run_folder import RunFolder
 from engine.running.timers import GaugeWriter, run_metadata, timers_json
-from engine.running.writers.jsonl import JsonLinesWriter
 from engine.running.writers.tensorboard import TensorBoardWriter
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStarted, Envelope, LogEmitted, TimeSplit
+from engine.storage.disk import write_atomically
+from engine.storage.event_log import JsonLinesWriter
+from engine.storage.run_folder import RunFolder
 
 TAKE_SECONDS = 0.5  # what is told meanwhile waits: whoever learns should not be held up for every event
 

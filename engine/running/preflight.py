@@ -11,8 +11,8 @@ from pathlib import Path
 from engine.config.loading import RunConfig, find_unsupported
 from engine.config.run import CheckpointSettings
 from engine.errors import ConfigError, RlTuiError
-from engine.running.run_folder import RunFolder
 from engine.sampling.environments.factory import PLANNED
+from engine.storage.run_folder import RunFolder
 
 
 def refusals(config: RunConfig) -> list[str]:

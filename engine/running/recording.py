@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from engine.errors import ConfigError
 from engine.installation import command_for_extra
-from engine.running.disk import UNFINISHED
 from engine.sampling.environments.base import Environment, Rendered
 from engine.specs import Steps
+from engine.storage.disk import UNFINISHED
 
 FORMATS = (".gif", ".mp4")
 STEPS = 300  # of whole episodes are shown, or a few more: ten seconds

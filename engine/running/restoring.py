@@ -8,14 +8,14 @@ from engine.config.behavior import BehaviorConfig
 from engine.config.run import CheckpointSettings
 from engine.errors import CheckpointError
 from engine.learning.trainers.base import Trainer
-from engine.running.checkpoint_format import Checkpoint, read
-from engine.running.checkpoints import CheckpointStore, require_same_keys
-from engine.running.replay_file import read_replay
-from engine.running.run_folder import BehaviorFolder, RunFolder
 from engine.running.saving import keeps_replay
 from engine.session.bus import EventBus
 from engine.session.messages import LogEmitted
 from engine.specs import State
+from engine.storage.checkpoint_format import Checkpoint, read
+from engine.storage.checkpoints import CheckpointStore, require_same_keys
+from engine.storage.replay_file import read_replay
+from engine.storage.run_folder import BehaviorFolder, RunFolder
 from engine.version import VERSION
 
 ANEW = (

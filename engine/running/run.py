@@ -19,15 +19,12 @@ from engine.running.allocator import keep_freed_memory
 from engine.running.building import Builder, device_of, run_seed
 from engine.running.commands import CommandLedger
 from engine.running.devices import DeviceSampler, usable_cpus
-from engine.running.disk import write_atomically
 from engine.running.environments import settings_of
 from engine.running.health import HealthReporter
 from engine.running.logs import RunLogs
-from engine.running.run_folder import RunFolder
 from engine.running.saver import Saver
 from engine.running.supervision import Crew
 from engine.running.theater import Theater
-from engine.running.training_status import read_training_status, status_of, write_training_status
 from engine.running.workers import Courtesy, spawn
 from engine.session.bus import EventBus
 from engine.session.messages import (
@@ -49,6 +46,9 @@ from engine.session.messages import (
 )
 from engine.session.states import RunState
 from engine.session.text import excerpt, one_line
+from engine.storage.disk import write_atomically
+from engine.storage.run_folder import RunFolder
+from engine.storage.training_status import read_training_status, status_of, write_training_status
 from engine.version import VERSION
 
 OVER = "the run is over"

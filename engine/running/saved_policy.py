@@ -15,18 +15,18 @@ from engine.config.loading import load_config
 from engine.errors import CheckpointError, ConfigError
 from engine.learning.trainers.base import Trainer
 from engine.running.building import derived_seed
-from engine.running.checkpoint_format import Checkpoint
-from engine.running.checkpoints import CheckpointStore
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
 from engine.running.evaluation import Scores, play, unheard, unwatched
-from engine.running.layout import CONFIGURATION
 from engine.running.onnx_policy import OnnxPolicy
 from engine.running.recording import Recording
 from engine.running.restoring import load_trainer
-from engine.running.run_folder import RunFolder
 from engine.sampling.environments.base import Environment
 from engine.sampling.pools.serial import SerialPool
 from engine.specs import BehaviorSpec, Policy, State
+from engine.storage.checkpoint_format import Checkpoint
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.layout import CONFIGURATION
+from engine.storage.run_folder import RunFolder
 
 REPLAY_STEPS = 10_000  # at most: nobody fills that buffer, and this machine may be smaller than the one that trained
 

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from engine.errors import CheckpointError, ExportError, NonFiniteError
-from engine.running.checkpoint_format import Checkpoint
-from engine.running.checkpoints import CheckpointStore, require_same_keys
 from engine.running.export import PolicyExporter
-from engine.running.replay_file import write_replay
-from engine.running.run_folder import BehaviorFolder
 from engine.session.bus import EventBus
 from engine.session.messages import (
     CheckpointFailed,
@@ -28,6 +24,10 @@ from engine.session.messages import (
     PolicyExported,
 )
 from engine.specs import State, Weights
+from engine.storage.checkpoint_format import Checkpoint
+from engine.storage.checkpoints import CheckpointStore, require_same_keys
+from engine.storage.replay_file import write_replay
+from engine.storage.run_folder import BehaviorFolder
 
 POLL_SECONDS = 0.1
 

@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import CheckpointError
-from engine.running.checkpoints import CheckpointStore
-from engine.running.disk import UNFINISHED
-from engine.running.run_folder import RunFolder
 from engine.specs import State
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.disk import UNFINISHED
+from engine.storage.run_folder import RunFolder
 
 NUMBER = struct.Struct("<q")
 NUM_WEIGHTS = 30_000  # a network of 120 kB: several writes and syncs to fall into

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError
-from engine.running.checkpoint_format import STATE, TENSORS, encode_manifest
-from engine.running.checkpoints import CheckpointStore
-from engine.running.layout import MANIFEST
 from engine.specs import State
+from engine.storage.checkpoint_format import STATE, TENSORS, encode_manifest
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.layout import MANIFEST
 
 FILES = (TENSORS, STATE, MANIFEST)
 WEIGHT = np.arange(40, dtype=np.float32)

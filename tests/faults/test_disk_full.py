@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError
-from engine.running.checkpoints import CheckpointStore
-from engine.running.disk import Disk, write_atomically
 from engine.specs import State
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.disk import Disk, write_atomically
 
 ROOT = Path(__file__).parents[2]
 
@@ -111,7 +111,7 @@ SAVE_UNDER_A_LIMIT = """
 import resource, sys
 from pathlib import Path
 from engine.errors import CheckpointError
-from engine.running.checkpoints import CheckpointStore
+from engine.storage.checkpoints import CheckpointStore
 from tests.faults.test_disk_full import state_at
 
 store = CheckpointStore(Path(sys.argv[1]), "Walker", 5)

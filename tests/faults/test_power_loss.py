@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError
-from engine.running.checkpoint_format import STATE, TENSORS
-from engine.running.checkpoints import CheckpointStore
-from engine.running.disk import UNFINISHED
-from engine.running.layout import MANIFEST
 from engine.specs import State
+from engine.storage.checkpoint_format import STATE, TENSORS
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.disk import UNFINISHED
+from engine.storage.layout import MANIFEST
 from tests.faults.crash_model import Call, Killed, Machine, RecordingDisk, Tree, write_tree
 
 STORE = Path("results/first/Walker/checkpoints")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError
-from engine.running.checkpoints import CheckpointStore
 from engine.specs import State
+from engine.storage.checkpoints import CheckpointStore
 from tests.faults.crash_model import Killed, Machine, RecordingDisk, write_tree
 from tests.faults.test_disk_full import FullDisk
 

@@ -13,9 +13,7 @@ import numpy as np
 import yaml
 
 from engine.config.loading import RunConfig, parse_config
-from engine.running.checkpoint_format import read
 from engine.running.launch import Launch
-from engine.running.run_folder import RunFolder
 from engine.session.bus import EventBus
 from engine.session.messages import (
     DELTAS,
@@ -29,6 +27,8 @@ from engine.session.messages import (
     RunStateChanged,
     Stop,
 )
+from engine.storage.checkpoint_format import read
+from engine.storage.run_folder import RunFolder
 
 DEADLINE_SECONDS = 20.0
 ENDLESS = 100_000_000

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from engine.running.checkpoint_format import read
-from engine.running.summarizing import summarize
 from engine.session.messages import (
     BehaviorStarted,
     CheckpointSaved,
@@ -26,6 +24,8 @@ from engine.session.messages import (
     Stop,
     WarningRaised,
 )
+from engine.storage.checkpoint_format import read
+from engine.storage.run_summary import summarize
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, equal, live, run_to_end
 
 SCHEDULED: dict[str, Any] = {"network_settings__normalize": True, "normalize_reward": True}

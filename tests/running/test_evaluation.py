@@ -15,7 +15,6 @@ from engine.config.behavior import BehaviorConfig, EvaluationSettings
 from engine.learning.policies import make_policy
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.running import evaluator as evaluator_module
-from engine.running.checkpoint_format import read
 from engine.running.evaluation import Scores, play
 from engine.running.evaluator import Evaluator
 from engine.sampling.environments.base import Environment
@@ -39,6 +38,7 @@ from engine.session.messages import (
     Stop,
 )
 from engine.specs import Actions, Choice, DecisionSteps, Float32, State, Weights
+from engine.storage.checkpoint_format import read
 from tests.running import worlds
 from tests.running.runs import DEADLINE_SECONDS, ENDLESS, behavior, configuration, ending, live, run_to_end
 from tests.running.worlds import Uneven

@@ -23,9 +23,9 @@ from engine.learning.policies import make_policy
 from engine.running.export import OPSET, PolicyExporter
 from engine.running.export_check import Run, check
 from engine.running.onnx_graph import OnnxGraph, Outputs
-from engine.running.run_folder import BehaviorFolder
 from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
+from engine.storage.run_folder import BehaviorFolder
 from engine.version import VERSION
 from tests.weights import CARTPOLE, HOPPER, KINDS, Kind
 
@@ -450,7 +450,7 @@ def test_exporting_imports_late_says_nothing_and_leaves_nothing_at_home(tmp_path
 import sys
 from pathlib import Path
 from engine.running.export import PolicyExporter
-from engine.running.run_folder import BehaviorFolder
+from engine.storage.run_folder import BehaviorFolder
 from tests.weights import KINDS
 assert not {{"onnx", "onnxruntime"}} & sys.modules.keys(), "imported before the first export"
 for name in "sac hybrid memory", "ppo set memory", "ppo resnet float":

@@ -10,7 +10,6 @@ import pytest
 
 from engine.config.hyperparameters import PPOSettings, SACSettings
 from engine.config.loading import RunConfig
-from engine.running.checkpoint_format import read
 from engine.running.hyperparameters import ranges
 from engine.session.messages import (
     BehaviorStarted,
@@ -28,6 +27,7 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
+from engine.storage.checkpoint_format import read
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live, run_to_end
 
 STEADY: dict[str, Any] = {

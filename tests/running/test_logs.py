@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.running.writers.jsonl import read_events
 from engine.session.messages import (
     CheckpointFailed,
     CheckpointSaved,
@@ -22,6 +21,7 @@ from engine.session.messages import (
     Stop,
 )
 from engine.session.view import RunView
+from engine.storage.event_log import read_events
 from tests.running.runs import ENDLESS, behavior, configuration, ending, live, run_to_end
 
 

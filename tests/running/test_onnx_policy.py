@@ -12,8 +12,8 @@ from engine.learning.policies import make_policy
 from engine.running.export import PolicyExporter
 from engine.running.export_situations import Situations
 from engine.running.onnx_policy import OnnxPolicy
-from engine.running.run_folder import BehaviorFolder
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State
+from engine.storage.run_folder import BehaviorFolder
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

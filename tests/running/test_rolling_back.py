@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from engine.config.loading import RunConfig
-from engine.running.checkpoint_format import read
 from engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -32,6 +31,7 @@ from engine.session.messages import (
     Stop,
 )
 from engine.session.view import RunView
+from engine.storage.checkpoint_format import read
 from tests.running import worlds
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, equal, live
 

@@ -12,8 +12,6 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 
 from engine.errors import CheckpointError
 from engine.running import run as run_module
-from engine.running.checkpoints import CheckpointStore
-from engine.running.writers.jsonl import read_events
 from engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -27,6 +25,8 @@ from engine.session.messages import (
     RunStateChanged,
     TimeSplit,
 )
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.event_log import read_events
 from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
 ML_AGENTS_TAGS = {

@@ -11,12 +11,8 @@ import torch
 
 from engine.config.behavior import BehaviorConfig
 from engine.learning.trainers.ppo import PPOTrainer
-from engine.running.checkpoints import CheckpointStore
-from engine.running.disk import Disk
 from engine.running.export import PolicyExporter
 from engine.running.learner import Learner, LearnerSettings
-from engine.running.replay_file import read_replay
-from engine.running.run_folder import BehaviorFolder
 from engine.running.saver import Files, SaveJob, Saver
 from engine.session.bus import EventBus
 from engine.session.messages import (
@@ -33,6 +29,10 @@ from engine.session.messages import (
     SetHyperparameter,
 )
 from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.disk import Disk
+from engine.storage.replay_file import read_replay
+from engine.storage.run_folder import BehaviorFolder
 from tests.running.runs import DEADLINE_SECONDS, behavior
 
 SPEC = BehaviorSpec("Walker", (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))

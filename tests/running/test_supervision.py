@@ -18,7 +18,6 @@ from engine import registry
 from engine.learning.trainers.base import Metrics
 from engine.learning.trainers.ppo import PPOTrainer
 from engine.learning.trainers.sac import SACTrainer
-from engine.running.checkpoint_format import read
 from engine.running.hanging import Watch
 from engine.session.messages import (
     BehaviorStateChanged,
@@ -37,6 +36,7 @@ from engine.session.messages import (
     StopMode,
     WorkerFailed,
 )
+from engine.storage.checkpoint_format import read
 from tests.running import worlds
 from tests.running.runs import (
     DEADLINE_SECONDS,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.running.archive import Archive
-from engine.running.writers.jsonl import JsonLinesWriter
 from engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -15,6 +13,8 @@ from engine.session.messages import (
     RunStarted,
     RunStateChanged,
 )
+from engine.storage.archive import Archive
+from engine.storage.event_log import JsonLinesWriter
 from tests.tui.scenes import START, Story
 
 CONFIGURATION = """\

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError
-from engine.running.archive import Archive
 from engine.session.messages import Envelope, EpisodesFinished, ProgressReported
 from engine.session.summaries import RunSummary
 from engine.session.view import RunView
+from engine.storage.archive import Archive
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record, some_runs, story_of

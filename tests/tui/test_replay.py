@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError
-from engine.running.archive import Archive
-from engine.running.run_folder import RunFolder
 from engine.session.messages import (
     BehaviorStarted,
     CommandFinished,
@@ -28,6 +26,8 @@ from engine.session.messages import (
 from engine.session.place import Place
 from engine.session.processes import this_process
 from engine.session.view import RunView
+from engine.storage.archive import Archive
+from engine.storage.run_folder import RunFolder
 from tests.tui.driver import Driven
 from tui import rewinding
 from tui.replay import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.running.archive import Archive
-from engine.running.run_folder import RunFolder
+from engine.storage.archive import Archive
+from engine.storage.run_folder import RunFolder
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record

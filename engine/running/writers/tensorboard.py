@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.running.writers.appending import BlockFile
 from engine.session.messages import (
     BehaviorStarted,
     Envelope,
@@ -21,6 +20,7 @@ from engine.session.messages import (
     NoteAdded,
     ProgressReported,
 )
+from engine.storage.appending import BlockFile
 
 RETURNS_TAG = "Environment/Cumulative Reward_hist"
 HYPERPARAMETERS_TAG = "Hyperparameters/text_summary"

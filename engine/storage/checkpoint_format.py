@@ -25,8 +25,8 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from engine.errors import CheckpointError, NonFiniteError
-from engine.running.layout import MANIFEST
 from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
+from engine.storage.layout import MANIFEST
 from engine.version import VERSION
 
 FORMAT_VERSION = 1

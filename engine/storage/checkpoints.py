@@ -18,13 +18,13 @@ import safetensors
 from numpy.typing import NDArray
 
 from engine.errors import CheckpointError, NonFiniteError
-from engine.running.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read, shape_text
-from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
-from engine.running.layout import ABANDONED_CHECKPOINTS, MANIFEST
-from engine.running.run_folder import file_name
 from engine.session.messages import CheckpointReason
 from engine.session.returns import best_checkpoint
 from engine.specs import BehaviorSpec, Json, State
+from engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read, shape_text
+from engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
+from engine.storage.layout import ABANDONED_CHECKPOINTS, MANIFEST
+from engine.storage.run_folder import file_name
 from engine.version import VERSION
 
 

@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from engine.running.digest import Digest, Saved, number, whole
-from engine.running.disk import open_regular
-from engine.running.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
-from engine.running.ownership import writing_process
 from engine.session.states import REPORTED_ENDS
 from engine.session.summaries import BehaviorSummary, RunSummary
+from engine.storage.disk import open_regular
+from engine.storage.event_digest import Digest, Saved, number, whole
+from engine.storage.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
+from engine.storage.ownership import writing_process
 
 if TYPE_CHECKING:
     from engine.session.states import SummaryState

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError, RlTuiError, RunBusyError
-from engine.running.archive import Archive
-from engine.running.disk import Disk
-from engine.running.removal import remove, survey
-from engine.running.run_folder import RunFolder
+from engine.storage.archive import Archive
+from engine.storage.disk import Disk
+from engine.storage.removal import remove, survey
+from engine.storage.run_folder import RunFolder
 from tests.tui.recorded import record
 
 

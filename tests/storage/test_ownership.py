@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError
-from engine.running.checkpoints import CheckpointStore
-from engine.running.run_folder import RunFolder
 from engine.session.messages import LogEmitted
 from engine.specs import State
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.run_folder import RunFolder
 from tests.running.runs import behavior, configuration, ending, run_to_end
 
 FLAGS = [(False, False), (True, False), (False, True), (True, True)]  # resume, force

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError, NonFiniteError
-from engine.running.checkpoint_format import STATE, TENSORS, describe, encode_manifest
-from engine.running.checkpoints import CheckpointStore, require_same_keys
-from engine.running.layout import MANIFEST
 from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
+from engine.storage.checkpoint_format import STATE, TENSORS, describe, encode_manifest
+from engine.storage.checkpoints import CheckpointStore, require_same_keys
+from engine.storage.layout import MANIFEST
 from engine.version import VERSION
 
 SPEC = BehaviorSpec(

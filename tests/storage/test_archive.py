@@ -18,10 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ConfigError
-from engine.running.archive import Archive
-from engine.running.run_folder import RunFolder
-from engine.running.summarizing import HEAD_BYTES, LONG_TAIL_BYTES, TAIL_BYTES, summarize
-from engine.running.writers.jsonl import read_events
 from engine.session.messages import (
     SCHEMA_VERSION,
     AddNote,
@@ -43,6 +39,10 @@ from engine.session.messages import (
 )
 from engine.session.summaries import BehaviorSummary, RunSummary, plain
 from engine.session.view import RunView
+from engine.storage.archive import Archive
+from engine.storage.event_log import read_events
+from engine.storage.run_folder import RunFolder
+from engine.storage.run_summary import HEAD_BYTES, LONG_TAIL_BYTES, TAIL_BYTES, summarize
 from tests.running.runs import behavior, configuration, live, run_to_end
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +133,7 @@ def test_a_live_run_is_alive_and_one_that_ended_is_not(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from engine.running.run_folder import RunFolder
+from engine.storage.run_folder import RunFolder
 RunFolder(Path(sys.argv[1]), sys.argv[2]).open(resume=True)
 print("held", flush=True)
 sys.stdin.read()
@@ -517,7 +517,7 @@ def test_a_configuration_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_listing_imports_next_to_nothing() -> None:
-    program = "import sys, engine.running.archive, engine.session.summaries; print(*sys.modules)"
+    program = "import sys, engine.storage.archive, engine.session.summaries; print(*sys.modules)"
     listed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     heavy = {"numpy", "torch", "pydantic", "yaml", "textual", "rich", "engine.session.messages", "difflib"}
     assert set(listed.stdout.split()) & heavy == set()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.running.writers.appending import BlockFile
 from engine.session.messages import (
     DELTAS,
     DevicesSampled,
@@ -20,6 +19,7 @@ from engine.session.messages import (
     encode,
 )
 from engine.session.place import Place
+from engine.storage.appending import BlockFile
 
 # A day of one busy behavior then takes about 15 MB of these instead of 150 MB.
 DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, StepsAwaited: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.running.checkpoint_format import Checkpoint
-from engine.running.disk import DISK, Disk, write_atomically
-from engine.running.run_folder import BehaviorFolder
 from engine.specs import Json
+from engine.storage.checkpoint_format import Checkpoint
+from engine.storage.disk import DISK, Disk, write_atomically
+from engine.storage.run_folder import BehaviorFolder
 from engine.version import VERSION
 
 STATS_FORMAT_VERSION = "0.3.0"  # of ML-Agents 1.1.0

@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError, RunBusyError
-from engine.running.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
-from engine.running.layout import (
+from engine.session.processes import this_process
+from engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
+from engine.storage.layout import (
     ABANDONED_CHECKPOINTS,
     CHECKPOINTS,
     CONFIGURATION,
@@ -30,9 +31,8 @@ from engine.running.layout import (
     TIMERS,
     TRAINING_STATUS,
 )
-from engine.running.naming import newest_run_id, next_run_id, run_name
-from engine.running.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
-from engine.session.processes import this_process
+from engine.storage.naming import newest_run_id, next_run_id, run_name
+from engine.storage.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
 
 if TYPE_CHECKING:  # their imports take longer than to list fifty runs
     from engine.config.behavior import ExportedKind

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.running.writers.jsonl import JsonLinesWriter, read_events
 from engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -26,6 +25,7 @@ from engine.session.messages import (
     TimeSplit,
 )
 from engine.session.view import RunView
+from engine.storage.event_log import JsonLinesWriter, read_events
 
 RUN = RunStarted("a", "results/a", 1, "cpu", False, {})
 
@@ -176,7 +176,7 @@ def test_lines_stay_whole_when_space_returns(tmp_path):
     program = """
 import resource, signal, sys
 from pathlib import Path
-from engine.running.writers.jsonl import JsonLinesWriter
+from engine.storage.event_log import JsonLinesWriter
 from engine.session.messages import Envelope, LogEmitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = JsonLinesWriter(Path(sys.argv[1]), append=False)
@@ -207,7 +207,7 @@ def test_a_killed_writer_leaves_a_file_that_can_be_continued(tmp_path):
     program = """
 import sys
 from pathlib import Path
-from engine.running.writers.jsonl import JsonLinesWriter
+from engine.storage.event_log import JsonLinesWriter
 from engine.session.messages import Envelope, LogEmitted
 writer = JsonLinesWriter(Path(sys.argv[1]), append=True)
 print("ready", flush=True)

@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ConfigError, RunBusyError
-from engine.running.checkpoints import CheckpointStore
-from engine.running.disk import write_atomically
-from engine.running.run_folder import RunFolder, file_name
-from engine.running.training_status import (
+from engine.specs import State
+from engine.storage.checkpoints import CheckpointStore
+from engine.storage.disk import write_atomically
+from engine.storage.run_folder import RunFolder, file_name
+from engine.storage.training_status import (
     BehaviorStatus,
     CheckpointEntry,
     read_training_status,
     status_of,
     write_training_status,
 )
-from engine.specs import State
 
 ROOT = Path(__file__).parents[2]
 
@@ -166,7 +166,7 @@ def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) ->
 HOLD_THE_LOCK = """
 import sys, time
 from pathlib import Path
-from engine.running.run_folder import RunFolder
+from engine.storage.run_folder import RunFolder
 folder = RunFolder(Path(sys.argv[1]), "first")
 folder.open(resume=True)
 print("locked", flush=True)

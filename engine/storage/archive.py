@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError
-from engine.running.layout import CONFIGURATION, EVENTS
-from engine.running.ownership import writing_process
-from engine.running.summarizing import RUN_FILES, summarize
 from engine.session.summaries import Removal, RunSummary
+from engine.storage.layout import CONFIGURATION, EVENTS
+from engine.storage.ownership import writing_process
+from engine.storage.run_summary import RUN_FILES, summarize
 
 if TYPE_CHECKING:
     from engine.session.messages import Envelope
@@ -67,7 +67,7 @@ class Archive:
 
         place: where to begin; kept up to date, see Place.
         """
-        from engine.running.writers.jsonl import follow_events
+        from engine.storage.event_log import follow_events
 
         path = self._file(name, EVENTS)
         try:
@@ -94,19 +94,19 @@ class Archive:
 
     def survey(self, name: str) -> Removal:
         """What `remove` would remove. Raises RlTuiError where it would refuse to."""
-        from engine.running.removal import survey
+        from engine.storage.removal import survey
 
         return survey(self.results_dir / name)
 
     def remove(self, name: str) -> None:
         """That run is gone with its folder. Raises RlTuiError; only an idle run of rl-tui can be removed."""
-        from engine.running.removal import remove
+        from engine.storage.removal import remove
 
         remove(self.results_dir / name)
 
     def resuming(self, name: str) -> tuple[str, ...]:
         """The command line of rl-tui that goes on with that run. Raises RlTuiError where it would refuse to."""
-        from engine.running.run_folder import RunFolder
+        from engine.storage.run_folder import RunFolder
 
         configuration = self._file(name, CONFIGURATION)
         RunFolder(self.results_dir, name).require_startable(resume=True, force=False)

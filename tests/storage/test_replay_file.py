@@ -13,11 +13,11 @@ import pytest
 import safetensors.numpy
 
 from engine.errors import CheckpointError, ConfigError
-from engine.running.disk import Disk
 from engine.running.memory import MemoryBudget, available_bytes, size_text
-from engine.running.replay_file import read_replay, write_replay
 from engine.session.messages import BehaviorStarted, LogEmitted, MetricsReported, RollBack, SaveCheckpoint, Stop
 from engine.specs import State
+from engine.storage.disk import Disk
+from engine.storage.replay_file import read_replay, write_replay
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, equal, live, run_to_end
 
 REPLAY = State(

@@ -1,0 +1,1 @@
+"""Files of a run. No torch, no threads, no learning."""
