@@ -16,12 +16,12 @@ from engine.config.behavior import BehaviorConfig
 from engine.config.hyperparameters import SACSettings
 from engine.config.loading import RunConfig
 from engine.errors import ConfigError, NotSupportedError
+from engine.export.exporter import PolicyExporter
 from engine.learning.policies import make_policy
 from engine.learning.trainers.base import Trainer
 from engine.running.behavior import Behavior
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
 from engine.running.evaluator import Evaluator
-from engine.running.export import PolicyExporter
 from engine.running.goals import goal_warning
 from engine.running.learner import Learner, LearnerSettings
 from engine.running.memory import MemoryBudget, available_bytes, size_text

@@ -13,11 +13,11 @@ from engine import registry
 from engine.config.behavior import BehaviorConfig
 from engine.config.loading import load_config
 from engine.errors import CheckpointError, ConfigError
+from engine.export.onnx_policy import OnnxPolicy
 from engine.learning.trainers.base import Trainer
 from engine.running.building import derived_seed
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
 from engine.running.evaluation import Scores, play, unheard, unwatched
-from engine.running.onnx_policy import OnnxPolicy
 from engine.running.recording import Recording
 from engine.running.restoring import load_trainer
 from engine.sampling.environments.base import Environment

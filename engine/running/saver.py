@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from engine.errors import CheckpointError, ExportError, NonFiniteError
-from engine.running.export import PolicyExporter
+from engine.export.exporter import PolicyExporter
 from engine.session.bus import EventBus
 from engine.session.messages import (
     CheckpointFailed,

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from engine.config.behavior import BehaviorConfig
+from engine.export.exporter import PolicyExporter
 from engine.learning.trainers.ppo import PPOTrainer
-from engine.running.export import PolicyExporter
 from engine.running.learner import Learner, LearnerSettings
 from engine.running.saver import Files, SaveJob, Saver
 from engine.session.bus import EventBus

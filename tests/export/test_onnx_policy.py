@@ -8,10 +8,10 @@ import pytest
 
 from engine.config.behavior import ExportedKind
 from engine.errors import ExportError, NotSupportedError
+from engine.export.exporter import PolicyExporter
+from engine.export.onnx_policy import OnnxPolicy
+from engine.export.situations import Situations
 from engine.learning.policies import make_policy
-from engine.running.export import PolicyExporter
-from engine.running.export_situations import Situations
-from engine.running.onnx_policy import OnnxPolicy
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State
 from engine.storage.run_folder import BehaviorFolder
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind

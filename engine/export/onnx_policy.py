@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ExportError, NotSupportedError
-from engine.learning.networks import graph_names as names
-from engine.running.onnx_graph import OnnxGraph, Outputs, graph_inputs
+from engine.export import graph_names as names
+from engine.export.onnx_graph import OnnxGraph, Outputs, graph_inputs
 from engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, State, Weights
 
 Number = TypeVar("Number", bound=np.generic)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ExportError
-from engine.learning.networks.graph_names import input_names
+from engine.export.graph_names import input_names
 from engine.specs import BehaviorSpec, Bool, Float32, Observation, Observations, ObservationSpec
 
 Outputs: TypeAlias = dict[str, NDArray[Any]]  # float32 or int64

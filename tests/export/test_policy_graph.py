@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.learning.networks.exported import ExportedPolicy
-from engine.learning.networks.graph_names import input_names, output_names
+from engine.export.graph_names import input_names, output_names
+from engine.export.policy_graph import ExportedPolicy
+from engine.export.situations import Situation, Situations
 from engine.learning.policies import make_policy
-from engine.running.export_situations import Situation, Situations
 from engine.specs import Weights
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 

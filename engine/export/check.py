@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.errors import ExportError
-from engine.learning.networks import graph_names as names
-from engine.learning.networks.exported import ExportedPolicy
+from engine.export import graph_names as names
+from engine.export.onnx_graph import Outputs
+from engine.export.policy_graph import ExportedPolicy
+from engine.export.samples import continuous_counts, discrete_counts, require_expected, require_in_range
+from engine.export.situations import KINDS, Situation, Situations
 from engine.learning.policies import make_policy
-from engine.running.export_samples import continuous_counts, discrete_counts, require_expected, require_in_range
-from engine.running.export_situations import KINDS, Situation, Situations
-from engine.running.onnx_graph import Outputs
 from engine.specs import Float32, Int64, Weights
 
 TOLERANCE = 1e-5  # in units of `_units`

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.export.onnx_graph import graph_inputs
 from engine.learning.features import FeatureLayout
-from engine.running.onnx_graph import graph_inputs
 from engine.specs import (
     BehaviorSpec,
     Bool,

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from engine.config.behavior import NetworkSettings
+from engine.export import graph_names as names
+from engine.export.graph_names import GraphKind, input_names, output_names
 from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks import graph_names as names
 from engine.learning.networks.actor import Actor
 from engine.learning.networks.distributions import ACTION_LIMIT, FORBIDDEN, MAX_LOG_SIGMA, MIN_LOG_SIGMA
-from engine.learning.networks.graph_names import GraphKind, input_names, output_names
 from engine.learning.networks.normalizer import LIMIT
 from engine.specs import BehaviorSpec, Weights
 

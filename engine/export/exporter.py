@@ -16,10 +16,10 @@ from torch import Tensor
 
 from engine.config.behavior import ExportedKind, NetworkSettings
 from engine.errors import ExportError
-from engine.learning.networks.exported import ExportedPolicy
-from engine.learning.networks.graph_names import CONSTANTS, GraphKind
-from engine.running.export_check import check
-from engine.running.onnx_graph import OnnxGraph, graph_inputs
+from engine.export.check import check
+from engine.export.graph_names import CONSTANTS, GraphKind
+from engine.export.onnx_graph import OnnxGraph, graph_inputs
+from engine.export.policy_graph import ExportedPolicy
 from engine.specs import BehaviorSpec, Weights
 from engine.storage.disk import make_folders, write_atomically
 from engine.storage.run_folder import BehaviorFolder

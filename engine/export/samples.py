@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine.errors import ExportError
-from engine.learning.networks.exported import ExportedPolicy
+from engine.export.policy_graph import ExportedPolicy
 
 PLACES = (-1.0, 0.0, 1.0)  # deviations from the mean, below which samples are counted
 BOUND = 0.999  # of a place: up to there neither clipping nor tanh hides how often samples lie below it

@@ -18,11 +18,11 @@ import torch
 
 from engine.config.behavior import ExportedKind, NetworkSettings
 from engine.errors import ExportError
-from engine.learning.networks.exported import ExportedPolicy
+from engine.export.check import Run, check
+from engine.export.exporter import OPSET, PolicyExporter
+from engine.export.onnx_graph import OnnxGraph, Outputs
+from engine.export.policy_graph import ExportedPolicy
 from engine.learning.policies import make_policy
-from engine.running.export import OPSET, PolicyExporter
-from engine.running.export_check import Run, check
-from engine.running.onnx_graph import OnnxGraph, Outputs
 from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
 from engine.storage.run_folder import BehaviorFolder
@@ -449,7 +449,7 @@ def test_exporting_imports_late_says_nothing_and_leaves_nothing_at_home(tmp_path
     script = f"""
 import sys
 from pathlib import Path
-from engine.running.export import PolicyExporter
+from engine.export.exporter import PolicyExporter
 from engine.storage.run_folder import BehaviorFolder
 from tests.weights import KINDS
 assert not {{"onnx", "onnxruntime"}} & sys.modules.keys(), "imported before the first export"

@@ -1,0 +1,1 @@
+"""Policies as ONNX graphs, and graphs as policies. The only package that knows ONNX."""
