@@ -107,14 +107,14 @@ def evaluate(arguments: EvaluateArguments) -> int:
     from engine.storage.archive import Archive
 
     path = Archive(Path(arguments.results_dir)).resolve(arguments.run)
-    from engine.running.recording import require_recorder
+    from engine.running.evaluation.recording import require_recorder
 
     record = None if arguments.record is None else Path(arguments.record).absolute()
     if record is not None:
         require_recorder(record)
-    from engine.running.evaluation import unheard
+    from engine.running.evaluation.episodes import unheard
+    from engine.running.evaluation.saved_policy import SavedRun, Wanted
     from engine.running.run import limit_threads
-    from engine.running.saved_policy import SavedRun, Wanted
 
     limit_threads()
     played = SavedRun(path.parent if path.is_file() else path).play(

@@ -20,17 +20,17 @@ from engine.export.exporter import PolicyExporter
 from engine.learning.policies import make_policy
 from engine.learning.trainers.base import Trainer
 from engine.running.behavior import Behavior
+from engine.running.environment_worker import Source
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
-from engine.running.evaluator import Evaluator
+from engine.running.evaluation.evaluator import Evaluator
 from engine.running.goals import goal_warning
 from engine.running.learner import Learner, LearnerSettings
-from engine.running.memory import MemoryBudget, available_bytes, size_text
+from engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
 from engine.running.portions import BLOCK_ROWS
 from engine.running.restoring import Restorer
 from engine.running.saver import Files, SaveJob, Saver
 from engine.running.saving import keeps_replay
-from engine.running.source import Source
-from engine.running.viewer import Play
+from engine.running.watching.viewer import Play
 from engine.running.workers import Courtesy
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.pools.base import EnvironmentPool

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import RlTuiError
-from engine.running.theater import Theater
+from engine.running.watching.audience import Theater
 from engine.running.workers import Courtesy, spawn
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop

@@ -16,7 +16,7 @@ from engine.config.behavior import BehaviorConfig
 from engine.config.run import metric_tag
 from engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from engine.learning.trainers.base import Trainer, always
-from engine.running.evaluator import Evaluator
+from engine.running.evaluation.evaluator import Evaluator
 from engine.running.hyperparameters import LiveHyperparameters, ranges
 from engine.running.newest import Learned, NewestPolicy
 from engine.running.saver import Saver

@@ -8,8 +8,8 @@ import time
 
 from engine.config.loading import RunConfig
 from engine.running.environments import settings_of
-from engine.running.timers import GaugeWriter, run_metadata, timers_json
 from engine.running.writers.tensorboard import TensorBoardWriter
+from engine.running.writers.timers import GaugeWriter, run_metadata, timers_json
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStarted, Envelope, LogEmitted, TimeSplit
 from engine.storage.disk import write_atomically

@@ -15,16 +15,16 @@ import torch
 
 from engine.config.loading import RunConfig, effective_yaml, list_warnings, without_effect
 from engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
-from engine.running.allocator import keep_freed_memory
 from engine.running.building import Builder, device_of, run_seed
 from engine.running.commands import CommandLedger
-from engine.running.devices import DeviceSampler, usable_cpus
 from engine.running.environments import settings_of
 from engine.running.health import HealthReporter
 from engine.running.logs import RunLogs
+from engine.running.machine.allocator import keep_freed_memory
+from engine.running.machine.devices import DeviceSampler, usable_cpus
 from engine.running.saver import Saver
-from engine.running.supervision import Crew
-from engine.running.theater import Theater
+from engine.running.supervisor import Crew
+from engine.running.watching.audience import Theater
 from engine.running.workers import Courtesy, spawn
 from engine.session.bus import EventBus
 from engine.session.messages import (

@@ -13,7 +13,7 @@ import pytest
 import safetensors.numpy
 
 from engine.errors import CheckpointError, ConfigError
-from engine.running.memory import MemoryBudget, available_bytes, size_text
+from engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
 from engine.session.messages import BehaviorStarted, LogEmitted, MetricsReported, RollBack, SaveCheckpoint, Stop
 from engine.specs import State
 from engine.storage.disk import Disk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from engine.running.memory import size_text
+from engine.running.machine.memory_budget import size_text
 from engine.session.messages import CheckpointSaved, DevicesSampled, Event, MetricsReported, PolicyExported, TimeSplit
 
 

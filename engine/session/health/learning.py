@@ -7,7 +7,7 @@ import statistics
 from collections import deque
 from typing import ClassVar
 
-from engine.session.health.course import Course
+from engine.session.health.behavior_history import Course
 from engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
 from engine.session.messages import Event, MetricsReported
 

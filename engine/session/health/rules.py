@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
-from engine.session.health.course import Course
+from engine.session.health.behavior_history import Course
 from engine.session.messages import Event
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.session.health.course import Course
+from engine.session.health.behavior_history import Course
 from engine.session.health.learning import WARM_UP, metric
 from engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
 from engine.session.messages import BehaviorStarted, Event, ProgressReported

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from engine.session.health.course import Course
+from engine.session.health.behavior_history import Course
 from engine.session.health.learning import (
     ClippedUpdates,
     DivergenceSpike,

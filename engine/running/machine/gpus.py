@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from engine.running.gpu_processes import ProcessNames, memory_by_process
+from engine.running.machine.gpu_processes import ProcessNames, memory_by_process
 from engine.session.messages import Gpu, GpuProcess
 
 SLOW_SECONDS = 0.5  # a driver that takes longer is asked again only after PATIENCE_SECONDS

@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from engine.running.watched_policy import WatchedPolicy
+from engine.running.watching.policy import WatchedPolicy
 from engine.session.watching import Scene, Seen
 from engine.specs import DecisionSteps, Int64, Steps
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.running import play_clock
-from engine.running.play_clock import FREE_MAKING_SHARE, MAKING_SHARE, PlayClock
+from engine.running.watching import clock as play_clock
+from engine.running.watching.clock import FREE_MAKING_SHARE, MAKING_SHARE, PlayClock
 
 
 class Time:

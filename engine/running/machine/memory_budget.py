@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 
 from engine.errors import ConfigError
-from engine.running import cgroups
+from engine.running.machine import cgroups
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 

@@ -14,9 +14,9 @@ import torch
 from engine.config.behavior import BehaviorConfig, EvaluationSettings
 from engine.learning.policies import make_policy
 from engine.learning.trainers.ppo import PPOTrainer
-from engine.running import evaluator as evaluator_module
-from engine.running.evaluation import Scores, play
-from engine.running.evaluator import Evaluator
+from engine.running.evaluation import evaluator as evaluator_module
+from engine.running.evaluation.episodes import Scores, play
+from engine.running.evaluation.evaluator import Evaluator
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.factory import make_environments
 from engine.sampling.pools.serial import SerialPool

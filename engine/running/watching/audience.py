@@ -10,7 +10,7 @@ from engine.session.bus import EventBus
 from engine.session.watching import Scene, Wish
 
 if TYPE_CHECKING:
-    from engine.running.viewer import Play, Viewer
+    from engine.running.watching.viewer import Play, Viewer
 
 NOT_YET = "the engine is starting"
 NEVER = "the run ended before it had a policy"
@@ -42,7 +42,7 @@ class Theater:
         play = self._plays.get(behavior)
         if play is None:
             return NEVER if self._is_over else NOT_YET
-        from engine.running.viewer import Viewer  # imports numpy, which the run has done by now
+        from engine.running.watching.viewer import Viewer  # imports numpy, which the run has done by now
 
         viewer = self._viewer = Viewer(play, behavior, size, self._bus, lambda: not self._is_over)
         spawn("viewer", viewer.main, self._bus, viewer.crashed)

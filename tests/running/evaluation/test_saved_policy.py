@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.running.saved_policy import Played, SavedRun, Wanted
+from engine.running.evaluation.saved_policy import Played, SavedRun, Wanted
 from engine.session.messages import CheckpointSaved, EvaluationReported
 from tests.running.runs import behavior, configuration, run_to_end
 from tui.cli import main

@@ -17,8 +17,8 @@ from engine.export.onnx_policy import OnnxPolicy
 from engine.learning.trainers.base import Trainer
 from engine.running.building import derived_seed
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
-from engine.running.evaluation import Scores, play, unheard, unwatched
-from engine.running.recording import Recording
+from engine.running.evaluation.episodes import Scores, play, unheard, unwatched
+from engine.running.evaluation.recording import Recording
 from engine.running.restoring import load_trainer
 from engine.sampling.environments.base import Environment
 from engine.sampling.pools.serial import SerialPool

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.errors import RlTuiError
-from engine.running.evaluation import play
+from engine.running.evaluation.episodes import play
 from engine.running.newest import NewestPolicy
-from engine.running.play_clock import PlayClock
-from engine.running.watched_policy import MakePolicy, WatchedPolicy
-from engine.running.watched_tally import WatchedTally
+from engine.running.watching.clock import PlayClock
+from engine.running.watching.policy import MakePolicy, WatchedPolicy
+from engine.running.watching.tally import WatchedTally
 from engine.running.workers import Mailbox
 from engine.sampling.environments.factory import EnvironmentSource
 from engine.sampling.environments.rendering import Frame

@@ -11,8 +11,8 @@ from typing import Any
 
 import psutil
 
-from engine.running import cgroups
-from engine.running.gpus import GpuProbe
+from engine.running.machine import cgroups
+from engine.running.machine.gpus import GpuProbe
 from engine.session.messages import DevicesSampled
 
 CHILDREN_SECONDS = 10.0  # between searches for child processes: a search reads the whole process table

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.running.timers import Gauge, GaugeWriter, run_metadata, timers_json
+from engine.running.writers.timers import Gauge, GaugeWriter, run_metadata, timers_json
 from engine.session.messages import Envelope, LogEmitted, MetricsReported, TimeSplit
 
 REWARD = "Environment/Cumulative Reward"

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from engine.errors import CheckpointError, RlTuiError
 from engine.running.behavior import Behavior
+from engine.running.environment_worker import Source
 from engine.running.hanging import Watch
 from engine.running.learner import LearnerCommand
 from engine.running.reports import Clock
 from engine.running.saver import Saver
-from engine.running.source import Source
 from engine.running.workers import spawn
 from engine.session.bus import EventBus
 from engine.session.messages import BehaviorStateChanged, StepsAwaited, StopMode

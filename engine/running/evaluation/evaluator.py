@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from engine.config.behavior import EvaluationSettings
 from engine.errors import ConfigError, EnvironmentFailure
-from engine.running.evaluation import Scores, play
+from engine.running.evaluation.episodes import Scores, play
 from engine.running.triggers import Reminder
 from engine.sampling.pools.base import EnvironmentPool
 from engine.session.bus import EventBus

@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from engine.running import viewer
-from engine.running.theater import NEVER, NOT_YET, Theater
+from engine.running.watching import viewer
+from engine.running.watching.audience import NEVER, NOT_YET, Theater
 from engine.session.bus import EventBus
 from engine.session.messages import LogEmitted, MetricsReported, Pause, ProgressReported, Resume, RunStateChanged, Stop
 from engine.session.watching import Scene
@@ -29,7 +29,7 @@ from tests.running.runs import (
     tensors_of,
 )
 
-WORLDS = "tests.running.watched_worlds"
+WORLDS = "tests.running.watching.worlds"
 SIZE = (30, 40)
 
 

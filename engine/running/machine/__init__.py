@@ -1,0 +1,1 @@
+"""Devices, memory and processors of this machine. Knows nothing of learning."""
