@@ -10,8 +10,8 @@ from engine.errors import NotSupportedError
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "trainers": {
-        "ppo": "engine.learning.trainers.ppo:PPOTrainer",
-        "sac": "engine.learning.trainers.sac:SACTrainer",
+        "ppo": "engine.learning.ppo.trainer:PPOTrainer",
+        "sac": "engine.learning.sac.trainer:SACTrainer",
     },
     "environments": {
         "gymnasium": "engine.sampling.environments.gymnasium:GymnasiumEnvironment",

@@ -12,10 +12,10 @@ from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.heads import HeadSampler
 from engine.learning.networks.actor import Actor
-from engine.learning.networks.dense import Activation, activate
 from engine.learning.networks.flat import layer_names
-from engine.learning.networks.memory_step import MemoryStep
 from engine.learning.networks.normalizer import normalize
+from engine.learning.networks.numpy.dense import Activation, activate
+from engine.learning.networks.numpy.lstm_step import MemoryStep
 from engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
 
 

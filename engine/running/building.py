@@ -18,7 +18,7 @@ from engine.config.loading import RunConfig
 from engine.errors import ConfigError, NotSupportedError
 from engine.export.exporter import PolicyExporter
 from engine.learning.policies import make_policy
-from engine.learning.trainers.base import Trainer
+from engine.learning.trainer import Trainer
 from engine.running.behavior import Behavior
 from engine.running.environment_worker import Source
 from engine.running.environments import NamedEnvironment, named_environments, settings_of

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from engine.config.types import Settings
 from engine.errors import ConfigError
-from engine.learning.trainers.base import Trainer
+from engine.learning.trainer import Trainer
 from engine.session.messages import Range
 from engine.specs import Json, State
 

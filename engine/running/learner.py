@@ -15,7 +15,7 @@ import numpy as np
 from engine.config.behavior import BehaviorConfig
 from engine.config.run import metric_tag
 from engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
-from engine.learning.trainers.base import Trainer, always
+from engine.learning.trainer import Trainer, always
 from engine.running.evaluation.evaluator import Evaluator
 from engine.running.hyperparameters import LiveHyperparameters, ranges
 from engine.running.newest import Learned, NewestPolicy

@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.config.behavior import BehaviorConfig
 from engine.config.run import CheckpointSettings
 from engine.errors import CheckpointError
-from engine.learning.trainers.base import Trainer
+from engine.learning.trainer import Trainer
 from engine.running.saving import keeps_replay
 from engine.session.bus import EventBus
 from engine.session.messages import LogEmitted

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.config.behavior import BehaviorConfig
 from engine.config.hyperparameters import SACSettings
-from engine.learning.trainers.base import Trainer
+from engine.learning.trainer import Trainer
 from engine.running.hyperparameters import LiveHyperparameters
 from engine.running.saver import SaveJob, Saver
 from engine.running.triggers import Reminder

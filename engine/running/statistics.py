@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learning.trainers.base import Metrics, Samples
+from engine.learning.trainer import Metrics, Samples
 from engine.session.messages import Histogram
 from engine.specs import Measured, add_up
 

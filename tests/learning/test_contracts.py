@@ -12,7 +12,7 @@ import torch
 from engine import registry
 from engine.config.behavior import BehaviorConfig
 from engine.learning.rewards.base import RewardSignal
-from engine.learning.trainers.base import Trainer
+from engine.learning.trainer import Trainer
 from engine.specs import Ending, State, Trajectories
 from tests.learning.rollouts import SPEC, acted, rewarded
 

@@ -12,9 +12,9 @@ from engine.config.behavior import MemorySettings, NetworkSettings
 from engine.learning.buffers import Rollout
 from engine.learning.estimates import Estimates, Estimator
 from engine.learning.features import FeatureLayout
-from engine.learning.networks.actor_critic import ActorCritic, ModuleActorCritic, NumpyActorCritic
-from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.learning.policies import make_policy
+from engine.learning.ppo.modules import OnPolicyNetworks
+from engine.learning.ppo.networks import ActorCritic, ModuleActorCritic, NumpyActorCritic
 from engine.learning.unfinished import Unfinished
 from engine.specs import Ending, Float32, Trajectories, Weights
 from tests.learning.rollouts import SPEC, World

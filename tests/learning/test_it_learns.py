@@ -12,8 +12,8 @@ import torch
 from engine import registry
 from engine.config.behavior import BehaviorConfig
 from engine.config.loading import load_config
-from engine.learning.trainers.base import Trainer
-from engine.learning.trainers.ppo import PPOTrainer
+from engine.learning.ppo.trainer import PPOTrainer
+from engine.learning.trainer import Trainer
 from engine.sampling.collector import Collector
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.factory import make_environments

@@ -14,14 +14,14 @@ from engine.config.behavior import MemorySettings, NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.heads import HeadSampler
 from engine.learning.networks.actor import Actor
-from engine.learning.networks.actor_critic import NumpyActorCritic
-from engine.learning.networks.dense import Activation
 from engine.learning.networks.flat import views
 from engine.learning.networks.memory import Sequences
 from engine.learning.networks.normalizer import Normalizer
-from engine.learning.networks.on_policy import OnPolicyNetworks
+from engine.learning.networks.numpy.dense import Activation
 from engine.learning.policies import ModulePolicy, VectorPolicy, make_policy
-from engine.learning.surrogate import Batch, Coefficients, surrogate_loss
+from engine.learning.ppo.loss import Batch, Coefficients, surrogate_loss
+from engine.learning.ppo.modules import OnPolicyNetworks
+from engine.learning.ppo.networks import NumpyActorCritic
 from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine import registry
 from engine.errors import RlTuiError
-from engine.learning.trainers.ppo import PPOTrainer
+from engine.learning.ppo.trainer import PPOTrainer
 from engine.session.messages import (
     CheckpointSaved,
     MetricsReported,

@@ -11,7 +11,7 @@ import torch
 
 from engine.config.behavior import BehaviorConfig
 from engine.export.exporter import PolicyExporter
-from engine.learning.trainers.ppo import PPOTrainer
+from engine.learning.ppo.trainer import PPOTrainer
 from engine.running.learner import Learner, LearnerSettings
 from engine.running.saver import Files, SaveJob, Saver
 from engine.session.bus import EventBus

@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from engine import registry
-from engine.learning.trainers.base import Metrics
-from engine.learning.trainers.ppo import PPOTrainer
-from engine.learning.trainers.sac import SACTrainer
+from engine.learning.ppo.trainer import PPOTrainer
+from engine.learning.sac.trainer import SACTrainer
+from engine.learning.trainer import Metrics
 from engine.running.hanging import Watch
 from engine.session.messages import (
     BehaviorStateChanged,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.learning.trainers.base import Metrics, always
-from engine.learning.trainers.ppo import PPOTrainer
+from engine.learning.ppo.trainer import PPOTrainer
+from engine.learning.trainer import Metrics, always
 from engine.sampling.environments.toys.line import Line
 from engine.sampling.environments.toys.one_step import OneStep
 from engine.sampling.environments.toys.scenes import Entities

@@ -12,7 +12,7 @@ from engine import registry
 from engine.config.behavior import BehaviorConfig
 from engine.learning.rewards.base import RewardSignal, RewardSignalKind
 from engine.learning.rewards.episodes import EpisodeSums
-from engine.learning.trainers.base import Metrics, Samples
+from engine.learning.trainer import Metrics, Samples
 from engine.specs import Bool, Float32, State, Trajectories
 
 

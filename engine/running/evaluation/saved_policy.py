@@ -14,7 +14,7 @@ from engine.config.behavior import BehaviorConfig
 from engine.config.loading import load_config
 from engine.errors import CheckpointError, ConfigError
 from engine.export.onnx_policy import OnnxPolicy
-from engine.learning.trainers.base import Trainer
+from engine.learning.trainer import Trainer
 from engine.running.building import derived_seed
 from engine.running.environments import NamedEnvironment, named_environments, settings_of
 from engine.running.evaluation.episodes import Scores, play, unheard, unwatched

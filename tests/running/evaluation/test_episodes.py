@@ -13,7 +13,7 @@ import torch
 
 from engine.config.behavior import BehaviorConfig, EvaluationSettings
 from engine.learning.policies import make_policy
-from engine.learning.trainers.ppo import PPOTrainer
+from engine.learning.ppo.trainer import PPOTrainer
 from engine.running.evaluation import evaluator as evaluator_module
 from engine.running.evaluation.episodes import Scores, play
 from engine.running.evaluation.evaluator import Evaluator

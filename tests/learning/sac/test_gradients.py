@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from engine.config.behavior import BehaviorConfig
-from engine.learning.networks.dense import Activation
-from engine.learning.soft_gradients import ModuleSoftGradients
-from engine.learning.soft_gradients_numpy import NumpySoftGradients
-from engine.learning.trainers.sac import SACTrainer
+from engine.learning.networks.numpy.dense import Activation
+from engine.learning.sac.gradients import ModuleSoftGradients
+from engine.learning.sac.gradients_numpy import NumpySoftGradients
+from engine.learning.sac.trainer import SACTrainer
 from engine.specs import ActionSpec, BehaviorSpec, Float32, ObservationSpec
 from tests.learning.rollouts import acted
 

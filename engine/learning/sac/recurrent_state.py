@@ -19,7 +19,7 @@ from engine.learning.features import Features
 from engine.learning.networks.critics import StateCritic, TwinCritic
 from engine.learning.networks.flat import FlatParameters
 from engine.learning.networks.memory import Sequences
-from engine.learning.networks.soft import SoftNetworks
+from engine.learning.sac.networks import SoftNetworks
 from engine.learning.sequences import cut
 from engine.learning.unfinished import Unfinished
 from engine.specs import Float32, Trajectories

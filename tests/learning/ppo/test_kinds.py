@@ -11,9 +11,9 @@ import torch
 
 from engine.config.behavior import BehaviorConfig
 from engine.errors import CheckpointError, NonFiniteError
-from engine.learning.networks.actor_critic import ModuleActorCritic
-from engine.learning.trainers import ppo as ppo_module
-from engine.learning.trainers.ppo import PPOTrainer
+from engine.learning.ppo import trainer as ppo_module
+from engine.learning.ppo.networks import ModuleActorCritic
+from engine.learning.ppo.trainer import PPOTrainer
 from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import SPEC, World
 

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.dense import Activation
 from engine.learning.networks.flat import FlatParameters, Shapes, views
 from engine.learning.networks.memory import Sequences
-from engine.learning.networks.named_layers import NamedLayers
-from engine.learning.networks.on_policy import OnPolicyNetworks
-from engine.learning.networks.recurrence import TimeOrder
+from engine.learning.networks.numpy.dense import Activation
+from engine.learning.networks.numpy.lstm import TimeOrder
+from engine.learning.networks.numpy.named_layers import NamedLayers
+from engine.learning.ppo.modules import OnPolicyNetworks
 from engine.specs import Float32
 
 Array: TypeAlias = Any  # numpy array or tensor: what is written with operators serves both

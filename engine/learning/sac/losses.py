@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from engine.learning.networks.critics import StateCritic
-from engine.learning.networks.soft import SoftNetworks
-from engine.learning.soft_batches import SoftBatch
-from engine.learning.soft_policy import SoftPolicy, soft_policy
+from engine.learning.sac.batch import SoftBatch
+from engine.learning.sac.networks import SoftNetworks
+from engine.learning.sac.policy import SoftPolicy, soft_policy
 from engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # tensor, or numpy array where `soft_gradients` computes with those

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
+from engine.learning.ppo.loss import Batch, Coefficients, Loss, surrogate_loss
 from engine.specs import ActionSpec
 
 ROWS = 37

@@ -12,7 +12,7 @@ import torch
 
 from engine.config.behavior import BehaviorConfig
 from engine.errors import ConfigError, NonFiniteError
-from engine.learning.trainers.sac import SACTrainer
+from engine.learning.sac.trainer import SACTrainer
 from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import acted
 

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engine.learning.networks.dense import Activation
 from engine.learning.networks.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
 from engine.learning.networks.flat import FlatParameters, layer_names, views
-from engine.learning.networks.mlp import MLP
-from engine.learning.networks.soft import SoftParameters
-from engine.learning.soft_batches import SoftBatch
-from engine.learning.soft_losses import DISCRETE_TARGET, SoftLosses
+from engine.learning.networks.numpy.dense import Activation
+from engine.learning.networks.numpy.mlp import MLP
+from engine.learning.sac.batch import SoftBatch
+from engine.learning.sac.losses import DISCRETE_TARGET, SoftLosses
+from engine.learning.sac.networks import SoftParameters
 from engine.specs import ActionSpec, Float32
 
 Array: TypeAlias = Any

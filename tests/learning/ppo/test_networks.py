@@ -11,16 +11,16 @@ import torch
 
 from engine.config.behavior import MemorySettings, NetworkSettings
 from engine.learning.features import FeatureLayout
-from engine.learning.networks.actor_critic import (
+from engine.learning.networks.flat import views
+from engine.learning.networks.memory import Sequences
+from engine.learning.networks.numpy.dense import Activation
+from engine.learning.ppo.modules import OnPolicyNetworks
+from engine.learning.ppo.networks import (
     ActorCritic,
     ModuleActorCritic,
     NumpyActorCritic,
     make_actor_critic,
 )
-from engine.learning.networks.dense import Activation
-from engine.learning.networks.flat import views
-from engine.learning.networks.memory import Sequences
-from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.specs import ActionSpec, ObservationSpec
 
 CPU = torch.device("cpu")

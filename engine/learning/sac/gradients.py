@@ -9,10 +9,10 @@ import torch
 
 from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout
-from engine.learning.networks.soft import SoftNetworks, SoftParameters
-from engine.learning.soft_batches import SoftBatch
-from engine.learning.soft_gradients_numpy import NumpySoftGradients
-from engine.learning.soft_losses import SoftLosses, Temperatures, soft_losses
+from engine.learning.sac.batch import SoftBatch
+from engine.learning.sac.gradients_numpy import NumpySoftGradients
+from engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
+from engine.learning.sac.networks import SoftNetworks, SoftParameters
 from engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # numpy array or tensor, as the gradients are computed

@@ -16,24 +16,24 @@ import torch
 from engine.config.behavior import BehaviorConfig
 from engine.config.hyperparameters import PPOSettings
 from engine.errors import CheckpointError, NonFiniteError
-from engine.learning.advantages import advantage_columns, normalized
 from engine.learning.blocks import require_finite
 from engine.learning.buffers import Columns, Rollout, RolloutBuffer, minibatches
 from engine.learning.estimates import Estimator
 from engine.learning.features import FeatureLayout, Features
 from engine.learning.generators import generator_state, load_generator
 from engine.learning.hyperparameters import changeable, with_value
-from engine.learning.networks.actor_critic import ActorCritic, make_actor_critic
 from engine.learning.networks.flat import views
 from engine.learning.networks.memory import Sequences
 from engine.learning.networks.normalizer import Normalizer
-from engine.learning.networks.on_policy import OnPolicyNetworks
 from engine.learning.optimization import GradientStep
 from engine.learning.policies import make_policy
+from engine.learning.ppo.advantages import advantage_columns, normalized
+from engine.learning.ppo.loss import Batch, Coefficients, Loss, surrogate_loss
+from engine.learning.ppo.modules import OnPolicyNetworks
+from engine.learning.ppo.networks import ActorCritic, make_actor_critic
 from engine.learning.rewards.streams import RewardStreams
 from engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
-from engine.learning.surrogate import Batch, Coefficients, Loss, surrogate_loss
-from engine.learning.trainers.base import Metrics, Samples, always
+from engine.learning.trainer import Metrics, Samples, always
 from engine.learning.unfinished import Unfinished
 from engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 

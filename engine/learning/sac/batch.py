@@ -14,9 +14,9 @@ import numpy as np
 from engine.learning.blocks import one_hot
 from engine.learning.features import Features
 from engine.learning.networks.memory import Sequences
-from engine.learning.networks.soft import SoftNetworks
-from engine.learning.recall import Recall, recall
 from engine.learning.replay.minibatch import Minibatch
+from engine.learning.sac.networks import SoftNetworks
+from engine.learning.sac.recurrent_state import Recall, recall
 from engine.specs import ActionSpec, Bool, Float32, Observations
 
 Array: TypeAlias = Any  # tensor, or numpy array where gradients are written out in that

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.learning.networks.dense import affine, multiply
+from engine.learning.networks.numpy.dense import affine, multiply
 from engine.specs import Float32, Int64
 
 Cell: TypeAlias = tuple[Float32, Float32, Float32, Float32]  # f32[4 U, H], f32[4 U, U], f32[4 U] twice, as torch has it

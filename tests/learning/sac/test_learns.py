@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.config.behavior import BehaviorConfig
-from engine.learning.trainers.sac import SACTrainer
+from engine.learning.sac.trainer import SACTrainer
 from engine.sampling.environments.base import Environment
 from engine.sampling.environments.factory import make_environments
 from tests.learning.test_it_learns import mean_return, train

@@ -20,19 +20,19 @@ from engine.learning.features import FeatureLayout, Features
 from engine.learning.generators import generator_state, load_generator
 from engine.learning.hyperparameters import changeable, with_value
 from engine.learning.networks.normalizer import Normalizer
-from engine.learning.networks.soft import soft_networks, soft_parameters
 from engine.learning.optimization import GradientStep
 from engine.learning.policies import make_policy
-from engine.learning.recall import CriticMemory, CriticReader
 from engine.learning.replay.buffer import ReplayBuffer
 from engine.learning.replay.layout import ReplayLayout
 from engine.learning.replay.minibatch import Minibatch
 from engine.learning.rewards.streams import RewardStreams
+from engine.learning.sac.batch import soft_batch
+from engine.learning.sac.gradients import Array, soft_gradients
+from engine.learning.sac.losses import SoftLosses
+from engine.learning.sac.networks import soft_networks, soft_parameters
+from engine.learning.sac.recurrent_state import CriticMemory, CriticReader
 from engine.learning.schedules import scheduled, scheduled_learning_rate
-from engine.learning.soft_batches import soft_batch
-from engine.learning.soft_gradients import Array, soft_gradients
-from engine.learning.soft_losses import SoftLosses
-from engine.learning.trainers.base import Metrics, Samples, always
+from engine.learning.trainer import Metrics, Samples, always
 from engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # while it trains

@@ -16,10 +16,10 @@ from engine.config.behavior import NetworkSettings
 from engine.learning.features import FeatureLayout
 from engine.learning.networks.actor import Actor
 from engine.learning.networks.critics import StateCritic, TwinCritic
-from engine.learning.networks.soft import SoftNetworks
-from engine.learning.soft_batches import SoftBatch
-from engine.learning.soft_losses import SoftLosses, Temperatures, soft_losses
-from engine.learning.soft_policy import soft_policy
+from engine.learning.sac.batch import SoftBatch
+from engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
+from engine.learning.sac.networks import SoftNetworks
+from engine.learning.sac.policy import soft_policy
 from engine.specs import ActionSpec, ObservationSpec
 
 KINDS = {

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine.learning.networks.dense import Activation
-from engine.learning.networks.mlp import MLP
+from engine.learning.networks.numpy.dense import Activation
+from engine.learning.networks.numpy.mlp import MLP
 
 THEIRS = {"swish": functional.silu, "tanh": torch.tanh, "relu": torch.relu}
 

@@ -1,1 +1,0 @@
-"""One algorithm, one file."""
