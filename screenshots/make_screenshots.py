@@ -34,8 +34,8 @@ from engine.session.view import RunView
 from tui.app import TrainerApp
 from tui.context import Runs
 from tui.demo.session import DemoSession
+from tui.drawing.themes import DEFAULT
 from tui.screens.watch import WatchScreen
-from tui.themes import DEFAULT
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 USUAL = (120, 40)

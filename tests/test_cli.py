@@ -14,11 +14,11 @@ import pytest
 
 from engine.config.presets import preset_names
 from engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
-from tui.arguments import Look, parse_arguments, words_of
 from tui.cli import main, why_headless
-from tui.requested import find_config
-from tui.signals import StopSignals
-from tui.terminal import complain
+from tui.command_line.arguments import Look, parse_arguments, words_of
+from tui.command_line.requested import find_config
+from tui.command_line.signals import StopSignals
+from tui.command_line.terminal import complain
 
 ROOT = Path(__file__).parent.parent
 
@@ -323,7 +323,7 @@ def test_word_that_names_nothing_is_refused_before_a_screen_opens(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tui.cli.why_no_screen", lambda: "")
-    monkeypatch.setitem(sys.modules, "tui.on_screen", None)
+    monkeypatch.setitem(sys.modules, "tui.command_line.on_screen", None)
     assert main(["relpay"]) == 2
     assert "the command replay" in capsys.readouterr().err
 
@@ -553,7 +553,7 @@ def test_closed_stdin_changes_nothing(tmp_path: Path) -> None:
 HAS_STREAMS = "import os; [os.fstat(number) for number in (0, 1, 2)]"
 START_A_PROCESS = f"""
 import subprocess, sys
-from tui.terminal import open_streams
+from tui.command_line.terminal import open_streams
 open_streams()
 subprocess.run([sys.executable, "-c", {HAS_STREAMS!r}], check=True)
 """
@@ -625,7 +625,7 @@ def test_first_signal_saves_and_second_leaves_at_once() -> None:
 def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
     program = (
         "import os, signal, time\n"
-        "from tui.signals import StopSignals\n"
+        "from tui.command_line.signals import StopSignals\n"
         "with StopSignals(lambda: os.write(1, b'left')):\n"
         "    for _ in range(3): os.kill(os.getpid(), signal.SIGHUP)\n"
         "    time.sleep(60)\n"

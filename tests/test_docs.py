@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from engine.config.loading import parse_config
-from tui.keymap import KEYMAP, Key
+from tui.drawing.themes import THEMES
+from tui.keys.keymap import KEYMAP, Key
+from tui.keys.user_keys import read_user_keys
 from tui.screens.base import SCREENS
-from tui.themes import THEMES
-from tui.user_keys import read_user_keys
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROOT = DOCS.parent

@@ -70,10 +70,12 @@ def test_list_of_runs_imports_neither_screen_nor_numbers(tmp_path: Path) -> None
         assert imported_by(RUN_THE_COMMAND.format(words=words)) & {"numpy", "pydantic", "textual", "torch"} == set()
 
 
-@pytest.mark.parametrize("what", ["tui.demo.session", "tui.replay, engine.storage.archive, engine.storage.run_summary"])
+@pytest.mark.parametrize(
+    "what", ["tui.demo.session", "tui.runs.replay, engine.storage.archive, engine.storage.run_summary"]
+)
 def test_screen_without_a_run_needs_no_engine(what: str) -> None:
     """So that it is there at once."""
-    imported = imported_modules(f"tui.showing, engine.running.workers, {what}")
+    imported = imported_modules(f"tui.command_line.showing, engine.running.workers, {what}")
     heavy = {"gymnasium", "onnx", "pydantic", "plotext", "safetensors", "tensorboard", "torch", "engine.learning"}
     assert imported & heavy == set()
 
@@ -99,7 +101,8 @@ def test_launch_of_a_run_waits_with_torch_until_it_starts() -> None:
 
 def test_first_picture_needs_no_numbers() -> None:
     """There is no curve in it yet, and numpy would come before it."""
-    assert imported_modules("tui.showing, engine.config.loading, engine.running.launch") & {"numpy", "plotext"} == set()
+    shown_at_once = "tui.command_line.showing, engine.config.loading, engine.running.launch"
+    assert imported_modules(shown_at_once) & {"numpy", "plotext"} == set()
 
 
 def test_only_the_engine_of_workers_makes_threads() -> None:

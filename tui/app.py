@@ -22,30 +22,30 @@ from engine.session.messages import Command, Envelope
 from engine.session.session import Session
 from engine.session.view import RunView
 from engine.session.watching import Unwatchable, Watching
+from tui.command_line.signals import LoopSignals
 from tui.context import Context, Player, Runs
 from tui.controls import Controls
+from tui.drawing.frames import Frames
+from tui.drawing.glyphs import ASCII, Colors, glyphs_for
+from tui.drawing.lines import Tone
+from tui.drawing.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
+from tui.drawing.painting import PiecesUpdate, exact_console, is_behind
+from tui.drawing.themes import Themes
 from tui.driver import TerminalDriver
 from tui.faults import Faults, traceback_of, write_beside
-from tui.first_keys import FirstKeys
-from tui.frames import Frames
-from tui.glyphs import ASCII, Colors, glyphs_for
-from tui.keymap import Keymap, bindings
-from tui.lines import Tone
+from tui.keys.first_keys import FirstKeys
+from tui.keys.keymap import Keymap, bindings
+from tui.keys.user_keys import UserKeys
+from tui.leaving import Departure, WayOut
 from tui.notices import Notices
 from tui.outcomes import Outcomes
-from tui.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
-from tui.painting import PiecesUpdate, exact_console, is_behind
 from tui.panes.base import Frame, in_words
-from tui.past import Past
 from tui.remembered import Memory, RunMemory
+from tui.runs.history import Past
 from tui.screens.base import HELP, PaneDialog, RunScreen, prepare_help
 from tui.screens.overview import OverviewScreen
-from tui.signals import LoopSignals
 from tui.state import ScreenState
-from tui.themes import Themes
 from tui.title import title_of
-from tui.user_keys import UserKeys
-from tui.way_out import Departure, WayOut
 
 OUTCOME_SECONDS = 0.1  # from one look at the events to the next while a key waits for its outcome or its picture
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from engine.config.diagnostics import visible
 from engine.errors import ConfigError, RlTuiError
-from tui.arguments import Arguments, parse_arguments
-from tui.command_lines import RESULTS_DIR
-from tui.commands import COMMANDS
-from tui.requested import LONGEST_NAME, configuration, find_config, runnable
-from tui.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
+from tui.command_line.arguments import Arguments, parse_arguments
+from tui.command_line.command_lines import RESULTS_DIR
+from tui.command_line.commands import COMMANDS
+from tui.command_line.requested import LONGEST_NAME, configuration, find_config, runnable
+from tui.command_line.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
 
 if TYPE_CHECKING:
     from engine.config.loading import RunConfig
@@ -78,13 +78,13 @@ def train(arguments: Arguments) -> int:
     reason = why_headless(arguments)
     if reason is None:
         require_folder(arguments)  # a screen that opens for what is refused would only flash
-        from tui.on_screen import run_on_screen
+        from tui.command_line.on_screen import run_on_screen
 
         return run_on_screen(arguments)
     config = runnable(arguments)
     if reason:
         complain(f"no screen: {reason}")
-    from tui.headless import run_headless
+    from tui.command_line.headless import run_headless
 
     return run_headless(config, arguments)
 

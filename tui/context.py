@@ -10,14 +10,14 @@ from engine.session.messages import Envelope
 from engine.session.view import RunView
 from engine.session.watching import Watching
 from tui.controls import Controls
-from tui.keymap import Keymap
+from tui.keys.keymap import Keymap
 from tui.outcomes import Outcomes
 from tui.state import ScreenState
 
 if TYPE_CHECKING:
     from engine.session.summaries import Removal, RunSummary
-    from tui.frames import Frames
-    from tui.rewinding import Seek
+    from tui.drawing.frames import Frames
+    from tui.runs.rewinding import Seek
 
 
 class Runs(Protocol):

@@ -23,11 +23,11 @@ from engine.session.messages import (
 from engine.session.states import BAD_ENDS, ENDS
 from engine.session.text import safe_text
 from engine.session.view import RunView
-from tui.keymap import Keymap
-from tui.lines import wrap
-from tui.painting import toast_regions
+from tui.drawing.lines import wrap
+from tui.drawing.painting import toast_regions
+from tui.drawing.text import count, fit, number
+from tui.keys.keymap import Keymap
 from tui.panes.checkpoint_list import good_checkpoint
-from tui.text import count, fit, number
 from tui.toast_place import place_toasts, toast_place
 
 TOAST_SECONDS = 8.0

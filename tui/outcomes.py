@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from engine.session.view import CommandView, RunView
-from tui.lines import Tone
+from tui.drawing.lines import Tone
 
 SAID_SECONDS = 10.0  # how long words that are no command's outcome stay
 

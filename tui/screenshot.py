@@ -14,7 +14,7 @@ from textual.app import App
 from engine.session.text import safe_text
 from tui.charts.figure import Figure
 from tui.charts.table import rows_of
-from tui.user_folders import state_folder
+from tui.command_line.user_folders import state_folder
 
 
 async def save_screenshot(app: App[Any], run_folder: Path | None, figures: Sequence[Figure] = ()) -> str:

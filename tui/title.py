@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from engine.session.text import safe_text
 from engine.session.view import RunView
+from tui.drawing.text import fit, percent
 from tui.panes.state_line import share_done
-from tui.text import fit, percent
 
 TITLE_SECONDS = 1.0  # from one title to the next
 LONGEST_NAME = 40  # cells: a tab has less

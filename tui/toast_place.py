@@ -8,7 +8,7 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.widgets._toast import ToastRack
 
-from tui.painting import spots
+from tui.drawing.painting import spots
 from tui.panes.chart import ChartPane
 from tui.panes.list import ListPane
 

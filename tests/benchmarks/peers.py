@@ -206,7 +206,7 @@ def train_rl_tui(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
 
 
 def run_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
-    """One run as `tui.headless.run_headless` runs it; its lines go nowhere, its files to a folder that ends with it."""
+    """One run as tui/command_line/headless.py runs it; its lines go nowhere, its files to a temporary folder."""
     from engine.config.loading import parse_config
     from engine.running.launch import Launch
     from engine.running.writers.console import ConsoleWriter

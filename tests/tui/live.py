@@ -44,13 +44,13 @@ from engine.session.messages import (
 )
 from engine.session.view import RunView
 from tui.app import TrainerApp
-from tui.lines import Line
+from tui.command_line.terminal import redirect_output
+from tui.drawing.lines import Line
 from tui.panes.base import Frame
 from tui.panes.state_line import StateLine
 from tui.remembered import Memory
 from tui.screens import base as screens
 from tui.screens.overview import OverviewScreen
-from tui.terminal import redirect_output
 
 GIB = 1024**3
 SIGNALED = threading.Event()

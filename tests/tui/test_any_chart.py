@@ -14,9 +14,9 @@ from tui.charts.metrics import USUAL
 from tui.charts.run_figure import place_on
 from tui.charts.state import X_AXES, ChartState
 from tui.charts.y_range import is_range
-from tui.glyphs import ASCII, UNICODE
-from tui.keymap import Keymap
-from tui.lines import clip
+from tui.drawing.glyphs import ASCII, UNICODE
+from tui.drawing.lines import clip
+from tui.keys.keymap import Keymap
 from tui.outcomes import Outcomes
 from tui.panes.base import Frame
 from tui.panes.chart import ChartPane, CurvesPane, MetricChart

@@ -20,7 +20,7 @@ from tui.app import TrainerApp
 from tui.charts.drawing import GUTTER
 from tui.charts.metrics import REWARD
 from tui.charts.state import ChartState
-from tui.painting import spots
+from tui.drawing.painting import spots
 from tui.panes.chart import ChartPane, CurvesPane
 from tui.screens.pick_metrics import PickMetricsScreen, fitting
 

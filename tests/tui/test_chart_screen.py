@@ -23,8 +23,8 @@ from tui.charts.drawing import Look
 from tui.charts.figure import Figure, Mark
 from tui.charts.plotext_figure import SMALLEST, plotext_chart
 from tui.charts.window import Sight
-from tui.glyphs import ASCII, UNICODE
-from tui.lines import Line, Span, cells
+from tui.drawing.glyphs import ASCII, UNICODE
+from tui.drawing.lines import Line, Span, cells
 from tui.screens.chart import PlotextPane
 
 looks = st.builds(Look, st.sampled_from([UNICODE, ASCII]), st.booleans())

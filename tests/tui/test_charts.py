@@ -27,8 +27,8 @@ from tui.charts.smoothing import moving_average, smooth_line
 from tui.charts.window import Sight
 from tui.charts.x_axis import full_range, step_label, x_ticks
 from tui.charts.y_range import range_text, typed_range
-from tui.glyphs import ASCII, UNICODE
-from tui.lines import Line, cells
+from tui.drawing.glyphs import ASCII, UNICODE
+from tui.drawing.lines import Line, cells
 from tui.panes.crosshair_words import copied, cross_words
 
 anything = arrays.arrays(np.float64, st.integers(1, 120), elements=st.floats(width=64))

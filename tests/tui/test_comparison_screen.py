@@ -19,7 +19,7 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record, some_runs, story_of
 from tests.tui.snapshots import check
-from tui.comparing import Chosen, Comparison
+from tui.runs.comparing import Chosen, Comparison
 from tui.screens.comparison import ComparisonScreen
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}

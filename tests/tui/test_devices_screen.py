@@ -14,8 +14,8 @@ from tests.tui.driver import Driven
 from tests.tui.scenes import GIB
 from tests.tui.snapshots import check
 from tui.charts.percent import column_means, percent_chart, time_span
-from tui.glyphs import ASCII, UNICODE
-from tui.lines import cells
+from tui.drawing.glyphs import ASCII, UNICODE
+from tui.drawing.lines import cells
 from tui.panes.list import plain
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}

@@ -24,7 +24,7 @@ from tui.charts.metrics import grid_metrics, metric_order, metric_title
 from tui.charts.plotext_figure import SMALLEST, plotext_chart
 from tui.charts.run_figure import run_figure
 from tui.charts.state import ChartState
-from tui.glyphs import ASCII, UNICODE
+from tui.drawing.glyphs import ASCII, UNICODE
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 

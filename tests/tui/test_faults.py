@@ -8,7 +8,7 @@ from engine.session.messages import EpisodesFinished, ProgressReported
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tui.charts.figure import Figure
-from tui.lines import Line, Span
+from tui.drawing.lines import Line, Span
 from tui.panes.base import Frame, in_words
 from tui.panes.chart import CurvesPane
 from tui.panes.detail import DetailPane

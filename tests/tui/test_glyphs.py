@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from tui.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
+from tui.drawing.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.tui.snapshots import check
 from tui.charts.drawing import draw
 from tui.charts.figure import Figure
 from tui.charts.metrics import USUAL, grid_metrics
-from tui.lines import Line
+from tui.drawing.lines import Line
 from tui.panes import chart
 from tui.panes.chart import CurvesPane, MetricChart
 from tui.panes.metric_grid import arranged

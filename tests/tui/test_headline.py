@@ -17,14 +17,14 @@ from tui.charts.figure import sample
 from tui.charts.headline import headline
 from tui.charts.run_figure import run_figure
 from tui.charts.state import ChartState
-from tui.comparing import Chosen, Comparison
-from tui.glyphs import UNICODE
-from tui.keymap import Keymap
-from tui.lines import Line
+from tui.drawing.glyphs import UNICODE
+from tui.drawing.lines import Line
+from tui.keys.keymap import Keymap
 from tui.outcomes import Outcomes
 from tui.panes.base import Frame
 from tui.panes.chart_words import chart_words
 from tui.panes.comparison import ComparisonChart, ComparisonLegend
+from tui.runs.comparing import Chosen, Comparison
 from tui.state import ScreenState
 
 

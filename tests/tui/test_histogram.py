@@ -14,8 +14,8 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.test_detail import read_all
 from tui.charts.histogram import bins_of, gutter_of, histogram_chart, histogram_rows, mean_and_deviation
-from tui.glyphs import UNICODE
-from tui.lines import cells
+from tui.drawing.glyphs import UNICODE
+from tui.drawing.lines import cells
 from tui.panes.list import plain
 
 

@@ -14,9 +14,9 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tui.app import TrainerApp
 from tui.demo.runs import DemoRuns
-from tui.keymap import KEYMAP, Key, Keymap, Place, bindings
+from tui.keys.keymap import KEYMAP, Key, Keymap, Place, bindings
 from tui.panes.list import ListPane
-from tui.rewinding import Seek
+from tui.runs.rewinding import Seek
 from tui.screens.base import SCREENS
 from tui.screens.evaluation import EvaluationScreen
 from tui.screens.help import blocks, title

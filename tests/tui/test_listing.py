@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from engine.session.summaries import BehaviorSummary, RunSummary
-from tui.listing import json_lines, table
+from tui.command_line.listing import json_lines, table
 
 NOW = 1_000_000.0
 WALKER = BehaviorSummary("Walker", "ppo", 3_210_000, 10_000_000, 431.04, 412.3)

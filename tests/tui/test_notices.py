@@ -20,8 +20,8 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
+from tui.drawing.painting import toast_regions
 from tui.notices import TOAST_SECONDS, News, news_of, notice
-from tui.painting import toast_regions
 
 WARNING = WarningRaised("entropy", "Walker", "entropy 0.003 since 1.2M: the policy may have collapsed", "raise beta")
 HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"

@@ -9,7 +9,7 @@ from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
-from tui.pacing import LONGEST_SECONDS, SHARE, SLOW_SECONDS, Pace
+from tui.drawing.pacing import LONGEST_SECONDS, SHARE, SLOW_SECONDS, Pace
 
 
 @pytest.mark.parametrize(

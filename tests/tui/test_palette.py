@@ -10,8 +10,8 @@ from textual.command import CommandPalette
 from engine.session.messages import BehaviorStarted, BehaviorStateChanged, RunStateChanged, SaveCheckpoint
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.keymap import KEYMAP
-from tui.palette import offers, palette
+from tui.keys.keymap import KEYMAP
+from tui.keys.palette import offers, palette
 from tui.screens.help import HelpScreen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]

@@ -14,8 +14,8 @@ from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
-from tui.lines import Span, cells, clip, flush, line, pack, wrap
-from tui.painting import exact_console
+from tui.drawing.lines import Span, cells, clip, flush, line, pack, wrap
+from tui.drawing.painting import exact_console
 from tui.panes.base import changed_cells
 
 

@@ -15,9 +15,9 @@ from engine.session.view import RunView
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tui.app import TrainerApp
+from tui.command_line.user_folders import config_folder, seen_from_here, state_folder
 from tui.remembered import RUNS_KEPT, Memory, RunMemory, as_text
 from tui.state import ScreenState
-from tui.user_folders import config_folder, seen_from_here, state_folder
 
 RUN = Path("results/walker-ppo")
 

@@ -29,9 +29,9 @@ from engine.session.view import RunView
 from engine.storage.archive import Archive
 from engine.storage.run_folder import RunFolder
 from tests.tui.driver import Driven
-from tui import rewinding
-from tui.replay import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
-from tui.rewinding import Open, Seek
+from tui.runs import rewinding
+from tui.runs.replay import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
+from tui.runs.rewinding import Open, Seek
 from tui.screens.seek import typed_seek
 
 BEGAN = 1_795_000_000.0

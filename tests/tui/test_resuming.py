@@ -4,8 +4,8 @@ import pytest
 
 from engine.session.messages import RunStateChanged
 from tests.tui import scenes
-from tui.arguments import parse_arguments
-from tui.resuming import can_be_resumed, resume_command
+from tui.command_line.arguments import parse_arguments
+from tui.command_line.resuming import can_be_resumed, resume_command
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from engine.storage.run_folder import RunFolder
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record
-from tui import browsing, own_command
-from tui.glyphs import UNICODE
-from tui.keymap import Keymap
+from tui.command_line import own_command
+from tui.drawing.glyphs import UNICODE
+from tui.keys.keymap import Keymap
 from tui.outcomes import Outcomes
 from tui.panes.base import Frame
+from tui.runs import browsing
 from tui.screens import evaluation
 from tui.screens.evaluation import EvaluationPane, EvaluationScreen
 from tui.state import ScreenState

@@ -17,8 +17,8 @@ from tests.tui.test_runs_screen import FakeRuns, summary
 from tui.charts.band import band_curve, ends
 from tui.charts.curve import Curve, plain_curve
 from tui.remembered import Memory
-from tui.run_groups import group_key
-from tui.run_rows import RunRow, in_order, rows_of, shared_name
+from tui.runs.groups import group_key
+from tui.runs.rows import RunRow, in_order, rows_of, shared_name
 from tui.state import RunsColumn, RunsOrder
 
 

@@ -17,7 +17,7 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record, some_runs
 from tests.tui.snapshots import check
-from tui.rewinding import Seek
+from tui.runs.rewinding import Seek
 from tui.screens import runs as runs_module
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}

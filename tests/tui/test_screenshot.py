@@ -17,7 +17,7 @@ from tests.tui.snapshots import settled_text
 from tui import clipboard
 from tui.app import TrainerApp
 from tui.charts.figure import smoothed_at
-from tui.painting import spots
+from tui.drawing.painting import spots
 from tui.panes.chart import CurvesPane, MetricChart
 
 

@@ -9,9 +9,9 @@ import pytest
 from engine.session.messages import DevicesSampled, WarningRaised
 from engine.session.view import RunView
 from tests.tui import scenes
-from tui.glyphs import UNICODE
-from tui.keymap import Keymap
-from tui.lines import cells
+from tui.drawing.glyphs import UNICODE
+from tui.drawing.lines import cells
+from tui.keys.keymap import Keymap
 from tui.outcomes import Outcomes
 from tui.panes.base import Frame
 from tui.panes.state_line import state_line

@@ -16,9 +16,9 @@ from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
-from tui.lines import SERIES, Tone
+from tui.drawing.lines import SERIES, Tone
+from tui.drawing.themes import THEMES, colors_of
 from tui.remembered import Memory
-from tui.themes import THEMES, colors_of
 
 EXACT = ("rl-dark", "rl-light", "high-contrast")
 OWN = ("ansi", "ansi-light")

@@ -9,7 +9,7 @@ from engine.session.messages import RunStateChanged
 from engine.session.view import RunView
 from tests.tui import scenes
 from tests.tui.test_terminal import LiveScreen
-from tui.arguments import look_of, parse_arguments
+from tui.command_line.arguments import look_of, parse_arguments
 from tui.title import POP, PUSH, sequence_of, title_of
 
 HOSTILE = "\x1b]0;gone\x07\x9c\x1b\\evil\u202e\nname"

@@ -10,8 +10,8 @@ from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
 from tui.app import TrainerApp
-from tui.keymap import KEYMAP, Keymap
-from tui.user_keys import UserKeys, read_user_keys
+from tui.keys.keymap import KEYMAP, Keymap
+from tui.keys.user_keys import UserKeys, read_user_keys
 
 
 def written(folder: Path, text: str) -> UserKeys:

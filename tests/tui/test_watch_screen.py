@@ -12,7 +12,7 @@ from tests.fakes import FakeWatching
 from tests.tui.driver import Driven
 from tests.tui.scenes import healthy
 from tests.tui.snapshots import check
-from tui.pacing import FRAME_SECONDS, LONGEST_SECONDS, FramePace
+from tui.drawing.pacing import FRAME_SECONDS, LONGEST_SECONDS, FramePace
 from tui.panes.watched import number, returns_line
 
 LAKE = "  (Right)\nS\x1b[41mF\x1b[0mFF\nFHFH\nFFFH\nHFFG\n"

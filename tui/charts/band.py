@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tui.charts.arrays import Floats, np
 from tui.charts.curve import Curve, Range
 from tui.charts.smoothing import smooth_line
-from tui.lines import Tone
+from tui.drawing.lines import Tone
 
 GRID = 512  # places in sight: more than a smoothed curve has points
 TOGETHER = 0.02  # of the x axis: curves that end nearer to each other end together

@@ -15,7 +15,7 @@ from tui.charts.run_figure import LABELS, MAX_CURVES
 from tui.charts.state import ChartState
 from tui.charts.window import sight_of
 from tui.charts.x_axis import full_range
-from tui.lines import SERIES, Tone
+from tui.drawing.lines import SERIES, Tone
 
 
 class Member(NamedTuple):

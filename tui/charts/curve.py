@@ -9,7 +9,7 @@ from engine.session.history import History
 from engine.session.text import safe_text
 from tui.charts.arrays import Counts, Floats, np
 from tui.charts.reducing import extremes, means
-from tui.lines import Tone
+from tui.drawing.lines import Tone
 
 XAxis: TypeAlias = Literal["steps", "wall", "relative"]
 Range: TypeAlias = tuple[float, float]

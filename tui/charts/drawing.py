@@ -13,9 +13,9 @@ from tui.charts.outliers import edges, ends
 from tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
 from tui.charts.scale import LABEL_WIDTH, Scale
 from tui.charts.x_axis import x_ticks
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, Tone, line, merged
-from tui.text import right
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, Tone, line, merged
+from tui.drawing.text import right
 
 GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axis
 ASCII_LINES = "*+ox#@%&"

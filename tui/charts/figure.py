@@ -14,7 +14,7 @@ from tui.charts.scale import Scale, scale_of
 from tui.charts.smoothing import smooth_line
 from tui.charts.window import Sight
 from tui.charts.y_range import AUTOMATIC, YRange
-from tui.lines import Tone
+from tui.drawing.lines import Tone
 
 COMPARABLE = 4.0  # one scale where together the metrics span at most so many times what the flattest one does
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from engine.session.messages import Histogram
 from tui.charts.arrays import np
 from tui.charts.bar import bar
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, Tone, clip, flush, line
-from tui.text import count, number, right
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, Tone, clip, flush, line
+from tui.drawing.text import count, number, right
 
 FILLED = 0.8  # share of the width that bins take at least
 NUMBER_WIDTH = 8  # of the longest that `number` writes

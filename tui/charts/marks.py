@@ -8,8 +8,8 @@ from engine.session.text import safe_text
 from engine.session.view import BehaviorView, Note
 from tui.charts.curve import XAxis
 from tui.charts.figure import Mark
-from tui.glyphs import Glyphs
-from tui.text import number, round_count
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.text import number, round_count
 
 
 def marks(

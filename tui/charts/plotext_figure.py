@@ -21,7 +21,7 @@ from tui.charts.raster import bars
 from tui.charts.sampling import columns
 from tui.charts.scale import Scale
 from tui.charts.x_axis import NAMES, x_ticks
-from tui.lines import Line, Span, Tone, line, merged
+from tui.drawing.lines import Line, Span, Tone, line, merged
 
 POINTS = 400
 SMALLEST = 40, 10  # cells below which frame, title and labels leave no room for a curve

@@ -13,8 +13,8 @@ from tui.charts.metrics import metric_title
 from tui.charts.state import ChartState
 from tui.charts.window import Sight, sight_of
 from tui.charts.x_axis import full_range
-from tui.glyphs import Glyphs
-from tui.lines import SERIES
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import SERIES
 
 MAX_CURVES = 12  # more could not be told apart
 LABELS = "123456789abcdefghijklmnopqrstuvwxyz"

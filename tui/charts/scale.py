@@ -12,7 +12,7 @@ from tui.charts.curve import Range
 from tui.charts.reducing import LARGEST
 from tui.charts.x_axis import Tick, step_label
 from tui.charts.y_range import AUTOMATIC, YRange
-from tui.text import number, round_count
+from tui.drawing.text import number, round_count
 
 Kind: TypeAlias = Literal["linear", "log", "symlog"]
 LABEL_WIDTH = 6

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
-from tui.command_lines import HOURS
+from tui.command_line.command_lines import HOURS
 
 Act: TypeAlias = AddNote | SetHyperparameter | Pause
 Fate: TypeAlias = Literal["rises", "collapses"]

@@ -21,7 +21,7 @@ from engine.session.messages import (
     Stop,
     TimeSplit,
 )
-from tui.command_lines import HOURS
+from tui.command_line.command_lines import HOURS
 from tui.demo.runs import DemoRuns
 from tui.demo.script import cast, configuration
 from tui.demo.story import Story

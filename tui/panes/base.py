@@ -18,13 +18,13 @@ from textual.widget import Widget
 from engine.session.states import ENDS
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
-from tui.glyphs import Colors, Glyphs
-from tui.keymap import Keymap, Place
-from tui.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
+from tui.drawing.glyphs import Colors, Glyphs
+from tui.drawing.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
+from tui.drawing.painting import Piece, Spot, styled
+from tui.drawing.text import num_cells
+from tui.keys.keymap import Keymap, Place
 from tui.outcomes import Outcomes
-from tui.painting import Piece, Spot, styled
 from tui.state import ScreenState
-from tui.text import num_cells
 
 Turn: TypeAlias = Literal["own", "now", "later"]  # when lines are made anew: as the pane itself says, or else
 

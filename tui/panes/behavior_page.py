@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
-from tui.lines import Line, Span, line
+from tui.drawing.lines import Line, Span, line
+from tui.drawing.text import count, duration, fit_path, left, number, percent, right, time_of_day, wrapped
 from tui.panes.base import BEAT, Frame
 from tui.panes.behaviors import awaited_words, state_sign
 from tui.panes.checkpoint_list import good_checkpoint
@@ -24,7 +25,6 @@ from tui.panes.histogram import returns_lines
 from tui.panes.hyperparameter_list import moved_to
 from tui.panes.page import PagePane
 from tui.panes.state_line import remaining_seconds
-from tui.text import count, duration, fit_path, left, number, percent, right, time_of_day, wrapped
 
 LONGEST_NAME = 17
 LOW = 14  # rows below which no row is left blank

@@ -10,13 +10,13 @@ from rich.cells import cell_len
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
-from tui.glyphs import Glyphs
-from tui.keymap import Place
-from tui.lines import Line, Span, Tone, line, state_tone
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, Tone, line, state_tone
+from tui.drawing.text import count, duration, left, number, percent, right
+from tui.keys.keymap import Place
 from tui.panes.base import BEAT, Frame, series_tone
 from tui.panes.list import Entry, ListPane, filtered
 from tui.panes.row_trends import RowTrend, RowTrends
-from tui.text import count, duration, left, number, percent, right
 
 ELO = "Self-play/ELO"
 NAME_WIDTH = 24

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.session.text import safe_text
-from tui.lines import Line, Span, line
+from tui.drawing.lines import Line, Span, line
 from tui.panes.base import Frame
 from tui.panes.list import Entry, ListPane, filtered
 

@@ -11,7 +11,7 @@ from tui.charts.metrics import metric_title
 from tui.charts.run_figure import run_figure
 from tui.charts.state import ChartState
 from tui.charts.window import Sight, panned
-from tui.lines import Line, centered
+from tui.drawing.lines import Line, centered
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
 

@@ -14,11 +14,11 @@ from tui.charts.outliers import outside
 from tui.charts.run_figure import MAX_CURVES
 from tui.charts.state import ChartState
 from tui.charts.x_axis import span_label, step_label, x_label
-from tui.lines import Line, Span, cells, flush, line, pack
+from tui.drawing.lines import Line, Span, cells, flush, line, pack
+from tui.drawing.text import count, duration, fit, number, round_count
 from tui.panes.base import Frame, is_over
 from tui.panes.behaviors import is_filling, mean_words
 from tui.panes.crosshair_words import cross_words
-from tui.text import count, duration, fit, number, round_count
 
 NAME_WIDTH = 24
 WIDE = 60  # cells from which words on what is beyond the axis say how far

@@ -9,10 +9,10 @@ from functools import partial
 from engine.session.messages import CheckpointSaved
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
-from tui.lines import Line, Span, labelled, line
+from tui.drawing.lines import Line, Span, labelled, line
+from tui.drawing.text import count, duration, fit_path, left, number, right, size, time_of_day
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.list import Entry, ListPane
-from tui.text import count, duration, fit_path, left, number, right, size, time_of_day
 
 REASON_WIDTH = 12  # "interrupted" is the longest
 

@@ -7,10 +7,10 @@ from functools import partial
 
 from engine.session.messages import CheckpointSaved
 from engine.session.text import safe_text
-from tui.lines import Line, Span, cells, line, pack
+from tui.drawing.lines import Line, Span, cells, line, pack
+from tui.drawing.text import count, duration, fit_path, number, right, size
 from tui.panes.base import BEAT, Frame
 from tui.panes.list import Entry, ListPane
-from tui.text import count, duration, fit_path, number, right, size
 
 
 class CheckpointsPane(ListPane):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
-from tui.lines import Line, Span, line, pack, wrap
+from tui.drawing.lines import Line, Span, line, pack, wrap
+from tui.drawing.text import count, left, number, percent, right
 from tui.panes.base import Frame, Pane, is_over
 from tui.panes.behaviors import first_visible, state_sign
-from tui.text import count, left, number, percent, right
 
 WARNING_LINES = 3  # that the newest warning may take where no behavior needs them
 

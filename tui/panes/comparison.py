@@ -16,14 +16,14 @@ from tui.charts.headline import headline, kind_of
 from tui.charts.metrics import metric_title
 from tui.charts.state import ChartState
 from tui.charts.x_axis import x_label
-from tui.comparing import Comparison, Entrant
-from tui.configurations import Settings, differing
-from tui.lines import SERIES, Line, Span, centered, flush, line
+from tui.drawing.lines import SERIES, Line, Span, centered, flush, line
+from tui.drawing.text import count, left, number, right
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.chart import ChartPane, CurvesPane
 from tui.panes.chart_words import AXES, all_in_sight, no_value_words, notes_on, window_words
-from tui.run_groups import SEED
-from tui.text import count, left, number, right
+from tui.runs.comparing import Comparison, Entrant
+from tui.runs.configurations import Settings, differing
+from tui.runs.groups import SEED
 
 LONGEST_VALUE = 16  # of a setting
 FIGURES_WIDTH = 3 + 7 + 18  # sign, steps, and two figures

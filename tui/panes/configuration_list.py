@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from engine.session.text import safe_text
 from engine.session.view import RunView
-from tui.configurations import KeyPath, Setting
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, Tone, cells, line
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, Tone, cells, line
+from tui.drawing.text import fit, fit_path
 from tui.panes.base import Frame
 from tui.panes.list import Entry, ListPane
-from tui.text import fit, fit_path
+from tui.runs.configurations import KeyPath, Setting
 
 SIGNS: dict[str, tuple[str, Tone]] = {"other": ("~", "warning"), "here": ("+", "good"), "there": ("-", "bad")}
 

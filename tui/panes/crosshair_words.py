@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tui.charts.figure import Figure, Mark, Reading, has_one_line, read
 from tui.charts.x_axis import x_label
-from tui.lines import Line, Span, cells, clip, line, pack
-from tui.text import fit, number
+from tui.drawing.lines import Line, Span, cells, clip, line, pack
+from tui.drawing.text import fit, number
 
 WHOLE_NAME = 12  # cells
 FORMS = ((WHOLE_NAME, True), (WHOLE_NAME, False), (6, False), (0, False))  # of names; lowest and highest, too

@@ -13,12 +13,12 @@ from tui.charts.arrays import np
 from tui.charts.bar import bar
 from tui.charts.metrics import metric_title
 from tui.charts.trend import trend
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, Tone, line, state_tone, wrap
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
+from tui.drawing.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
 from tui.panes.base import BEAT, Frame, Pane
 from tui.panes.behaviors import ELO, direction_sign, is_filling
 from tui.panes.checkpoint_list import good_checkpoint
-from tui.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
     ELO: "elo",

@@ -10,13 +10,13 @@ from engine.session.messages import DevicesSampled, Gpu, GpuProcess
 from engine.session.text import safe_text
 from tui.charts.bar import bar
 from tui.charts.percent import percent_chart, time_span
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, line, padded
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, line, padded
+from tui.drawing.text import duration, left, right, size
 from tui.panes.base import Frame
 from tui.panes.blocks import Block, BlocksPane
 from tui.panes.devices import DISK_LOW_BYTES, gpu_line
 from tui.panes.list import Entry, plain
-from tui.text import duration, left, right, size
 
 LEAST_ROWS, MOST_ROWS = 3, 8  # of a chart beside others
 LAST_SECONDS = 3600.0

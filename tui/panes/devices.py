@@ -11,10 +11,10 @@ from engine.session.view import RunView
 from tui.charts.arrays import np
 from tui.charts.bar import bar
 from tui.charts.sparkline import by_time, sparkline
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, Tone, cells, line, pack, padded
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, Tone, cells, line, pack, padded
+from tui.drawing.text import fit, left, right, size
 from tui.panes.base import Frame, Pane
-from tui.text import fit, left, right, size
 
 HOT_CELSIUS = 85.0
 DISK_LOW_BYTES = 2 * 1024**3  # a few checkpoints of a large network and their temporary copies

@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.line_input import LineInput
 from tui.panes.list import ListPane, mistake
 from tui.state import ScreenState

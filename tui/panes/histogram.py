@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from engine.session.messages import Histogram
 from tui.charts.histogram import Bin, bins_of, gutter_of, histogram_chart, histogram_rows, mean_and_deviation
-from tui.lines import Line, Span, line, pack, wrap
+from tui.drawing.lines import Line, Span, line, pack, wrap
+from tui.drawing.text import count, number
 from tui.panes.base import Frame, Pane
-from tui.text import count, number
 
 
 class HistogramPane(Pane):

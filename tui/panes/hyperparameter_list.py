@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from engine.session.messages import HyperparameterChanged
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
-from tui.lines import Line, Span, line
+from tui.drawing.lines import Line, Span, line
+from tui.drawing.text import count, duration, left, right, time_of_day
 from tui.panes.base import BEAT, Frame
 from tui.panes.list import Entry, ListPane, same
-from tui.text import count, duration, left, right, time_of_day
 
 SCHEDULED = {  # the metric that tells what a schedule has made of the value
     "learning_rate": "Policy/Learning Rate",

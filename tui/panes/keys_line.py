@@ -6,8 +6,8 @@ import math
 
 from textual import events
 
-from tui.keymap import Key
-from tui.lines import Line, Span, line
+from tui.drawing.lines import Line, Span, line
+from tui.keys.keymap import Key
 from tui.panes.base import Frame, Pane, is_over
 
 FIRST = 2  # ranks up to this one, quit, help and back, stand first on every screen

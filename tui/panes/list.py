@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from textual import events
 
 from engine.session.text import safe_text
-from tui.keymap import Place, bindings
-from tui.lines import Line, Span, cells, line
+from tui.drawing.lines import Line, Span, cells, line
+from tui.keys.keymap import Place, bindings
 from tui.panes.base import Frame, Pane
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.session.text import safe_text
 from engine.session.view import LogLine
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, level_tone, line
-from tui.text import fit_message, left, time_of_day
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, level_tone, line
+from tui.drawing.text import fit_message, left, time_of_day
 
 KINDS = {"WARNING": "WARN"}  # the rest are short already
 

@@ -9,13 +9,13 @@ from functools import partial
 from engine.session.messages import LogLevel, WarningRaised
 from engine.session.text import safe_text
 from engine.session.view import LogLine
-from tui.glyphs import Glyphs
-from tui.lines import Line, Span, line
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import Line, Span, line
+from tui.drawing.text import duration, time_of_day, wrapped
 from tui.panes.base import Frame
 from tui.panes.blocks import Block, BlocksPane
 from tui.panes.list import Entry
 from tui.panes.log import log_line
-from tui.text import duration, time_of_day, wrapped
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "warning", "error")  # each shows those after it as well
 LEVEL_WORDS = {"debug": "everything", "info": "info and above", "warning": "warnings and errors", "error": "errors"}

@@ -7,12 +7,12 @@ import time
 from rich.cells import cell_len
 
 from engine.session.text import safe_text
-from tui.first_keys import first_keys_line
-from tui.lines import Line, Span, flush, line
+from tui.command_line.user_folders import seen_from_here
+from tui.drawing.lines import Line, Span, flush, line
+from tui.drawing.text import duration, fit_message, fit_path
+from tui.keys.first_keys import first_keys_line
 from tui.outcomes import SAID_SECONDS, Asked
 from tui.panes.base import Frame, Pane, is_over
-from tui.text import duration, fit_message, fit_path
-from tui.user_folders import seen_from_here
 
 
 class OutcomeLine(Pane):

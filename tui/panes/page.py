@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual import events
 
-from tui.keymap import Place, bindings
-from tui.lines import Line
+from tui.drawing.lines import Line
+from tui.keys.keymap import Place, bindings
 from tui.panes.base import Frame, Pane
 
 

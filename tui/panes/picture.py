@@ -12,12 +12,12 @@ from textual.strip import Strip
 
 from engine.session.text import safe_text
 from engine.session.watching import Scene, Seen
-from tui.cells import HALF, Cells, cells_of, changes, color, painted, runs, text_of
-from tui.glyphs import Colors
-from tui.lines import Line, Span, Tone, cells, centered, line
-from tui.painting import Piece, Spot
+from tui.drawing.cells import HALF, Cells, cells_of, changes, color, painted, runs, text_of
+from tui.drawing.glyphs import Colors
+from tui.drawing.lines import Line, Span, Tone, cells, centered, line
+from tui.drawing.painting import Piece, Spot
+from tui.drawing.text import wrapped
 from tui.panes.base import Frame, Pane, Turn
-from tui.text import wrapped
 
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 FRONTS: dict[int, Tone] = {

@@ -12,13 +12,13 @@ from textual import events
 
 from engine.session.processes import this_process
 from engine.session.text import safe_text
-from tui.glyphs import Glyphs
-from tui.lines import SERIES, Line, Span, Tone, labelled, line, state_tone
+from tui.drawing.glyphs import Glyphs
+from tui.drawing.lines import SERIES, Line, Span, Tone, labelled, line, state_tone
+from tui.drawing.text import count, duration, fit, left, number, percent, right
 from tui.panes.base import Frame, Pane
 from tui.panes.list import Entry, ListPane
-from tui.run_rows import RunRow, in_order, is_rising, rows_of
+from tui.runs.rows import RunRow, in_order, is_rising, rows_of
 from tui.state import RunsColumn, RunsOrder
-from tui.text import count, duration, fit, left, number, percent, right
 
 if TYPE_CHECKING:
     from engine.session.summaries import BehaviorSummary, RunSummary

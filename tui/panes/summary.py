@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
-from tui.lines import Line, Span, line, state_tone, wrap
+from tui.drawing.lines import Line, Span, line, state_tone, wrap
+from tui.drawing.text import count, duration, fit, fit_path, left, number, right
 from tui.panes.base import Frame, Pane, is_over
-from tui.text import count, duration, fit, fit_path, left, number, right
 
 DETAILED = 2  # behaviors that get a line for each of their files
 

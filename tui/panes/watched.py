@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from engine.session.watching import Scene
-from tui.lines import Line, Span, line, pack
+from tui.drawing.lines import Line, Span, line, pack
+from tui.drawing.text import left, right
 from tui.panes.base import Frame, Pane
-from tui.text import left, right
 
 LABEL_WIDTH, COMPACT_HEIGHT = 11, 6
 SHOWN_ACTIONS = 6

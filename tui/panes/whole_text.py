@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tui.lines import Line, Span, line
+from tui.drawing.lines import Line, Span, line
+from tui.drawing.text import wrapped
 from tui.panes.base import Frame, Pane
 from tui.panes.list import ListPane
-from tui.text import wrapped
 
 
 class WholeTextPane(Pane):

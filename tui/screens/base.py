@@ -16,10 +16,9 @@ from textual.widget import Widget
 
 from engine.session.text import safe_text
 from tui import clipboard
-from tui.browsing import NO_RUN, is_of_no_run
 from tui.context import Context
-from tui.keymap import Place, bindings
-from tui.painting import Piece, spots
+from tui.drawing.painting import Piece, spots
+from tui.keys.keymap import Place, bindings
 from tui.panes.base import BEAT, Frame, Pane, Turn
 from tui.panes.checkpoint_list import good_checkpoint
 from tui.panes.compact import TooSmallPane
@@ -28,7 +27,8 @@ from tui.panes.keys_line import KeysLine
 from tui.panes.list import ListPane
 from tui.panes.outcome import OutcomeLine
 from tui.panes.state_line import StateLine
-from tui.rewinding import Seek
+from tui.runs.browsing import NO_RUN, is_of_no_run
+from tui.runs.rewinding import Seek
 
 if TYPE_CHECKING:
     from tui.charts.figure import Figure
@@ -220,7 +220,7 @@ class RunScreen(Screen[None]):
 
     def action_palette(self) -> None:
         """Every command by name."""
-        from tui.palette import palette
+        from tui.keys.palette import palette
 
         self.app.push_screen(palette())
 

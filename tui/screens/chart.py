@@ -11,8 +11,8 @@ from tui.charts.drawing import Look
 from tui.charts.figure import ingredients
 from tui.charts.metrics import metric_title
 from tui.charts.plotext_figure import SMALLEST, PlotextChart, load, plotext_chart
-from tui.keymap import bindings
-from tui.lines import Line, Span, centered
+from tui.drawing.lines import Line, Span, centered
+from tui.keys.keymap import bindings
 from tui.panes.base import BEAT, Frame
 from tui.panes.chart import CurvesPane
 from tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words

@@ -11,7 +11,7 @@ from tui.charts.run_figure import place_on
 from tui.charts.state import LARGEST_SMOOTHING, X_AXES, ChartState
 from tui.charts.x_axis import NAMES
 from tui.charts.y_range import AUTOMATIC, range_text, range_words, typed_range
-from tui.painting import Piece, spots
+from tui.drawing.painting import Piece, spots
 from tui.panes.base import Frame
 from tui.panes.chart import ChartPane, CurvesPane
 from tui.panes.chart_words import window_words

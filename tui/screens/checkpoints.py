@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
 from tui.context import Context
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.checkpoint_list import CheckpointDetails, CheckpointList
 from tui.screens.base import RunScreen
 from tui.screens.rolling_back import roll_back

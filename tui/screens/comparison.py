@@ -10,10 +10,10 @@ from tui.charts.compared_figure import Compared
 from tui.charts.curve import XAxis, history_curve, nearest
 from tui.charts.metrics import metric_order
 from tui.charts.state import ChartState
-from tui.comparing import Chosen, Comparison
 from tui.context import Context
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.comparison import ComparisonChart, ComparisonLegend, compared
+from tui.runs.comparing import Chosen, Comparison
 from tui.screens.base import RunScreen
 from tui.screens.chart_actions import ChartActions
 

@@ -6,12 +6,12 @@ import asyncio
 
 from engine.errors import RlTuiError
 from engine.session.text import safe_text
-from tui.configurations import Settings, compared, read_settings
 from tui.context import Context, Runs
-from tui.keymap import bindings
-from tui.painting import Piece
+from tui.drawing.painting import Piece
+from tui.keys.keymap import bindings
 from tui.panes.base import Frame
 from tui.panes.configuration_list import ConfigurationList
+from tui.runs.configurations import Settings, compared, read_settings
 from tui.screens.looking import LookingScreen
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from textual import events
 
-from tui.keymap import bindings
-from tui.lines import Line, Span, line
+from tui.drawing.lines import Line, Span, line
+from tui.drawing.text import wrapped
+from tui.keys.keymap import bindings
 from tui.panes.base import Frame, Pane
 from tui.screens.base import PaneDialog
-from tui.text import wrapped
 
 
 class ConfirmScreen(PaneDialog):

@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
 from engine.session.text import safe_text
-from tui.keymap import bindings
-from tui.painting import Piece
+from tui.drawing.painting import Piece
+from tui.keys.keymap import bindings
 from tui.panes.base import Frame
 from tui.panes.behavior_page import BehaviorPage, failure_texts
 from tui.panes.chart import CurvesPane

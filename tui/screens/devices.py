@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import ComposeResult
 
 from tui.context import Context
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.device_blocks import DevicesList
 from tui.screens.base import RunScreen
 

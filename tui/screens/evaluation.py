@@ -12,12 +12,12 @@ from contextlib import suppress
 
 from engine.session.text import safe_text
 from tui import clipboard
-from tui.keymap import bindings
-from tui.lines import Line, Span, line
-from tui.own_command import own_command
+from tui.command_line.own_command import own_command
+from tui.drawing.lines import Line, Span, line
+from tui.drawing.text import duration, wrapped
+from tui.keys.keymap import bindings
 from tui.panes.base import Frame, Pane
 from tui.screens.base import PaneDialog
-from tui.text import duration, wrapped
 
 LINES_KEPT = 100
 ROWS_SHOWN = 12  # the last, so that the keys stay in sight

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.chart import CurvesPane
 from tui.panes.histogram import HistogramPane
 from tui.panes.metric_grid import MetricGrid

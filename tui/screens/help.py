@@ -12,15 +12,15 @@ from textual.content import Content
 
 from engine.config.diagnostics import one_of
 from tui.context import Context
-from tui.keymap import Key, Keymap, Place, bindings
-from tui.lines import Line, Span, line
-from tui.painting import Piece
+from tui.drawing.lines import Line, Span, line
+from tui.drawing.painting import Piece
+from tui.drawing.text import left, wrapped
+from tui.keys.keymap import Key, Keymap, Place, bindings
 from tui.panes.base import Frame, Pane
 from tui.panes.blocks import Block, BlocksPane
 from tui.panes.filter_line import FilterLine, filtering
 from tui.panes.list import Entry, same
 from tui.screens.base import PaneDialog
-from tui.text import left, wrapped
 
 KEY_WIDTH = 15
 ELSEWHERE, OTHER_SCREENS = "when another pane has the keys", "on other screens"  # a nearer command has its keys

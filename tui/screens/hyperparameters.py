@@ -14,7 +14,7 @@ from engine.session.messages import HyperparameterChanged, Range, SetHyperparame
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
 from tui.context import Context
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.hyperparameter_list import SCHEDULED, ChangesList, HyperparameterList, figure, moved_to
 from tui.screens.base import RunScreen
 from tui.screens.confirm import ConfirmScreen

@@ -11,11 +11,11 @@ from engine.session.states import ENDS
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
 from tui.context import Context
-from tui.keymap import bindings
-from tui.lines import Line, Span, Tone, line, state_tone, wrap
+from tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
+from tui.drawing.text import count, duration, fit, left
+from tui.keys.keymap import bindings
 from tui.panes.base import Frame, Pane
 from tui.screens.base import PaneDialog
-from tui.text import count, duration, fit, left
 
 ANSWER_WIDTH = 22  # cells of "checkpoint and stop" and the blanks after it
 KEY_WIDTH = 7

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui.context import Context
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.log_list import LEVELS, LogList, WarningsList
 from tui.screens.looking import LookingScreen
 

@@ -7,8 +7,8 @@ from textual.containers import Horizontal, Vertical
 
 from engine.session.text import safe_text
 from tui.context import Context
-from tui.keymap import bindings
-from tui.painting import Piece
+from tui.drawing.painting import Piece
+from tui.keys.keymap import bindings
 from tui.panes.base import Frame, is_over
 from tui.panes.behaviors import BehaviorsPane
 from tui.panes.chart import CurvesPane

@@ -13,12 +13,12 @@ from textual.widgets import Input
 from engine.session.text import safe_text
 from tui.charts.metrics import full_name, metric_title
 from tui.context import Context
-from tui.keymap import bindings
-from tui.lines import Line, Span, flush, line, pack
+from tui.drawing.lines import Line, Span, flush, line, pack
+from tui.drawing.text import fit
+from tui.keys.keymap import bindings
 from tui.panes.base import Frame, Pane
 from tui.panes.line_input import LineInput
 from tui.screens.base import PaneDialog
-from tui.text import fit
 
 ROWS = 12
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.line_input import LineInput
 
 

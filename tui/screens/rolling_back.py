@@ -5,10 +5,10 @@ from __future__ import annotations
 from engine.session.messages import CheckpointSaved, RollBack
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
+from tui.drawing.text import count, number
 from tui.panes.checkpoint_list import given_up, set_aside
 from tui.screens.base import RunScreen
 from tui.screens.confirm import ConfirmScreen
-from tui.text import count, number
 
 
 def roll_back(screen: RunScreen, behavior: BehaviorView, at: float, saved: CheckpointSaved) -> None:

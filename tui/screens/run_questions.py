@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.session.text import safe_text
-from tui.own_command import shown_command
+from tui.command_line.own_command import shown_command
+from tui.drawing.text import count, size
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.prompt import PromptScreen, Verdict
-from tui.text import count, size
 
 if TYPE_CHECKING:
     from engine.session.summaries import Removal, RunSummary

@@ -12,20 +12,20 @@ from textual.app import ComposeResult
 
 from engine.errors import RlTuiError
 from engine.session.text import safe_text
-from tui.browsing import is_of_no_run
-from tui.comparing import Chosen
+from tui.command_line.own_command import shown_command
 from tui.context import Context, Runs
-from tui.keymap import bindings
-from tui.lines import SERIES
-from tui.own_command import shown_command
+from tui.drawing.lines import SERIES
+from tui.drawing.text import size
+from tui.keys.keymap import bindings
 from tui.panes.base import is_over
 from tui.panes.run_list import TITLES, RunDetails, RunsList
-from tui.run_groups import GroupReader
-from tui.run_rows import is_rising
+from tui.runs.browsing import is_of_no_run
+from tui.runs.comparing import Chosen
+from tui.runs.groups import GroupReader
+from tui.runs.rows import is_rising
 from tui.screens.base import RunScreen
 from tui.screens.run_questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
 from tui.state import RunsColumn
-from tui.text import size
 
 if TYPE_CHECKING:
     from engine.session.summaries import Removal, RunSummary

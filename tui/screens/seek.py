@@ -6,9 +6,9 @@ import re
 
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView
-from tui.rewinding import Seek
+from tui.drawing.text import count
+from tui.runs.rewinding import Seek
 from tui.screens.prompt import PromptScreen, Verdict
-from tui.text import count
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]*)?) *%")

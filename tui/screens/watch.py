@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 
 from engine.session.watching import Scene, Wish
 from tui.context import Context
-from tui.keymap import bindings
+from tui.keys.keymap import bindings
 from tui.panes.picture import PicturePane
 from tui.panes.watched import WatchedPane
 from tui.screens.base import RunScreen

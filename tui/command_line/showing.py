@@ -16,14 +16,14 @@ from engine.session.session import Session
 from engine.session.view import RunView
 from engine.session.watching import Watching
 from tui.app import TrainerApp
-from tui.arguments import Look, words_of
+from tui.command_line.arguments import Look, words_of
+from tui.command_line.signals import StopSignals
+from tui.command_line.terminal import move_output, redirect_output
+from tui.command_line.user_folders import config_folder, state_folder
+from tui.drawing.themes import THEMES
+from tui.keys.user_keys import read_user_keys
+from tui.leaving import Departure
 from tui.remembered import Memory
-from tui.signals import StopSignals
-from tui.terminal import move_output, redirect_output
-from tui.themes import THEMES
-from tui.user_folders import config_folder, state_folder
-from tui.user_keys import read_user_keys
-from tui.way_out import Departure
 
 if TYPE_CHECKING:
     from tui.context import Player, Runs

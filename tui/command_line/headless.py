@@ -10,10 +10,10 @@ from engine.running.writers.console import ConsoleWriter
 from engine.session.bus import EventBus, Subscription
 from engine.session.messages import RunStarted
 from engine.storage.layout import OUTPUT, RUN_LOGS
-from tui.arguments import Arguments
-from tui.output import OwnOutput
-from tui.signals import StopSignals
-from tui.terminal import complain, complain_of, give_up
+from tui.command_line.arguments import Arguments
+from tui.command_line.output import OwnOutput
+from tui.command_line.signals import StopSignals
+from tui.command_line.terminal import complain, complain_of, give_up
 
 if TYPE_CHECKING:
     from engine.config.loading import RunConfig

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from engine.errors import RlTuiError
 from engine.session.text import safe_text
 from engine.session.view import BehaviorView, RunView
-from tui.configurations import Settings, read_settings
 from tui.context import Runs
-from tui.reading import politely
+from tui.runs.configurations import Settings, read_settings
+from tui.runs.reading import politely
 
 
 class Chosen(NamedTuple):

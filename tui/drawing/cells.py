@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.color import Color, ColorSystem
 
 from engine.session.watching import Pixels
-from tui.glyphs import Colors
+from tui.drawing.glyphs import Colors
 
 Numbers: TypeAlias = NDArray[np.int32]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.config.diagnostics import closest, one_of, visible
 from engine.config.presets import presets_like
-from tui.commands import COMMANDS
+from tui.command_line.commands import COMMANDS
 
 ENDINGS = (".yaml", ".yml")
 

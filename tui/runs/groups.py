@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.errors import RlTuiError
-from tui.configurations import KeyPath, read_settings
 from tui.context import Runs
+from tui.runs.configurations import KeyPath, read_settings
 
 if TYPE_CHECKING:
     from engine.session.summaries import RunSummary

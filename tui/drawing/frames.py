@@ -8,8 +8,8 @@ from typing import Any
 
 from textual.app import App
 
-from tui.pacing import FramePace
-from tui.painting import PiecesUpdate, is_behind, spots
+from tui.drawing.pacing import FramePace
+from tui.drawing.painting import PiecesUpdate, is_behind, spots
 from tui.panes.base import Frame, Pane
 
 

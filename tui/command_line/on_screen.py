@@ -17,16 +17,16 @@ from engine.session.text import safe_text
 from engine.session.view import RunView
 from engine.storage.archive import Archive
 from engine.storage.naming import newest_run_id, run_name
-from tui.arguments import Arguments
-from tui.command_lines import RESULTS_DIR
-from tui.headless import ending, follow, output_log
-from tui.output import OwnOutput
-from tui.own_command import become
-from tui.requested import runnable
-from tui.resuming import can_be_resumed, resume_command
-from tui.showing import Shown, Subject, show
-from tui.signals import StopSignals
-from tui.terminal import answer, complain, complain_of
+from tui.command_line.arguments import Arguments
+from tui.command_line.command_lines import RESULTS_DIR
+from tui.command_line.headless import ending, follow, output_log
+from tui.command_line.output import OwnOutput
+from tui.command_line.own_command import become
+from tui.command_line.requested import runnable
+from tui.command_line.resuming import can_be_resumed, resume_command
+from tui.command_line.showing import Shown, Subject, show
+from tui.command_line.signals import StopSignals
+from tui.command_line.terminal import answer, complain, complain_of
 
 if TYPE_CHECKING:
     from engine.config.loading import RunConfig

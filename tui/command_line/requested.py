@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.config.diagnostics import visible
 from engine.errors import ConfigError, NotSupportedError
-from tui.arguments import Arguments
+from tui.command_line.arguments import Arguments
 
 if TYPE_CHECKING:
     from engine.config.loading import RunConfig
@@ -47,7 +47,7 @@ def find_config(name: str) -> Path:
 
     if name in preset_names():
         return preset_path(name)
-    from tui.meant import meant_by
+    from tui.command_line.suggestions import meant_by
 
     raise ConfigError(f"{visible(name, limit=LONGEST_NAME)}: no such file, preset or command. {meant_by(name)}")
 

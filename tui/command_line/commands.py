@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from engine.errors import ConfigError
 from engine.session.text import safe_text
-from tui.arguments import Look, understood
-from tui.command_lines import (
+from tui.command_line.arguments import Look, understood
+from tui.command_line.command_lines import (
     RESULTS_DIR,
     CheckArguments,
     DemoArguments,
@@ -32,15 +32,15 @@ from tui.command_lines import (
     parse_runs,
     parse_upgrade,
 )
-from tui.output import OwnOutput
-from tui.own_command import become
-from tui.terminal import answer, complain, why_no_screen
+from tui.command_line.output import OwnOutput
+from tui.command_line.own_command import become
+from tui.command_line.terminal import answer, complain, why_no_screen
 
 if TYPE_CHECKING:
     from engine.session.messages import Envelope
     from engine.session.place import Place
-    from tui.showing import Subject
-    from tui.way_out import Departure
+    from tui.command_line.showing import Subject
+    from tui.leaving import Departure
 
 PROGRESS_SECONDS = 1.0  # from one line to the next
 PRINTED_LINES = 5  # of what a checked environment printed: enough to see what prints
@@ -189,8 +189,8 @@ def browse_runs(arguments: RunsArguments) -> int:
     """The runs of a folder were shown. Raises ConfigError where there is no such folder."""
     require_screen("runs")
     from engine.storage.archive import Archive
-    from tui.browsing import NoRun, no_view
-    from tui.showing import Subject
+    from tui.command_line.showing import Subject
+    from tui.runs.browsing import NoRun, no_view
 
     folder = folder_of_runs(arguments.results_dir)
     session = NoRun()
@@ -209,7 +209,7 @@ def browse_runs(arguments: RunsArguments) -> int:
 def list_runs(arguments: ListArguments) -> int:
     """The runs of a folder are on stdout. Raises ConfigError where that folder cannot be read."""
     from engine.storage.archive import Archive
-    from tui.listing import json_lines, table
+    from tui.command_line.listing import json_lines, table
 
     folder = folder_of_runs(arguments.results_dir)
     runs = Archive(Path(folder)).runs()
@@ -224,8 +224,8 @@ def demo(arguments: DemoArguments) -> int:
     from engine.running.workers import spawn
     from engine.session.view import RunView
     from engine.session.watching import Unwatchable
+    from tui.command_line.showing import Subject
     from tui.demo.session import DemoSession
-    from tui.showing import Subject
 
     session = DemoSession(
         speed=arguments.speed, seed=arguments.seed, behaviors=arguments.behaviors, hours=arguments.hours
@@ -262,8 +262,8 @@ def replay(arguments: ReplayArguments) -> int:
     from engine.session.watching import Unwatchable
     from engine.storage.archive import Archive
     from engine.storage.run_summary import summarize
-    from tui.replay import REFUSAL, Replay, start_speed
-    from tui.showing import Subject
+    from tui.command_line.showing import Subject
+    from tui.runs.replay import REFUSAL, Replay, start_speed
 
     archive, speed = Archive(Path(arguments.results_dir)), arguments.speed
     path = archive.resolve(arguments.run)
@@ -304,8 +304,8 @@ def require_screen(command: str) -> None:
 
 def show_alone(subject: Subject, look: Look) -> Departure | None:
     """What has no folder for its output was shown; returns how the screen was left, None when it failed."""
-    from tui.showing import show
-    from tui.signals import StopSignals
+    from tui.command_line.showing import show
+    from tui.command_line.signals import StopSignals
 
     with StopSignals() as signals:
         shown = show(subject, look, signals)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TextIO
 
 from engine.printing import lead_into, print_into
-from tui.terminal import complain
+from tui.command_line.terminal import complain
 
 
 class OwnOutput:

@@ -1,4 +1,4 @@
-"""The user's own keys: keys.yaml names commands of tui/keymap.py by their ids, each with a key or a list of keys.
+"""The user's own keys: keys.yaml names commands of tui/keys/keymap.py by their ids, each with a key or a list of keys.
 
 `keys: vi` in it is a style: keys of several commands at once, which the other lines may change again.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import _character_to_key
 
-from tui.keymap import STYLES, Key, Keymap, Place
+from tui.keys.keymap import STYLES, Key, Keymap, Place
 
 EVERYWHERE: tuple[Place, ...] = ("run",)
 FILE_NAME = "keys.yaml"

@@ -106,7 +106,7 @@ def understood(parser: argparse.ArgumentParser, words: Sequence[str]) -> argpars
     """What the words mean to the parser. Leaves through SystemExit where one means nothing, with what was meant."""
     typed, unknown = parser.parse_known_args(words)
     if unknown:
-        from tui.unknown_flags import explain
+        from tui.command_line.unknown_flags import explain
 
         parser.error(explain(unknown, parser._option_string_actions, parser.prog))
     return typed

@@ -23,8 +23,8 @@ from engine.session.messages import (
 )
 from engine.session.place import Place
 from engine.session.view import RunView
-from tui.rewinding import SILENT_SECONDS, Course, Open, Rewinder, Seek
-from tui.text import duration, percent
+from tui.drawing.text import duration, percent
+from tui.runs.rewinding import SILENT_SECONDS, Course, Open, Rewinder, Seek
 
 SPEEDS = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0, math.inf)  # notches of `change_speed`
 START_SPEED = 30.0  # of a run whose length nobody knows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tui.keymap import Keymap
-from tui.lines import Line, Span, line, pack
+from tui.drawing.lines import Line, Span, line, pack
+from tui.keys.keymap import Keymap
 from tui.panes.base import Frame
 from tui.remembered import Memory
 

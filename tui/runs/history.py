@@ -11,7 +11,7 @@ from engine.errors import RlTuiError
 from engine.session.messages import Envelope
 from engine.session.text import safe_text
 from engine.session.view import RunView
-from tui.reading import politely
+from tui.runs.reading import politely
 
 
 class Past:

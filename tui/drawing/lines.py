@@ -10,7 +10,7 @@ from rich.cells import set_cell_size
 
 from engine.session.messages import LogLevel
 from engine.session.states import BehaviorState, RunState
-from tui.text import fit, left, num_cells, wrapped
+from tui.drawing.text import fit, left, num_cells, wrapped
 
 Tone: TypeAlias = Literal[
     "text", "dim", "faint", "strong", "accent", "good", "wait", "warning", "bad", "flag",

@@ -13,10 +13,10 @@ from textual.dom import DOMNode
 from textual.widgets import OptionList
 
 from engine.session.text import safe_text
-from tui.keymap import Key
+from tui.drawing.text import left
+from tui.drawing.themes import THEMES
+from tui.keys.keymap import Key
 from tui.screens.base import RunScreen
-from tui.text import left
-from tui.themes import THEMES
 
 KEY_WIDTH = 15
 

@@ -1,0 +1,1 @@
+"""What the command line asks for, and the process around a screen or without one."""

@@ -1,0 +1,1 @@
+"""Lines, colors and cells: what panes are drawn with."""

@@ -1,0 +1,1 @@
+"""Recorded runs: listed, compared and replayed."""
