@@ -6,26 +6,26 @@ import importlib
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 
-from engine.errors import NotSupportedError
+from rl_tui.engine.errors import NotSupportedError
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "trainers": {
-        "ppo": "engine.learning.ppo.trainer:PPOTrainer",
-        "sac": "engine.learning.sac.trainer:SACTrainer",
+        "ppo": "rl_tui.engine.learning.ppo.trainer:PPOTrainer",
+        "sac": "rl_tui.engine.learning.sac.trainer:SACTrainer",
     },
     "environments": {
-        "gymnasium": "engine.sampling.environments.gymnasium:GymnasiumEnvironment",
-        "toy": "engine.sampling.environments.toys.factory:ToyEnvironment",
+        "gymnasium": "rl_tui.engine.sampling.environments.gymnasium:GymnasiumEnvironment",
+        "toy": "rl_tui.engine.sampling.environments.toys.factory:ToyEnvironment",
     },
     "pools": {
-        "serial": "engine.sampling.pools.serial:SerialPool",
-        "process": "engine.sampling.pools.process:ProcessPool",
+        "serial": "rl_tui.engine.sampling.pools.serial:SerialPool",
+        "process": "rl_tui.engine.sampling.pools.process:ProcessPool",
     },
-    "reward_signals": {"extrinsic": "engine.learning.rewards.extrinsic:ExtrinsicReward"},
+    "reward_signals": {"extrinsic": "rl_tui.engine.learning.rewards.extrinsic:ExtrinsicReward"},
     "writers": {
-        "console": "engine.running.writers.console:ConsoleWriter",
-        "jsonl": "engine.storage.event_log:JsonLinesWriter",
-        "tensorboard": "engine.running.writers.tensorboard:TensorBoardWriter",
+        "console": "rl_tui.engine.running.writers.console:ConsoleWriter",
+        "jsonl": "rl_tui.engine.storage.event_log:JsonLinesWriter",
+        "tensorboard": "rl_tui.engine.running.writers.tensorboard:TensorBoardWriter",
     },
 }
 

@@ -25,17 +25,17 @@ from rich.color import ColorTriplet
 from rich.segment import Segment
 from textual.screen import Screen
 
-from engine.config.loading import parse_config
-from engine.running.launch import Launch
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import Command, Stop, decode
-from engine.session.session import Session
-from engine.session.view import RunView
-from tui.app import TrainerApp
-from tui.context import Runs
-from tui.demo.session import DemoSession
-from tui.drawing.themes import DEFAULT
-from tui.screens.watch import WatchScreen
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.running.launch import Launch
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import Command, Stop, decode
+from rl_tui.engine.session.session import Session
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.context import Runs
+from rl_tui.tui.demo.session import DemoSession
+from rl_tui.tui.drawing.themes import DEFAULT
+from rl_tui.tui.screens.watch import WatchScreen
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 USUAL = (120, 40)

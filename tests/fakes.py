@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import Command, CommandAsked, CommandFinished, Stop
-from engine.session.watching import Scene, Wish
-from engine.specs import (
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, Stop
+from rl_tui.engine.session.watching import Scene, Wish
+from rl_tui.engine.specs import (
     Actions,
     ActionSpec,
     BehaviorSpec,

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.presets import preset_names
-from engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
-from tui.cli import main, why_headless
-from tui.command_line.arguments import Look, parse_arguments, words_of
-from tui.command_line.requested import find_config
-from tui.command_line.signals import StopSignals
-from tui.command_line.terminal import complain
+from rl_tui.engine.config.presets import preset_names
+from rl_tui.engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
+from rl_tui.tui.cli import main, why_headless
+from rl_tui.tui.command_line.arguments import Look, parse_arguments, words_of
+from rl_tui.tui.command_line.requested import find_config
+from rl_tui.tui.command_line.signals import StopSignals
+from rl_tui.tui.command_line.terminal import complain
 
 ROOT = Path(__file__).parent.parent
 
@@ -300,7 +300,7 @@ def test_what_was_meant_by_a_word_is_suggested(
 def test_what_is_refused_at_once_imports_nothing_heavy(words: str, tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("behaviors: [\n")
     script = (
-        "import sys\nfrom tui.cli import main\ntry: code = main()\nexcept SystemExit as exit: code = exit.code\n"
+        "import sys\nfrom rl_tui.tui.cli import main\ntry: code = main()\nexcept SystemExit as exit: code = exit.code\n"
         "print(code, [name for name in ('torch', 'textual', 'numpy', 'gymnasium') if name in sys.modules])"
     )
     command = [sys.executable, "-c", script, *words.split()]
@@ -314,7 +314,7 @@ def test_word_that_names_nothing_is_refused_before_configurations_can_be_read(
     flags: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Their libraries are most of the time that the answer would take."""
-    monkeypatch.setitem(sys.modules, "engine.config.loading", None)
+    monkeypatch.setitem(sys.modules, "rl_tui.engine.config.loading", None)
     assert main(["relpay", *flags]) == 2
     assert "the command replay" in capsys.readouterr().err
 
@@ -322,8 +322,8 @@ def test_word_that_names_nothing_is_refused_before_configurations_can_be_read(
 def test_word_that_names_nothing_is_refused_before_a_screen_opens(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tui.cli.why_no_screen", lambda: "")
-    monkeypatch.setitem(sys.modules, "tui.command_line.on_screen", None)
+    monkeypatch.setattr("rl_tui.tui.cli.why_no_screen", lambda: "")
+    monkeypatch.setitem(sys.modules, "rl_tui.tui.command_line.on_screen", None)
     assert main(["relpay"]) == 2
     assert "the command replay" in capsys.readouterr().err
 
@@ -513,7 +513,7 @@ def test_folder_without_runs_is_no_mistake_but_a_missing_one_is(tmp_path: Path, 
 
 
 def test_reader_that_goes_away_ends_the_answer_quietly() -> None:
-    command = f"{sys.executable} -m tui schema | head -1"
+    command = f"{sys.executable} -m rl_tui schema | head -1"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
     )
@@ -523,7 +523,7 @@ def test_reader_that_goes_away_ends_the_answer_quietly() -> None:
 
 def in_shell(command: str, folder: Path) -> tuple[int, str]:
     """The exit code of `rl-tui COMMAND` in a shell, and what it wrote to stderr."""
-    program = f"PYTHONPATH={ROOT} {sys.executable} -m tui {command}"
+    program = f"PYTHONPATH={ROOT} {sys.executable} -m rl_tui {command}"
     done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stderr
 
@@ -553,7 +553,7 @@ def test_closed_stdin_changes_nothing(tmp_path: Path) -> None:
 HAS_STREAMS = "import os; [os.fstat(number) for number in (0, 1, 2)]"
 START_A_PROCESS = f"""
 import subprocess, sys
-from tui.command_line.terminal import open_streams
+from rl_tui.tui.command_line.terminal import open_streams
 open_streams()
 subprocess.run([sys.executable, "-c", {HAS_STREAMS!r}], check=True)
 """
@@ -625,7 +625,7 @@ def test_first_signal_saves_and_second_leaves_at_once() -> None:
 def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
     program = (
         "import os, signal, time\n"
-        "from tui.command_line.signals import StopSignals\n"
+        "from rl_tui.tui.command_line.signals import StopSignals\n"
         "with StopSignals(lambda: os.write(1, b'left')):\n"
         "    for _ in range(3): os.kill(os.getpid(), signal.SIGHUP)\n"
         "    time.sleep(60)\n"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.loading import parse_config
-from tui.drawing.themes import THEMES
-from tui.keys.keymap import KEYMAP, Key
-from tui.keys.user_keys import read_user_keys
-from tui.screens.base import SCREENS
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.tui.drawing.themes import THEMES
+from rl_tui.tui.keys.keymap import KEYMAP, Key
+from rl_tui.tui.keys.user_keys import read_user_keys
+from rl_tui.tui.screens.base import SCREENS
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROOT = DOCS.parent

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 
 RUN_THE_COMMAND = """
 import sys
-from tui.cli import main
+from rl_tui.tui.cli import main
 try:
     main({words!r})
 except SystemExit:
@@ -39,7 +39,7 @@ def imported_modules(module: str) -> set[str]:
     "words", [["--version"], ["--help"], ["demo", "--help"], ["replay", "--help"], ["ls", "--help"]], ids=" ".join
 )
 def test_question_about_the_program_imports_nothing_but_it(words: list[str]) -> None:
-    ours_and_python = {*sys.stdlib_module_names, "__main__", "engine", "tui", "sitecustomize", "usercustomize"}
+    ours_and_python = {*sys.stdlib_module_names, "__main__", "rl_tui", "sitecustomize", "usercustomize"}
     imported = {name for name in imported_by(RUN_THE_COMMAND.format(words=words)) if not name.startswith("_")}
     assert imported - ours_and_python == set()
 
@@ -71,12 +71,25 @@ def test_list_of_runs_imports_neither_screen_nor_numbers(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "what", ["tui.demo.session", "tui.runs.replay, engine.storage.archive, engine.storage.run_summary"]
+    "what",
+    [
+        "rl_tui.tui.demo.session",
+        "rl_tui.tui.runs.replay, rl_tui.engine.storage.archive, rl_tui.engine.storage.run_summary",
+    ],
 )
 def test_screen_without_a_run_needs_no_engine(what: str) -> None:
     """So that it is there at once."""
-    imported = imported_modules(f"tui.command_line.showing, engine.running.workers, {what}")
-    heavy = {"gymnasium", "onnx", "pydantic", "plotext", "safetensors", "tensorboard", "torch", "engine.learning"}
+    imported = imported_modules(f"rl_tui.tui.command_line.showing, rl_tui.engine.running.workers, {what}")
+    heavy = {
+        "gymnasium",
+        "onnx",
+        "pydantic",
+        "plotext",
+        "safetensors",
+        "tensorboard",
+        "torch",
+        "rl_tui.engine.learning",
+    }
     assert imported & heavy == set()
 
 
@@ -88,20 +101,23 @@ def test_headless_run_never_imports_the_screen(tmp_path: Path) -> None:
 
 
 def test_session_imports_nothing_but_python() -> None:
-    imported = imported_modules("engine.session.view, engine.session.session, engine.session.bus")
-    ours = {name for name in imported if name.partition(".")[0] in ("engine", "tui")}
-    assert all(name in ("engine", "engine.session") or name.startswith("engine.session.") for name in ours)
+    imported = imported_modules("rl_tui.engine.session.view, rl_tui.engine.session.session, rl_tui.engine.session.bus")
+    ours = {name for name in imported if name.partition(".")[0] == "rl_tui"}
+    assert all(
+        name in ("rl_tui", "rl_tui.engine", "rl_tui.engine.session") or name.startswith("rl_tui.engine.session.")
+        for name in ours
+    )
     assert imported & {"numpy", "torch", "yaml", "pydantic"} == set()
 
 
 def test_launch_of_a_run_waits_with_torch_until_it_starts() -> None:
     """So the screen paints before torch is there."""
-    assert imported_modules("engine.running.launch") & {"torch", "gymnasium", "textual"} == set()
+    assert imported_modules("rl_tui.engine.running.launch") & {"torch", "gymnasium", "textual"} == set()
 
 
 def test_first_picture_needs_no_numbers() -> None:
     """There is no curve in it yet, and numpy would come before it."""
-    shown_at_once = "tui.command_line.showing, engine.config.loading, engine.running.launch"
+    shown_at_once = "rl_tui.tui.command_line.showing, rl_tui.engine.config.loading, rl_tui.engine.running.launch"
     assert imported_modules(shown_at_once) & {"numpy", "plotext"} == set()
 
 

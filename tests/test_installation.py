@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import installation
-from engine.errors import ConfigError
-from engine.installation import command_for, command_for_extra
-from engine.sampling.environments.factory import make_environments
+from rl_tui.engine import installation
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.installation import command_for, command_for_extra
+from rl_tui.engine.sampling.environments.factory import make_environments
 
 
 class Installed:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from engine.config.behavior import MemorySettings, NetworkSettings
-from engine.learning.features import FeatureLayout
-from engine.learning.networks.actor import Actor
-from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Weights
+from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Weights
 
 CARTPOLE = BehaviorSpec("CartPole", (ObservationSpec("observation", (4,)),), ActionSpec(branches=(2,)))
 HOPPER = BehaviorSpec("Hopper", (ObservationSpec("observation", (11,)),), ActionSpec(continuous=3))

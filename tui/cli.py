@@ -13,16 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.config.diagnostics import visible
-from engine.errors import ConfigError, RlTuiError
-from tui.command_line.arguments import Arguments, parse_arguments
-from tui.command_line.command_lines import RESULTS_DIR
-from tui.command_line.commands import COMMANDS
-from tui.command_line.requested import LONGEST_NAME, configuration, find_config, runnable
-from tui.command_line.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
+from rl_tui.engine.config.diagnostics import visible
+from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.tui.command_line.arguments import Arguments, parse_arguments
+from rl_tui.tui.command_line.command_lines import RESULTS_DIR
+from rl_tui.tui.command_line.commands import COMMANDS
+from rl_tui.tui.command_line.requested import LONGEST_NAME, configuration, find_config, runnable
+from rl_tui.tui.command_line.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
 
 if TYPE_CHECKING:
-    from engine.config.loading import RunConfig
+    from rl_tui.engine.config.loading import RunConfig
 
 FIRST_WORDS = """\
 rl-tui trains game and robot agents, with a live screen in this terminal.
@@ -78,13 +78,13 @@ def train(arguments: Arguments) -> int:
     reason = why_headless(arguments)
     if reason is None:
         require_folder(arguments)  # a screen that opens for what is refused would only flash
-        from tui.command_line.on_screen import run_on_screen
+        from rl_tui.tui.command_line.on_screen import run_on_screen
 
         return run_on_screen(arguments)
     config = runnable(arguments)
     if reason:
         complain(f"no screen: {reason}")
-    from tui.command_line.headless import run_headless
+    from rl_tui.tui.command_line.headless import run_headless
 
     return run_headless(config, arguments)
 
@@ -95,8 +95,8 @@ def require_folder(arguments: Arguments) -> None:
     For what is to be said without a screen that opens and closes: the configuration is not read for it, which takes
     half as long as everything else before the first picture.
     """
-    from engine.storage.naming import run_name
-    from engine.storage.run_folder import RunFolder
+    from rl_tui.engine.storage.naming import run_name
+    from rl_tui.engine.storage.run_folder import RunFolder
 
     path, flags = find_config(arguments.config), arguments.overrides
     if not path.is_file() or b"checkpoint_settings" in path.read_bytes() or "checkpoint_settings" in flags:
@@ -117,8 +117,8 @@ def print_effective(config: RunConfig) -> int:
 
     Returns the exit code: 2 for a run that would not start, 0 for one that would and where no environment is named.
     """
-    from engine.config.loading import effective_yaml, list_warnings, without_effect
-    from engine.running.preflight import refusals
+    from rl_tui.engine.config.loading import effective_yaml, list_warnings, without_effect
+    from rl_tui.engine.running.preflight import refusals
 
     answer(effective_yaml(config))
     refused = refusals(config)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from engine.session.messages import Envelope
-from engine.session.view import RunView
-from engine.session.watching import Watching
-from tui.controls import Controls
-from tui.keys.keymap import Keymap
-from tui.outcomes import Outcomes
-from tui.state import ScreenState
+from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.session.watching import Watching
+from rl_tui.tui.controls import Controls
+from rl_tui.tui.keys.keymap import Keymap
+from rl_tui.tui.outcomes import Outcomes
+from rl_tui.tui.state import ScreenState
 
 if TYPE_CHECKING:
-    from engine.session.summaries import Removal, RunSummary
-    from tui.drawing.frames import Frames
-    from tui.runs.rewinding import Seek
+    from rl_tui.engine.session.summaries import Removal, RunSummary
+    from rl_tui.tui.drawing.frames import Frames
+    from rl_tui.tui.runs.rewinding import Seek
 
 
 class Runs(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     AddNote,
     Command,
     ExportPolicy,
@@ -15,11 +15,11 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from engine.session.text import safe_text
-from engine.session.view import COMMAND_WORDS, BehaviorView, RunView
-from tui.outcomes import Outcomes
-from tui.panes.base import is_over
-from tui.state import ScreenState
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import COMMAND_WORDS, BehaviorView, RunView
+from rl_tui.tui.outcomes import Outcomes
+from rl_tui.tui.panes.base import is_over
+from rl_tui.tui.state import ScreenState
 
 Wish = Pause | Resume | SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack | AddNote
 

@@ -6,9 +6,9 @@ import os
 import traceback
 from collections.abc import Callable, Iterable
 
-from engine.session.text import safe_text
-from engine.session.view import RunView
-from tui.panes.base import Pane, in_words
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.panes.base import Pane, in_words
 
 OUTPUT = 2  # the descriptor of stderr: redirected while a screen is on, which `sys.stderr` is not
 

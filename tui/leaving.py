@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 from textual.app import App
 
-from engine.session.messages import Stop, StopMode
-from engine.session.session import Session
-from tui.context import Context
-from tui.panes.base import is_over
-from tui.screens.leave import LeaveScreen
+from rl_tui.engine.session.messages import Stop, StopMode
+from rl_tui.engine.session.session import Session
+from rl_tui.tui.context import Context
+from rl_tui.tui.panes.base import is_over
+from rl_tui.tui.screens.leave import LeaveScreen
 
 Departure: TypeAlias = Literal["finished", "stop", "now", "hangup", "lost"]
 

@@ -12,7 +12,7 @@ from textual.app import App
 from textual.geometry import Region
 from textual.screen import ModalScreen
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointSaved,
@@ -20,15 +20,15 @@ from engine.session.messages import (
     RunStateChanged,
     WarningRaised,
 )
-from engine.session.states import BAD_ENDS, ENDS
-from engine.session.text import safe_text
-from engine.session.view import RunView
-from tui.drawing.lines import wrap
-from tui.drawing.painting import toast_regions
-from tui.drawing.text import count, fit, number
-from tui.keys.keymap import Keymap
-from tui.panes.checkpoint_list import good_checkpoint
-from tui.toast_place import place_toasts, toast_place
+from rl_tui.engine.session.states import BAD_ENDS, ENDS
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.drawing.lines import wrap
+from rl_tui.tui.drawing.painting import toast_regions
+from rl_tui.tui.drawing.text import count, fit, number
+from rl_tui.tui.keys.keymap import Keymap
+from rl_tui.tui.panes.checkpoint_list import good_checkpoint
+from rl_tui.tui.toast_place import place_toasts, toast_place
 
 TOAST_SECONDS = 8.0
 SAVING_SECONDS = 5.0  # after which a failure is shown though its last checkpoint is still being written

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from engine.session.view import CommandView, RunView
-from tui.drawing.lines import Tone
+from rl_tui.engine.session.view import CommandView, RunView
+from rl_tui.tui.drawing.lines import Tone
 
 SAID_SECONDS = 10.0  # how long words that are no command's outcome stay
 

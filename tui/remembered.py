@@ -14,9 +14,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from engine.session.view import RunView
-from tui.charts.y_range import is_range
-from tui.state import RunsColumn, RunsOrder, ScreenState
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.charts.y_range import is_range
+from rl_tui.tui.state import RunsColumn, RunsOrder, ScreenState
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -11,10 +11,10 @@ from typing import Any
 
 from textual.app import App
 
-from engine.session.text import safe_text
-from tui.charts.figure import Figure
-from tui.charts.table import rows_of
-from tui.command_line.user_folders import state_folder
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.table import rows_of
+from rl_tui.tui.command_line.user_folders import state_folder
 
 
 async def save_screenshot(app: App[Any], run_folder: Path | None, figures: Sequence[Figure] = ()) -> str:

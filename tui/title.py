@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.session.text import safe_text
-from engine.session.view import RunView
-from tui.drawing.text import fit, percent
-from tui.panes.state_line import share_done
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.drawing.text import fit, percent
+from rl_tui.tui.panes.state_line import share_done
 
 TITLE_SECONDS = 1.0  # from one title to the next
 LONGEST_NAME = 40  # cells: a tab has less

@@ -8,9 +8,9 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.widgets._toast import ToastRack
 
-from tui.drawing.painting import spots
-from tui.panes.chart import ChartPane
-from tui.panes.list import ListPane
+from rl_tui.tui.drawing.painting import spots
+from rl_tui.tui.panes.chart import ChartPane
+from rl_tui.tui.panes.list import ListPane
 
 WIDEST = 56
 LOWEST = 2  # lines of a toast: its title and one more

@@ -1,16 +1,15 @@
 """How a behavior is trained: ML-Agents' key names and defaults in the order in which it writes them.
 
 Our few additions come last in their section and carry a description. A trainer's hyperparameters stand in
-engine.config.hyperparameters, the sections that hold for the whole run in engine.config.run, the root and the reading
-of files in engine.config.loading.
+hyperparameters.py, the sections that hold for the whole run in run.py, the root and the reading of files in loading.py.
 """
 
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
-from engine.config.hyperparameters import TRAINERS, Hyperparameters, PPOSettings, SACSettings
-from engine.config.types import (
+from rl_tui.engine.config.hyperparameters import TRAINERS, Hyperparameters, PPOSettings, SACSettings
+from rl_tui.engine.config.types import (
     Fraction,
     Interval,
     NotNegative,

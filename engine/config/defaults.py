@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
-from engine.config.behavior import BehaviorConfig
-from engine.config.diagnostics import KeyPath, Mistake
-from engine.config.hyperparameters import TRAINERS
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.diagnostics import KeyPath, Mistake
+from rl_tui.engine.config.hyperparameters import TRAINERS
 
 _RESUME: KeyPath = ("checkpoint_settings", "resume")
 _INITIALIZE: KeyPath = ("checkpoint_settings", "initialize_from")

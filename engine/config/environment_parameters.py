@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from engine.config.diagnostics import describe, one_of, suggest
-from engine.config.types import Settings, Whole, WholeFromZero, refusal
+from rl_tui.engine.config.diagnostics import describe, one_of, suggest
+from rl_tui.engine.config.types import Settings, Whole, WholeFromZero, refusal
 
 
 class UniformParameters(Settings):

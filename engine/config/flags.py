@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
-from engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, KeyPath, visible
-from engine.errors import ConfigError
+from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, KeyPath, visible
+from rl_tui.engine.errors import ConfigError
 
 Setting: TypeAlias = "bool | int | float | str | list[Setting] | dict[str, Setting] | None"
 

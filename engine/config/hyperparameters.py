@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from engine.config.diagnostics import describe
-from engine.config.types import (
+from rl_tui.engine.config.diagnostics import describe
+from rl_tui.engine.config.types import (
     Fraction,
     NotNegative,
     Positive,

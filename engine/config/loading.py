@@ -17,17 +17,17 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from engine.config import support
-from engine.config.behavior import BehaviorConfig
-from engine.config.defaults import merge_defaults, missing_trainers, override, settle_start
-from engine.config.diagnostics import KeyPath, Mistake, Source, own_and_inherited, suggest, visible
-from engine.config.environment_parameters import EnvironmentParameter
-from engine.config.flags import why_unusable
-from engine.config.legacy.modernize import modernize, read_document
-from engine.config.run import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
-from engine.config.types import Settings, as_mistake, refusal
-from engine.config.yaml_document import Document, write_yaml
-from engine.errors import ConfigError
+from rl_tui.engine.config import support
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.defaults import merge_defaults, missing_trainers, override, settle_start
+from rl_tui.engine.config.diagnostics import KeyPath, Mistake, Source, own_and_inherited, suggest, visible
+from rl_tui.engine.config.environment_parameters import EnvironmentParameter
+from rl_tui.engine.config.flags import why_unusable
+from rl_tui.engine.config.legacy.modernize import modernize, read_document
+from rl_tui.engine.config.run import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
+from rl_tui.engine.config.types import Settings, as_mistake, refusal
+from rl_tui.engine.config.yaml_document import Document, write_yaml
+from rl_tui.engine.errors import ConfigError
 
 LARGEST_FILE = 16 * 2**20  # bytes
 

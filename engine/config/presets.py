@@ -1,4 +1,4 @@
-"""The configurations that come with the program: config/ in a checkout, packed into the installed wheel."""
+"""The configurations that come with the program: config/ in a checkout, rl_tui/presets/ where it is installed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from engine.config.diagnostics import closest, one_of, visible
-from engine.errors import ConfigError
+from rl_tui.engine.config.diagnostics import closest, one_of, visible
+from rl_tui.engine.errors import ConfigError
 
-_ENGINE = Path(__file__).resolve().parents[1]
-_FOLDERS = (_ENGINE / "_presets", _ENGINE.parent / "config")  # installed, checkout
+_FOLDER = Path(__file__).parents[2] / "presets"
 
 
 def preset_names() -> list[str]:
     """Every preset as `folder/name`, sorted."""
-    folder = _folder()
-    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml"))
+    return sorted(path.relative_to(_FOLDER).with_suffix("").as_posix() for path in _FOLDER.rglob("*.yaml"))
 
 
 def preset_path(name: str) -> Path:
@@ -25,7 +23,7 @@ def preset_path(name: str) -> Path:
     wanted = name.removesuffix(".yaml")
     if wanted not in preset_names():
         raise ConfigError(f"{visible(name)}: no such preset.{preset_hint(wanted)}")
-    return _folder() / f"{wanted}.yaml"
+    return _FOLDER / f"{wanted}.yaml"
 
 
 def read_preset(name: str) -> str:
@@ -65,7 +63,3 @@ def summarize_preset(name: str) -> PresetSummary:
     words = ". ".join([first, *(each for each in rest if re.search(r"^Needs |\b(minute|hour)", each))])
     steps = re.search(r"^ +max_steps: (\d+)", text, re.MULTILINE)
     return PresetSummary(name, int(steps[1]) if steps else 0, words)
-
-
-def _folder() -> Path:
-    return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[-1])

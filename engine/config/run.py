@@ -5,8 +5,16 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_validator
 
-from engine.config.diagnostics import describe, suggest
-from engine.config.types import PathText, Positive, PositiveWhole, Settings, WholeFromMinusOne, WholeFromZero, refusal
+from rl_tui.engine.config.diagnostics import describe, suggest
+from rl_tui.engine.config.types import (
+    PathText,
+    Positive,
+    PositiveWhole,
+    Settings,
+    WholeFromMinusOne,
+    WholeFromZero,
+    refusal,
+)
 
 NO_UNITY = (
     "Unity players and the Unity Editor cannot be trained in yet: "

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from engine.config.behavior import BehaviorConfig
-from engine.config.diagnostics import KeyPath, Mistake, suggest
-from engine.config.environment_parameters import CurriculumSettings
-from engine.config.hyperparameters import SACSettings
-from engine.config.run import NO_UNITY, EnvSettings
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.diagnostics import KeyPath, Mistake, suggest
+from rl_tui.engine.config.environment_parameters import CurriculumSettings
+from rl_tui.engine.config.hyperparameters import SACSettings
+from rl_tui.engine.config.run import NO_UNITY, EnvSettings
 
 if TYPE_CHECKING:  # the root imports this file
-    from engine.config.loading import RunConfig
+    from rl_tui.engine.config.loading import RunConfig
 
 _LATER = "is not supported yet"
 

@@ -8,7 +8,16 @@ from typing import Annotated, ClassVar, TypeAlias, TypeGuard
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from engine.config.diagnostics import LARGEST_WHOLE, KeyPath, Mistake, closest, describe, one_of, suggest, visible
+from rl_tui.engine.config.diagnostics import (
+    LARGEST_WHOLE,
+    KeyPath,
+    Mistake,
+    closest,
+    describe,
+    one_of,
+    suggest,
+    visible,
+)
 
 
 def refusal(text: str, *at: str | int) -> PydanticCustomError:

@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 import yaml
 from yaml.emitter import ScalarAnalysis
 
-from engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, KeyPath, Mark, Mistake, visible
+from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, KeyPath, Mark, Mistake, visible
 
 # YAML 1.1 (which ML-Agents reads) wants a dot and a signed exponent; people write 1e5 and 3e-4, so the dot and the
 # sign may be left out here.

@@ -15,14 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.errors import ExportError
-from engine.export import graph_names as names
-from engine.export.onnx_graph import Outputs
-from engine.export.policy_graph import ExportedPolicy
-from engine.export.samples import continuous_counts, discrete_counts, require_expected, require_in_range
-from engine.export.situations import KINDS, Situation, Situations
-from engine.learning.policies import make_policy
-from engine.specs import Float32, Int64, Weights
+from rl_tui.engine.errors import ExportError
+from rl_tui.engine.export import graph_names as names
+from rl_tui.engine.export.onnx_graph import Outputs
+from rl_tui.engine.export.policy_graph import ExportedPolicy
+from rl_tui.engine.export.samples import continuous_counts, discrete_counts, require_expected, require_in_range
+from rl_tui.engine.export.situations import KINDS, Situation, Situations
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.specs import Float32, Int64, Weights
 
 TOLERANCE = 1e-5  # in units of `_units`
 ROUNDING = 3e-7  # an error of float32 that is nothing special: a few units of the last digit of numbers near 1

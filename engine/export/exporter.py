@@ -14,16 +14,16 @@ import safetensors.numpy
 import torch
 from torch import Tensor
 
-from engine.config.behavior import ExportedKind, NetworkSettings
-from engine.errors import ExportError
-from engine.export.check import check
-from engine.export.graph_names import CONSTANTS, GraphKind
-from engine.export.onnx_graph import OnnxGraph, graph_inputs
-from engine.export.policy_graph import ExportedPolicy
-from engine.specs import BehaviorSpec, Weights
-from engine.storage.disk import make_folders, write_atomically
-from engine.storage.run_folder import BehaviorFolder
-from engine.version import VERSION
+from rl_tui.engine.config.behavior import ExportedKind, NetworkSettings
+from rl_tui.engine.errors import ExportError
+from rl_tui.engine.export.check import check
+from rl_tui.engine.export.graph_names import CONSTANTS, GraphKind
+from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
+from rl_tui.engine.export.policy_graph import ExportedPolicy
+from rl_tui.engine.specs import BehaviorSpec, Weights
+from rl_tui.engine.storage.disk import make_folders, write_atomically
+from rl_tui.engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.version import VERSION
 
 OPSET = 15  # every runtime of the last years reads it, Unity's included
 TRACED_ROWS = 2  # not 1, which an operation may take for a dimension to broadcast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from engine.specs import BehaviorSpec
+from rl_tui.engine.specs import BehaviorSpec
 
 GraphKind: TypeAlias = Literal["unity", "stochastic", "greedy"]
 

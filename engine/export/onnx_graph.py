@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ExportError
-from engine.export.graph_names import input_names
-from engine.specs import BehaviorSpec, Bool, Float32, Observation, Observations, ObservationSpec
+from rl_tui.engine.errors import ExportError
+from rl_tui.engine.export.graph_names import input_names
+from rl_tui.engine.specs import BehaviorSpec, Bool, Float32, Observation, Observations, ObservationSpec
 
 Outputs: TypeAlias = dict[str, NDArray[Any]]  # float32 or int64
 

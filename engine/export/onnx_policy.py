@@ -8,10 +8,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ExportError, NotSupportedError
-from engine.export import graph_names as names
-from engine.export.onnx_graph import OnnxGraph, Outputs, graph_inputs
-from engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, State, Weights
+from rl_tui.engine.errors import ExportError, NotSupportedError
+from rl_tui.engine.export import graph_names as names
+from rl_tui.engine.export.onnx_graph import OnnxGraph, Outputs, graph_inputs
+from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, State, Weights
 
 Number = TypeVar("Number", bound=np.generic)
 

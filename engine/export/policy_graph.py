@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.config.behavior import NetworkSettings
-from engine.export import graph_names as names
-from engine.export.graph_names import GraphKind, input_names, output_names
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.actor import Actor
-from engine.learning.networks.distributions import ACTION_LIMIT, FORBIDDEN, MAX_LOG_SIGMA, MIN_LOG_SIGMA
-from engine.learning.networks.normalizer import LIMIT
-from engine.specs import BehaviorSpec, Weights
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.export import graph_names as names
+from rl_tui.engine.export.graph_names import GraphKind, input_names, output_names
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.learning.networks.distributions import ACTION_LIMIT, FORBIDDEN, MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.networks.normalizer import LIMIT
+from rl_tui.engine.specs import BehaviorSpec, Weights
 
 _INT64 = 7  # TensorProto.INT64
 

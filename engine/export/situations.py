@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.export.onnx_graph import graph_inputs
-from engine.learning.features import FeatureLayout
-from engine.specs import (
+from rl_tui.engine.export.onnx_graph import graph_inputs
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.specs import (
     BehaviorSpec,
     Bool,
     DecisionSteps,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import NonFiniteError
-from engine.specs import Float32, Int64, Trajectories
+from rl_tui.engine.errors import NonFiniteError
+from rl_tui.engine.specs import Float32, Int64, Trajectories
 
 
 def require_finite(block: Trajectories) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine.learning.networks.memory import Sequences
-from engine.learning.sequences import rows_of
-from engine.specs import Bool, Float32, Int64, Observations, Trajectories
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.sequences import rows_of
+from rl_tui.engine.specs import Bool, Float32, Int64, Observations, Trajectories
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 Columns: TypeAlias = dict[str, Array]  # by name, all of the same rows

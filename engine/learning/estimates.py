@@ -11,13 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.behavior import MemorySettings
-from engine.learning.buffers import Array, Rollout, picked
-from engine.learning.features import Features
-from engine.learning.networks.memory import Sequences
-from engine.learning.sequences import Course, course, cut, rows_of
-from engine.learning.unfinished import Unfinished
-from engine.specs import Float32, Int64
+from rl_tui.engine.config.behavior import MemorySettings
+from rl_tui.engine.learning.buffers import Array, Rollout, picked
+from rl_tui.engine.learning.features import Features
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.sequences import Course, course, cut, rows_of
+from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.specs import Float32, Int64
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.behavior import NetworkSettings
-from engine.specs import Bool, Float32, Observations, ObservationSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.specs import Bool, Float32, Observations, ObservationSpec
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
 Features: TypeAlias = tuple[Array, ...]  # f32[N, D] unless D = 0, then every image and set as it was observed

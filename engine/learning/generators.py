@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.specs import State
+from rl_tui.engine.specs import State
 
 
 def generator_state(random: np.random.Generator) -> State:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.learning.generators import generator_state, load_generator
-from engine.learning.networks.distributions import (
+from rl_tui.engine.learning.generators import generator_state, load_generator
+from rl_tui.engine.learning.networks.distributions import (
     ACTION_LIMIT,
     EPSILON,
     FORBIDDEN,
@@ -16,7 +16,7 @@ from engine.learning.networks.distributions import (
     MAX_LOG_SIGMA,
     MIN_LOG_SIGMA,
 )
-from engine.specs import Actions, ActionSpec, Bool, Choice, Float32, Int64, State
+from rl_tui.engine.specs import Actions, ActionSpec, Bool, Choice, Float32, Int64, State
 
 
 class HeadSampler:

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from engine.config.diagnostics import one_of, suggest, visible
-from engine.config.types import Settings, as_mistake
-from engine.errors import ConfigError
+from rl_tui.engine.config.diagnostics import one_of, suggest, visible
+from rl_tui.engine.config.types import Settings, as_mistake
+from rl_tui.engine.errors import ConfigError
 
 S = TypeVar("S", bound=Settings)
 

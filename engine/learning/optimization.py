@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.learning.networks.flat import Shapes, views
-from engine.specs import Float32, State
+from rl_tui.engine.learning.networks.flat import Shapes, views
+from rl_tui.engine.specs import Float32, State
 
 BETA1, BETA2 = 0.9, 0.999
 Array: TypeAlias = Any  # numpy array or torch tensor

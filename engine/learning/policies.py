@@ -8,15 +8,15 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.features import FeatureLayout
-from engine.learning.heads import HeadSampler
-from engine.learning.networks.actor import Actor
-from engine.learning.networks.flat import layer_names
-from engine.learning.networks.normalizer import normalize
-from engine.learning.networks.numpy.dense import Activation, activate
-from engine.learning.networks.numpy.lstm_step import MemoryStep
-from engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.heads import HeadSampler
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.learning.networks.flat import layer_names
+from rl_tui.engine.learning.networks.normalizer import normalize
+from rl_tui.engine.learning.networks.numpy.dense import Activation, activate
+from rl_tui.engine.learning.networks.numpy.lstm_step import MemoryStep
+from rl_tui.engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
 
 
 def make_policy(spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool, seed: int) -> Policy:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.specs import Float32, Int64
+from rl_tui.engine.specs import Float32, Int64
 
 Float = TypeVar("Float", np.float32, np.float64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.config.hyperparameters import PPOSettings, SACSettings
+from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
 
 MIN_LEARNING_RATE, MIN_EPSILON, MIN_BETA = 1e-10, 0.1, 1e-5  # where ML-Agents' linear schedules end
 

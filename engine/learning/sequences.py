@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.specs import Ending, Int64
+from rl_tui.engine.specs import Ending, Int64
 
 
 def cut(lengths: Int64, longest: int) -> tuple[Int64, Int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-from engine.specs import Policy, State, Trajectories, Weights
+from rl_tui.engine.specs import Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
 Samples: TypeAlias = Mapping[str, Sequence[float]]  # the same, each number counting as much as any other

@@ -6,8 +6,8 @@ import queue
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.running.learner import Learner
-from engine.specs import Policy, State, Trajectories
+from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.specs import Policy, State, Trajectories
 
 Block: TypeAlias = tuple[Trajectories, State]  # experience, and the generator of the policy that made it
 

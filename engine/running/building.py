@@ -11,36 +11,36 @@ from functools import cached_property, partial
 import numpy as np
 import torch
 
-from engine import registry
-from engine.config.behavior import BehaviorConfig
-from engine.config.hyperparameters import SACSettings
-from engine.config.loading import RunConfig
-from engine.errors import ConfigError, NotSupportedError
-from engine.export.exporter import PolicyExporter
-from engine.learning.policies import make_policy
-from engine.learning.trainer import Trainer
-from engine.running.behavior import Behavior
-from engine.running.environment_worker import Source
-from engine.running.environments import NamedEnvironment, named_environments, settings_of
-from engine.running.evaluation.evaluator import Evaluator
-from engine.running.goals import goal_warning
-from engine.running.learner import Learner, LearnerSettings
-from engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
-from engine.running.portions import BLOCK_ROWS
-from engine.running.restoring import Restorer
-from engine.running.saver import Files, SaveJob, Saver
-from engine.running.saving import keeps_replay
-from engine.running.watching.viewer import Play
-from engine.running.workers import Courtesy
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.pools.base import EnvironmentPool
-from engine.sampling.pools.process import START_SECONDS, ProcessPool
-from engine.sampling.pools.serial import SerialPool
-from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
-from engine.specs import BehaviorSpec, Policy
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.run_folder import BehaviorFolder, RunFolder
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.hyperparameters import SACSettings
+from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.running.environment_worker import Source
+from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
+from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.running.goals import goal_warning
+from rl_tui.engine.running.learner import Learner, LearnerSettings
+from rl_tui.engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
+from rl_tui.engine.running.portions import BLOCK_ROWS
+from rl_tui.engine.running.restoring import Restorer
+from rl_tui.engine.running.saver import Files, SaveJob, Saver
+from rl_tui.engine.running.saving import keeps_replay
+from rl_tui.engine.running.watching.viewer import Play
+from rl_tui.engine.running.workers import Courtesy
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
+from rl_tui.engine.specs import BehaviorSpec, Policy
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.run_folder import BehaviorFolder, RunFolder
 
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
 

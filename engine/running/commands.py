@@ -6,8 +6,8 @@ import queue
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine.session.bus import EventBus
-from engine.session.messages import CommandFinished
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import CommandFinished
 
 Outcome = tuple[bool, str]  # whether what was asked is true now, and a message
 

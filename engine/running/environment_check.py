@@ -12,15 +12,15 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import EnvironmentFailure
-from engine.running.hanging import busy_seconds, call_watched
-from engine.sampling.collector import Collector
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.environments.observation_space import Bounded
-from engine.sampling.pools.base import EnvironmentPool
-from engine.sampling.pools.process import START_SECONDS, ProcessPool
-from engine.sampling.pools.serial import SerialPool
-from engine.specs import (
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.running.hanging import busy_seconds, call_watched
+from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.environments.observation_space import Bounded
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
     Choice,

@@ -9,19 +9,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
-from engine.running.behavior import Behavior
-from engine.running.hanging import Watch, call_watched, whereabouts
-from engine.running.learner import Learner
-from engine.running.portions import Portions
-from engine.running.reports import Reports
-from engine.running.workers import Control, Courtesy
-from engine.sampling.collector import Collector
-from engine.sampling.pools.base import EnvironmentPool
-from engine.sampling.pools.failures import InstanceFailure
-from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStateChanged, CheckpointReason, EnvironmentFailed, LogEmitted, WaitsFor
-from engine.specs import State, Trajectories
+from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
+from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.running.hanging import Watch, call_watched, whereabouts
+from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.running.portions import Portions
+from rl_tui.engine.running.reports import Reports
+from rl_tui.engine.running.workers import Control, Courtesy
+from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.failures import InstanceFailure
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
+    BehaviorStateChanged,
+    CheckpointReason,
+    EnvironmentFailed,
+    LogEmitted,
+    WaitsFor,
+)
+from rl_tui.engine.specs import State, Trajectories
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.config.behavior import BehaviorConfig
-from engine.config.loading import RunConfig
-from engine.errors import ConfigError
-from engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 
 
 @dataclass(frozen=True, slots=True)

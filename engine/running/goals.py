@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.config.behavior import NetworkSettings
-from engine.specs import BehaviorSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.specs import BehaviorSpec
 
 _ORDINARY = "network_settings.goal_conditioning_type: none"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.session.bus import EventBus
-from engine.session.health.watch import HealthWatch
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.health.watch import HealthWatch
 
 MAIL_WAITING = 2000  # about two minutes of a busy run; a coordinator that is further behind has other troubles
 

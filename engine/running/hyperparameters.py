@@ -8,11 +8,11 @@ from typing import cast, get_args
 from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 
-from engine.config.types import Settings
-from engine.errors import ConfigError
-from engine.learning.trainer import Trainer
-from engine.session.messages import Range
-from engine.specs import Json, State
+from rl_tui.engine.config.types import Settings
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.session.messages import Range
+from rl_tui.engine.specs import Json, State
 
 
 class LiveHyperparameters:

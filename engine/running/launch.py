@@ -7,14 +7,14 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from engine.errors import RlTuiError
-from engine.running.watching.audience import Theater
-from engine.running.workers import Courtesy, spawn
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.running.watching.audience import Theater
+from rl_tui.engine.running.workers import Courtesy, spawn
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
 
 if TYPE_CHECKING:
-    from engine.config.loading import RunConfig
+    from rl_tui.engine.config.loading import RunConfig
 
 COMMANDS_WAITING = 100  # more keys than anybody presses in a coordinator's tick
 STOPS_WAITING = 10  # room that only they may take: a run can always be stopped
@@ -76,7 +76,7 @@ class Launch:
         return self._bus.subscribe()
 
     def _main(self, config: RunConfig) -> None:
-        from engine.running.run import Run  # imports torch: 1.3 s in which the screen is there already
+        from rl_tui.engine.running.run import Run  # imports torch: 1.3 s in which the screen is there already
 
         try:
             self._exit_code = Run(config, self._bus, self._commands, self._courtesy, self.theater).main()

@@ -12,20 +12,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from engine.config.behavior import BehaviorConfig
-from engine.config.run import metric_tag
-from engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
-from engine.learning.trainer import Trainer, always
-from engine.running.evaluation.evaluator import Evaluator
-from engine.running.hyperparameters import LiveHyperparameters, ranges
-from engine.running.newest import Learned, NewestPolicy
-from engine.running.saver import Saver
-from engine.running.saving import HYPERPARAMETERS, Saving, Standing
-from engine.running.statistics import SummaryStatistics, histogram
-from engine.running.triggers import IntervalTrigger
-from engine.running.workers import Mailbox
-from engine.session.bus import EventBus
-from engine.session.messages import (
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.run import metric_tag
+from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
+from rl_tui.engine.learning.trainer import Trainer, always
+from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.running.hyperparameters import LiveHyperparameters, ranges
+from rl_tui.engine.running.newest import Learned, NewestPolicy
+from rl_tui.engine.running.saver import Saver
+from rl_tui.engine.running.saving import HYPERPARAMETERS, Saving, Standing
+from rl_tui.engine.running.statistics import SummaryStatistics, histogram
+from rl_tui.engine.running.triggers import IntervalTrigger
+from rl_tui.engine.running.workers import Mailbox
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStateChanged,
     CheckpointReason,
@@ -39,8 +39,8 @@ from engine.session.messages import (
     SetHyperparameter,
     WaitsFor,
 )
-from engine.session.returns import RECENT_EPISODES
-from engine.specs import Measured, State, Trajectories, Weights
+from rl_tui.engine.session.returns import RECENT_EPISODES
+from rl_tui.engine.specs import Measured, State, Trajectories, Weights
 
 ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack

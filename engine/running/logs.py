@@ -6,15 +6,15 @@ import json
 import threading
 import time
 
-from engine.config.loading import RunConfig
-from engine.running.environments import settings_of
-from engine.running.writers.tensorboard import TensorBoardWriter
-from engine.running.writers.timers import GaugeWriter, run_metadata, timers_json
-from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStarted, Envelope, LogEmitted, TimeSplit
-from engine.storage.disk import write_atomically
-from engine.storage.event_log import JsonLinesWriter
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.running.environments import settings_of
+from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter
+from rl_tui.engine.running.writers.timers import GaugeWriter, run_metadata, timers_json
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import BehaviorStarted, Envelope, LogEmitted, TimeSplit
+from rl_tui.engine.storage.disk import write_atomically
+from rl_tui.engine.storage.event_log import JsonLinesWriter
+from rl_tui.engine.storage.run_folder import RunFolder
 
 TAKE_SECONDS = 0.5  # what is told meanwhile waits: whoever learns should not be held up for every event
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.specs import Weights
+from rl_tui.engine.specs import Weights
 
 
 @dataclass(frozen=True, slots=True)

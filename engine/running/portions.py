@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.running.behavior import Behavior
-from engine.sampling.collector import Collector
+from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.sampling.collector import Collector
 
 BLOCK_ROWS = 2048  # a block is at most about so long, so that long rollouts still show in the counters
 

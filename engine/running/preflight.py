@@ -8,11 +8,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from engine.config.loading import RunConfig, find_unsupported
-from engine.config.run import CheckpointSettings
-from engine.errors import ConfigError, RlTuiError
-from engine.sampling.environments.factory import PLANNED
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.config.loading import RunConfig, find_unsupported
+from rl_tui.engine.config.run import CheckpointSettings
+from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.sampling.environments.factory import PLANNED
+from rl_tui.engine.storage.run_folder import RunFolder
 
 
 def refusals(config: RunConfig) -> list[str]:
@@ -74,7 +74,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _require_environment(env: str) -> None:
-    from engine.sampling.environments.naming import require_environment  # imports Gymnasium
+    from rl_tui.engine.sampling.environments.naming import require_environment  # imports Gymnasium
 
     require_environment(env)
 

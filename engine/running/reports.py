@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from engine.running.behavior import Behavior
-from engine.sampling.collector import Collector
-from engine.session.bus import EventBus
-from engine.session.messages import EpisodesFinished, ProgressReported, TimeSplit
+from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import EpisodesFinished, ProgressReported, TimeSplit
 
 EPISODES_HZ, PROGRESS_HZ, TIME_SPLIT_HZ = 10.0, 4.0, 1.0  # a terminal shows no more
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.config.behavior import BehaviorConfig
-from engine.config.run import CheckpointSettings
-from engine.errors import CheckpointError
-from engine.learning.trainer import Trainer
-from engine.running.saving import keeps_replay
-from engine.session.bus import EventBus
-from engine.session.messages import LogEmitted
-from engine.specs import State
-from engine.storage.checkpoint_format import Checkpoint, read
-from engine.storage.checkpoints import CheckpointStore, require_same_keys
-from engine.storage.replay_file import read_replay
-from engine.storage.run_folder import BehaviorFolder, RunFolder
-from engine.version import VERSION
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.run import CheckpointSettings
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.saving import keeps_replay
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import LogEmitted
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoint_format import Checkpoint, read
+from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
+from rl_tui.engine.storage.replay_file import read_replay
+from rl_tui.engine.storage.run_folder import BehaviorFolder, RunFolder
+from rl_tui.engine.version import VERSION
 
 ANEW = (
     "environments begin new episodes with other seeds; episodes that were going on, and experience that waited for an"

@@ -13,21 +13,21 @@ import numpy as np
 import threadpoolctl
 import torch
 
-from engine.config.loading import RunConfig, effective_yaml, list_warnings, without_effect
-from engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
-from engine.running.building import Builder, device_of, run_seed
-from engine.running.commands import CommandLedger
-from engine.running.environments import settings_of
-from engine.running.health import HealthReporter
-from engine.running.logs import RunLogs
-from engine.running.machine.allocator import keep_freed_memory
-from engine.running.machine.devices import DeviceSampler, usable_cpus
-from engine.running.saver import Saver
-from engine.running.supervisor import Crew
-from engine.running.watching.audience import Theater
-from engine.running.workers import Courtesy, spawn
-from engine.session.bus import EventBus
-from engine.session.messages import (
+from rl_tui.engine.config.loading import RunConfig, effective_yaml, list_warnings, without_effect
+from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
+from rl_tui.engine.running.building import Builder, device_of, run_seed
+from rl_tui.engine.running.commands import CommandLedger
+from rl_tui.engine.running.environments import settings_of
+from rl_tui.engine.running.health import HealthReporter
+from rl_tui.engine.running.logs import RunLogs
+from rl_tui.engine.running.machine.allocator import keep_freed_memory
+from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
+from rl_tui.engine.running.saver import Saver
+from rl_tui.engine.running.supervisor import Crew
+from rl_tui.engine.running.watching.audience import Theater
+from rl_tui.engine.running.workers import Courtesy, spawn
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
     AddNote,
     Command,
     ExportPolicy,
@@ -44,12 +44,12 @@ from engine.session.messages import (
     Stop,
     StopMode,
 )
-from engine.session.states import RunState
-from engine.session.text import excerpt, one_line
-from engine.storage.disk import write_atomically
-from engine.storage.run_folder import RunFolder
-from engine.storage.training_status import read_training_status, status_of, write_training_status
-from engine.version import VERSION
+from rl_tui.engine.session.states import RunState
+from rl_tui.engine.session.text import excerpt, one_line
+from rl_tui.engine.storage.disk import write_atomically
+from rl_tui.engine.storage.run_folder import RunFolder
+from rl_tui.engine.storage.training_status import read_training_status, status_of, write_training_status
+from rl_tui.engine.version import VERSION
 
 OVER = "the run is over"
 TICK_SECONDS = 0.05  # how soon it is seen that a command has been carried out

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from engine.errors import CheckpointError, ExportError, NonFiniteError
-from engine.export.exporter import PolicyExporter
-from engine.session.bus import EventBus
-from engine.session.messages import (
+from rl_tui.engine.errors import CheckpointError, ExportError, NonFiniteError
+from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
     CheckpointFailed,
     CheckpointReason,
     CheckpointRemoved,
@@ -23,11 +23,11 @@ from engine.session.messages import (
     LogEmitted,
     PolicyExported,
 )
-from engine.specs import State, Weights
-from engine.storage.checkpoint_format import Checkpoint
-from engine.storage.checkpoints import CheckpointStore, require_same_keys
-from engine.storage.replay_file import write_replay
-from engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.specs import State, Weights
+from rl_tui.engine.storage.checkpoint_format import Checkpoint
+from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
+from rl_tui.engine.storage.replay_file import write_replay
+from rl_tui.engine.storage.run_folder import BehaviorFolder
 
 POLL_SECONDS = 0.1
 

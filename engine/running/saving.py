@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config.behavior import BehaviorConfig
-from engine.config.hyperparameters import SACSettings
-from engine.learning.trainer import Trainer
-from engine.running.hyperparameters import LiveHyperparameters
-from engine.running.saver import SaveJob, Saver
-from engine.running.triggers import Reminder
-from engine.session.messages import CheckpointReason
-from engine.specs import State
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.hyperparameters import SACSettings
+from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.hyperparameters import LiveHyperparameters
+from rl_tui.engine.running.saver import SaveJob, Saver
+from rl_tui.engine.running.triggers import Reminder
+from rl_tui.engine.session.messages import CheckpointReason
+from rl_tui.engine.specs import State
 
 HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint that holds what was set while training
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learning.trainer import Metrics, Samples
-from engine.session.messages import Histogram
-from engine.specs import Measured, add_up
+from rl_tui.engine.learning.trainer import Metrics, Samples
+from rl_tui.engine.session.messages import Histogram
+from rl_tui.engine.specs import Measured, add_up
 
 HISTOGRAM_BINS = 30  # what a TensorBoard panel can show apart
 

@@ -6,16 +6,16 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.errors import CheckpointError, RlTuiError
-from engine.running.behavior import Behavior
-from engine.running.environment_worker import Source
-from engine.running.hanging import Watch
-from engine.running.learner import LearnerCommand
-from engine.running.reports import Clock
-from engine.running.saver import Saver
-from engine.running.workers import spawn
-from engine.session.bus import EventBus
-from engine.session.messages import BehaviorStateChanged, StepsAwaited, StopMode
+from rl_tui.engine.errors import CheckpointError, RlTuiError
+from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.running.environment_worker import Source
+from rl_tui.engine.running.hanging import Watch
+from rl_tui.engine.running.learner import LearnerCommand
+from rl_tui.engine.running.reports import Clock
+from rl_tui.engine.running.saver import Saver
+from rl_tui.engine.running.workers import spawn
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import BehaviorStateChanged, StepsAwaited, StopMode
 
 SILENT_SECONDS = 2.0  # without a step, after which that is reported
 

@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from engine.session.bus import EventBus
-from engine.session.messages import StopMode, WorkerFailed
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import StopMode, WorkerFailed
 
 T = TypeVar("T")
 

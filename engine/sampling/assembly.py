@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sampling.slots import NOBODY, Slots
-from engine.specs import (
+from rl_tui.engine.sampling.slots import NOBODY, Slots
+from rl_tui.engine.specs import (
     BehaviorSpec,
     Bool,
     Choice,

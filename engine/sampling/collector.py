@@ -8,9 +8,9 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.sampling.assembly import Assembly
-from engine.sampling.pools.base import EnvironmentPool
-from engine.specs import Actions, DecisionSteps, Int64, Policy, Trajectories, Weights
+from rl_tui.engine.sampling.assembly import Assembly
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.specs import Actions, DecisionSteps, Int64, Policy, Trajectories, Weights
 
 PATIENCE = 1000  # steps: agents that choose an action at every twentieth or on demand must not be taken to have left
 

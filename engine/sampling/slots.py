@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.specs import Int64
+from rl_tui.engine.specs import Int64
 
 NOBODY = -1  # owns what is free; agents' ids are not negative
 

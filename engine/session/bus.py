@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from engine.session.messages import DELTAS, Envelope, Event
+from rl_tui.engine.session.messages import DELTAS, Envelope, Event
 
 MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader that is further behind is dead
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from engine.session.states import BehaviorState, RunState
+from rl_tui.engine.session.states import BehaviorState, RunState
 
 SCHEMA_VERSION = 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.session.bus import Subscription
-from engine.session.messages import Command
+from rl_tui.engine.session.bus import Subscription
+from rl_tui.engine.session.messages import Command
 
 
 class Session(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from engine.session.states import SummaryState
+    from rl_tui.engine.session.states import SummaryState
 
 SUMMARY_VERSION = 1
 PlainValue: TypeAlias = "str | int | float | bool | list[dict[str, PlainValue]] | None"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.session.history import History
-from engine.session.messages import (
+from rl_tui.engine.session.history import History
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -44,9 +44,9 @@ from engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
-from engine.session.returns import RecentEpisodes, best_checkpoint
-from engine.session.states import BAD_ENDS, ENDS, BehaviorState, RunState
-from engine.session.text import excerpt
+from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint
+from rl_tui.engine.session.states import BAD_ENDS, ENDS, BehaviorState, RunState
+from rl_tui.engine.session.text import excerpt
 
 LOG_LINES = 1000
 RATE_SECONDS = 5.0  # over which the speed of what has stopped goes down

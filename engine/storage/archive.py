@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import ConfigError
-from engine.session.summaries import Removal, RunSummary
-from engine.storage.layout import CONFIGURATION, EVENTS
-from engine.storage.ownership import writing_process
-from engine.storage.run_summary import RUN_FILES, summarize
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.summaries import Removal, RunSummary
+from rl_tui.engine.storage.layout import CONFIGURATION, EVENTS
+from rl_tui.engine.storage.ownership import writing_process
+from rl_tui.engine.storage.run_summary import RUN_FILES, summarize
 
 if TYPE_CHECKING:
-    from engine.session.messages import Envelope
-    from engine.session.place import Place
+    from rl_tui.engine.session.messages import Envelope
+    from rl_tui.engine.session.place import Place
 
 
 class Archive:
@@ -49,7 +49,7 @@ class Archive:
                 return path
         if os.path.isdir(name):
             raise ConfigError(f"{name}: this folder holds no run, expected {EVENTS} in it")
-        from engine.config.diagnostics import suggest  # 20 ms that a list of runs does without
+        from rl_tui.engine.config.diagnostics import suggest  # 20 ms that a list of runs does without
 
         known = [run.run_id for run in self.runs()]
         where = f"no run of that name in {self.results_dir}, and no such path."
@@ -67,7 +67,7 @@ class Archive:
 
         place: where to begin; kept up to date, see Place.
         """
-        from engine.storage.event_log import follow_events
+        from rl_tui.engine.storage.event_log import follow_events
 
         path = self._file(name, EVENTS)
         try:
@@ -94,19 +94,19 @@ class Archive:
 
     def survey(self, name: str) -> Removal:
         """What `remove` would remove. Raises RlTuiError where it would refuse to."""
-        from engine.storage.removal import survey
+        from rl_tui.engine.storage.removal import survey
 
         return survey(self.results_dir / name)
 
     def remove(self, name: str) -> None:
         """That run is gone with its folder. Raises RlTuiError; only an idle run of rl-tui can be removed."""
-        from engine.storage.removal import remove
+        from rl_tui.engine.storage.removal import remove
 
         remove(self.results_dir / name)
 
     def resuming(self, name: str) -> tuple[str, ...]:
         """The command line of rl-tui that goes on with that run. Raises RlTuiError where it would refuse to."""
-        from engine.storage.run_folder import RunFolder
+        from rl_tui.engine.storage.run_folder import RunFolder
 
         configuration = self._file(name, CONFIGURATION)
         RunFolder(self.results_dir, name).require_startable(resume=True, force=False)

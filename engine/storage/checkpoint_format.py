@@ -24,10 +24,10 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from engine.errors import CheckpointError, NonFiniteError
-from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
-from engine.storage.layout import MANIFEST
-from engine.version import VERSION
+from rl_tui.engine.errors import CheckpointError, NonFiniteError
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
+from rl_tui.engine.storage.layout import MANIFEST
+from rl_tui.engine.version import VERSION
 
 FORMAT_VERSION = 1
 TENSORS = "tensors.safetensors"

@@ -17,15 +17,15 @@ import numpy as np
 import safetensors
 from numpy.typing import NDArray
 
-from engine.errors import CheckpointError, NonFiniteError
-from engine.session.messages import CheckpointReason
-from engine.session.returns import best_checkpoint
-from engine.specs import BehaviorSpec, Json, State
-from engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read, shape_text
-from engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
-from engine.storage.layout import ABANDONED_CHECKPOINTS, MANIFEST
-from engine.storage.run_folder import file_name
-from engine.version import VERSION
+from rl_tui.engine.errors import CheckpointError, NonFiniteError
+from rl_tui.engine.session.messages import CheckpointReason
+from rl_tui.engine.session.returns import best_checkpoint
+from rl_tui.engine.specs import BehaviorSpec, Json, State
+from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read, shape_text
+from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
+from rl_tui.engine.storage.layout import ABANDONED_CHECKPOINTS, MANIFEST
+from rl_tui.engine.storage.run_folder import file_name
+from rl_tui.engine.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.session.returns import RecentEpisodes, best_checkpoint
-from engine.session.states import GOING, REPORTED_ENDS
+from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint
+from rl_tui.engine.session.states import GOING, REPORTED_ENDS
 
 LARGEST = 1e300  # of a number worth telling: sums of a few stay finite
 PROGRESS = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     DELTAS,
     DevicesSampled,
     Envelope,
@@ -18,8 +18,8 @@ from engine.session.messages import (
     decode,
     encode,
 )
-from engine.session.place import Place
-from engine.storage.appending import BlockFile
+from rl_tui.engine.session.place import Place
+from rl_tui.engine.storage.appending import BlockFile
 
 # A day of one busy behavior then takes about 15 MB of these instead of 150 MB.
 DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, StepsAwaited: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}

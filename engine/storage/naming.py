@@ -10,9 +10,9 @@ import os
 import re
 from pathlib import Path
 
-from engine.errors import ConfigError
-from engine.storage.layout import EVENTS
-from engine.storage.ownership import has_learned, writing_process
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.storage.layout import EVENTS
+from rl_tui.engine.storage.ownership import has_learned, writing_process
 
 LONGEST_NAME = 56  # of the 64 that a folder's name may have: the rest is for the count
 _COUNT = r"-([1-9][0-9]{0,5})"  # shorter than a date, which is the user's own

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from engine.storage.disk import UNFINISHED, open_regular
-from engine.storage.layout import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST, RUN_LOGS, TRAINING_STATUS
+from rl_tui.engine.storage.disk import UNFINISHED, open_regular
+from rl_tui.engine.storage.layout import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST, RUN_LOGS, TRAINING_STATUS
 
 Owner: TypeAlias = Literal["nobody", "rl-tui", "ML-Agents", "somebody"]
 

@@ -6,11 +6,11 @@ import fcntl
 import os
 from pathlib import Path
 
-from engine.errors import ConfigError, RunBusyError
-from engine.session.summaries import Removal
-from engine.storage.disk import DISK, Disk, remove_tree
-from engine.storage.layout import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST
-from engine.storage.ownership import foreign_text, owner_of, writing_process
+from rl_tui.engine.errors import ConfigError, RunBusyError
+from rl_tui.engine.session.summaries import Removal
+from rl_tui.engine.storage.disk import DISK, Disk, remove_tree
+from rl_tui.engine.storage.layout import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST
+from rl_tui.engine.storage.ownership import foreign_text, owner_of, writing_process
 
 LAST = (CONFIGURATION, EVENTS, LOCK)  # so that a folder that was removed by half is still a run that can be removed
 

@@ -21,9 +21,9 @@ import numpy as np
 import safetensors
 from numpy.typing import NDArray
 
-from engine.errors import CheckpointError
-from engine.specs import Json, State
-from engine.storage.disk import DISK, UNFINISHED, Disk, remove_tree
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.specs import Json, State
+from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, remove_tree
 
 FORMAT_VERSION = 1
 # https://github.com/huggingface/safetensors#format: 8 bytes with the length of the header, the header, the data

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from engine.errors import ConfigError, RunBusyError
-from engine.session.processes import this_process
-from engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
-from engine.storage.layout import (
+from rl_tui.engine.errors import ConfigError, RunBusyError
+from rl_tui.engine.session.processes import this_process
+from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
+from rl_tui.engine.storage.layout import (
     ABANDONED_CHECKPOINTS,
     CHECKPOINTS,
     CONFIGURATION,
@@ -31,12 +31,12 @@ from engine.storage.layout import (
     TIMERS,
     TRAINING_STATUS,
 )
-from engine.storage.naming import newest_run_id, next_run_id, run_name
-from engine.storage.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
+from rl_tui.engine.storage.naming import newest_run_id, next_run_id, run_name
+from rl_tui.engine.storage.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
 
 if TYPE_CHECKING:  # their imports take longer than to list fifty runs
-    from engine.config.behavior import ExportedKind
-    from engine.config.loading import RunConfig
+    from rl_tui.engine.config.behavior import ExportedKind
+    from rl_tui.engine.config.loading import RunConfig
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # leaves room for "-<step>.onnx" in 255 bytes
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: also with any extension

@@ -14,15 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from engine.session.states import REPORTED_ENDS
-from engine.session.summaries import BehaviorSummary, RunSummary
-from engine.storage.disk import open_regular
-from engine.storage.event_digest import Digest, Saved, number, whole
-from engine.storage.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
-from engine.storage.ownership import writing_process
+from rl_tui.engine.session.states import REPORTED_ENDS
+from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary
+from rl_tui.engine.storage.disk import open_regular
+from rl_tui.engine.storage.event_digest import Digest, Saved, number, whole
+from rl_tui.engine.storage.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
+from rl_tui.engine.storage.ownership import writing_process
 
 if TYPE_CHECKING:
-    from engine.session.states import SummaryState
+    from rl_tui.engine.session.states import SummaryState
 
 HEAD_BYTES = 1 << 14  # holds the start of every behavior
 TAIL_BYTES = 1 << 14  # a second of a busy run with many behaviors, a quarter of an hour of a paused one

@@ -7,11 +7,11 @@ import time
 
 import numpy as np
 
-from tui.charts.curve import plain_curve
-from tui.charts.drawing import Look, draw
-from tui.charts.figure import Figure
-from tui.charts.window import Sight
-from tui.drawing.glyphs import UNICODE
+from rl_tui.tui.charts.curve import plain_curve
+from rl_tui.tui.charts.drawing import Look, draw
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.drawing.glyphs import UNICODE
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 COLUMNS, ROWS = 110, 20

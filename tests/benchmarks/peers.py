@@ -168,7 +168,7 @@ def make_ppo(workload: Workload, seed: int) -> PPO:
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
     from torch.nn import Tanh
 
-    from engine.sampling.environments.toys.frames import Frames
+    from rl_tui.engine.sampling.environments.toys.frames import Frames
 
     layers = [HIDDEN_UNITS] * NUM_LAYERS
     network: dict[str, object] = {"net_arch": {"pi": layers, "vf": layers}, "activation_fn": Tanh}
@@ -207,11 +207,11 @@ def train_rl_tui(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
 
 def run_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
     """One run as tui/command_line/headless.py runs it; its lines go nowhere, its files to a temporary folder."""
-    from engine.config.loading import parse_config
-    from engine.running.launch import Launch
-    from engine.running.writers.console import ConsoleWriter
-    from engine.session.bus import EventBus
-    from engine.session.messages import (
+    from rl_tui.engine.config.loading import parse_config
+    from rl_tui.engine.running.launch import Launch
+    from rl_tui.engine.running.writers.console import ConsoleWriter
+    from rl_tui.engine.session.bus import EventBus
+    from rl_tui.engine.session.messages import (
         BehaviorStateChanged,
         CheckpointSaved,
         Event,

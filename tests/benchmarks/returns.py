@@ -79,7 +79,7 @@ def train_rl_tui(seed: int, steps: int) -> float:
     with TemporaryDirectory(prefix="rl-tui-returns-") as folder:
         path = Path(folder) / "hopper.yaml"
         path.write_text(configuration(seed, steps))
-        run_python("-m", "tui", str(path), "--no-ui", folder=Path(folder))
+        run_python("-m", "rl_tui", str(path), "--no-ui", folder=Path(folder))
         choose = load_session(str(Path(folder) / f"results/bench/{BEHAVIOR}.onnx"))
         return play(lambda observation: choose(np.asarray(observation, np.float32)))
 

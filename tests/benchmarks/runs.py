@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.session.messages import BehaviorStateChanged, CheckpointSaved, DevicesSampled, Envelope, decode
+from rl_tui.engine.session.messages import BehaviorStateChanged, CheckpointSaved, DevicesSampled, Envelope, decode
 from tests.benchmarks.processes import run_python, surroundings
 
 COLUMNS, ROWS = 120, 40
@@ -24,7 +24,7 @@ DEADLINE_SECONDS = 1800.0
 
 def run_without_screen(configuration: Path) -> list[Envelope]:
     """Everything told by `rl-tui CONFIG --no-ui`, run to its end beside the file."""
-    run_python("-m", "tui", str(configuration), "--no-ui", folder=configuration.parent)
+    run_python("-m", "rl_tui", str(configuration), "--no-ui", folder=configuration.parent)
     return read_events(configuration.parent)
 
 
@@ -33,7 +33,7 @@ def run_on_screen(configuration: Path) -> list[Envelope]:
     folder = configuration.parent
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    words = [sys.executable, "-m", "tui", str(configuration)]
+    words = [sys.executable, "-m", "rl_tui", str(configuration)]
     process = subprocess.Popen(
         words, cwd=folder, env=surroundings(), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
     )

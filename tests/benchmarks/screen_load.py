@@ -18,14 +18,14 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from engine.session.messages import Envelope, EpisodesFinished, MetricsReported
-from engine.session.view import RunView
+from rl_tui.engine.session.messages import Envelope, EpisodesFinished, MetricsReported
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.demo.session import DemoSession
 from tests.benchmarks import chart_speed
 from tests.benchmarks.processes import ROOT, run_python
 from tests.benchmarks.tables import row, table
 from tests.pseudo_terminal import PseudoTerminal
-from tui.app import TrainerApp
-from tui.demo.session import DemoSession
 
 BEHAVIORS, HOURS = 12, 24.0
 SIZES = ((120, 40), (200, 60))

@@ -28,7 +28,7 @@ def measure_start_up(calls: int) -> list[StartUp]:
     """`rl-tui --version`, `rl-tui --help` and an interpreter that does nothing, called in turns; the first turn warms
     the disk's cache and is left out."""
     script = Path(sys.executable).with_name("rl-tui")
-    program = [str(script)] if script.exists() else [sys.executable, "-m", "tui"]
+    program = [str(script)] if script.exists() else [sys.executable, "-m", "rl_tui"]
     commands = {
         "rl-tui --version": [*program, "--version"],
         "rl-tui --help": [*program, "--help"],

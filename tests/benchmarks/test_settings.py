@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.hyperparameters import PPOSettings, SACSettings
-from engine.config.loading import find_unsupported, list_warnings, parse_config, without_effect
+from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
+from rl_tui.engine.config.loading import find_unsupported, list_warnings, parse_config, without_effect
 from tests.benchmarks.comparison import report
 from tests.benchmarks.peers import RL_TUI, RL_TUI_BFLOAT16, RL_TUI_MEMORY, RL_TUI_THREADED, SB3, Measurement
 from tests.benchmarks.settings import WORKLOADS, configuration

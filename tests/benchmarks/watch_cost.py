@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import psutil
 
-from engine.session.messages import MetricsReported
+from rl_tui.engine.session.messages import MetricsReported
 from tests.benchmarks.processes import ROOT
 from tests.benchmarks.runs import read_events
 from tests.benchmarks.screen_budgets import WARM_SECONDS, press_often, quantile
@@ -87,7 +87,7 @@ def measure_watch_cost(pairs: int, *, is_quick: bool) -> WatchCost:
 
 def _of_one_run(environment: str, folder: Path, pairs: int, *, is_quick: bool) -> tuple[list[Turns], list[float]]:
     (folder / "watch.yaml").write_text(TRAINING.format(environment=environment))
-    command = [sys.executable, "-m", "tui", "watch.yaml", "--no-bell"]
+    command = [sys.executable, "-m", "rl_tui", "watch.yaml", "--no-bell"]
     variables = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder), "LANG": "C.UTF-8"}
     seconds = QUICK_TURN_SECONDS if is_quick else TURN_SECONDS
     marks: list[tuple[bool, float, float, float, int]] = []

@@ -12,12 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.config.behavior import BehaviorConfig, EvaluationSettings, GAILSettings, RNDSettings
-from engine.config.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
-from engine.config.hyperparameters import PPOSettings, PrioritizedReplaySettings, SACSettings
-from engine.config.loading import RunConfig, effective_yaml, json_schema, list_warnings, load_config, parse_config
-from engine.config.run import EnvSettings
-from engine.errors import ConfigError
+from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings, GAILSettings, RNDSettings
+from rl_tui.engine.config.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
+from rl_tui.engine.config.hyperparameters import PPOSettings, PrioritizedReplaySettings, SACSettings
+from rl_tui.engine.config.loading import (
+    RunConfig,
+    effective_yaml,
+    json_schema,
+    list_warnings,
+    load_config,
+    parse_config,
+)
+from rl_tui.engine.config.run import EnvSettings
+from rl_tui.engine.errors import ConfigError
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 MLAGENTS_FILES = sorted(Path(MLAGENTS).rglob("*.yaml")) if MLAGENTS else []

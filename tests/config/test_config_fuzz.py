@@ -9,8 +9,8 @@ import time
 
 import yaml
 
-from engine.config.legacy.upgrade import upgrade
-from engine.config.loading import (
+from rl_tui.engine.config.legacy.upgrade import upgrade
+from rl_tui.engine.config.loading import (
     RunConfig,
     effective_yaml,
     find_unsupported,
@@ -18,7 +18,7 @@ from engine.config.loading import (
     parse_config,
     without_effect,
 )
-from engine.errors import ConfigError
+from rl_tui.engine.errors import ConfigError
 
 NUM_FILES = 1000
 LINE = re.compile(r"fuzz\.yaml:(\d+):(\d+): .+")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.behavior import BehaviorConfig, ExtrinsicSettings, GAILSettings, MemorySettings
-from engine.config.hyperparameters import PPOSettings, SACSettings
-from engine.config.legacy.upgrade import upgrade
-from engine.config.loading import RunConfig, list_warnings, parse_config
-from engine.errors import ConfigError
-from tui.cli import main
+from rl_tui.engine.config.behavior import BehaviorConfig, ExtrinsicSettings, GAILSettings, MemorySettings
+from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
+from rl_tui.engine.config.legacy.upgrade import upgrade
+from rl_tui.engine.config.loading import RunConfig, list_warnings, parse_config
+from rl_tui.engine.errors import ConfigError
+from rl_tui.tui.cli import main
 
 # The settings of ML-Agents 0.15 for SAC, all behaviors in one file.
 SAC = """\

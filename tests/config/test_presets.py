@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.hyperparameters import PPOSettings
-from engine.config.loading import find_unsupported, list_warnings, load_config, without_effect
-from engine.config.presets import preset_names, preset_path, read_preset
-from engine.errors import ConfigError
+from rl_tui.engine.config.hyperparameters import PPOSettings
+from rl_tui.engine.config.loading import find_unsupported, list_warnings, load_config, without_effect
+from rl_tui.engine.config.presets import preset_names, preset_path, read_preset
+from rl_tui.engine.errors import ConfigError
 
 CONFIG_FOLDER = Path(__file__).parents[2] / "config"
 

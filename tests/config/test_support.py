@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.behavior import BehaviorConfig
-from engine.config.loading import RunConfig, find_unsupported, list_warnings, load_config, parse_config, without_effect
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.loading import (
+    RunConfig,
+    find_unsupported,
+    list_warnings,
+    load_config,
+    parse_config,
+    without_effect,
+)
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}

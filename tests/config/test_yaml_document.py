@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.config.diagnostics import Mark
-from engine.config.yaml_document import Document, plain_value, read_yaml
+from rl_tui.engine.config.diagnostics import Mark
+from rl_tui.engine.config.yaml_document import Document, plain_value, read_yaml
 
 
 def told(content: str | bytes) -> list[tuple[int, int, str]]:

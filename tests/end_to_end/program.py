@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.session.messages import Event, decode
+from rl_tui.engine.session.messages import Event, decode
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
 
 ROOT = Path(__file__).parent.parent.parent
-COMMAND = [sys.executable, "-W", "error::ResourceWarning", "-m", "tui"]
+COMMAND = [sys.executable, "-W", "error::ResourceWarning", "-m", "rl_tui"]
 
 CARTPOLE = """\
 behaviors:

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     for path, text in {
         "train.sh": train,
         "job.sh": job,
-        "bin/rl-tui": f'#!/bin/sh\nexec {sys.executable} -m tui "$@"\n',
+        "bin/rl-tui": f'#!/bin/sh\nexec {sys.executable} -m rl_tui "$@"\n',
         "bin/scontrol": '#!/bin/sh\necho "scontrol $@"\n',
     }.items():
         (tmp_path / path).write_text(text)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.messages import encode
+from rl_tui.engine.session.messages import encode
+from rl_tui.tui.demo.runs import PAST_RUNS, tell
 from tests.end_to_end.program import terminal
 from tests.pseudo_terminal import PseudoTerminal
-from tui.demo.runs import PAST_RUNS, tell
 
 NOW = 1_795_000_000.0
 

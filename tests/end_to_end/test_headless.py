@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.messages import DELTAS, CheckpointSaved, Event, RunStateChanged
+from rl_tui.engine.session.messages import DELTAS, CheckpointSaved, Event, RunStateChanged
 from tests.end_to_end.program import CARTPOLE, COMMAND, events_of, finish, read_until, run, start, surroundings
 from tests.pseudo_terminal import DEADLINE_SECONDS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.messages import CheckpointSaved, PolicyExported, RunStateChanged
+from rl_tui.engine.session.messages import CheckpointSaved, PolicyExported, RunStateChanged
 from tests.end_to_end.program import CARTPOLE, events_of, run, terminal, wait_for_summary
 from tests.pseudo_terminal import PseudoTerminal
 
@@ -249,20 +249,20 @@ def test_run_has_its_own_exit_code_however_the_screen_fails(folder: Path, where:
 
 
 BROKEN_PANE = """\
-import tui.panes.chart
+import rl_tui.tui.panes.chart
 
 
 def lines(pane, frame, width, height):
     raise IndexError("the curve fell off")
 
 
-tui.panes.chart.CurvesPane.lines = lines
+rl_tui.tui.panes.chart.CurvesPane.lines = lines
 """
 
 BROKEN_SCREEN = """\
-import tui.app
+import rl_tui.tui.app
 
-working = tui.app.TrainerApp.{where}
+working = rl_tui.tui.app.TrainerApp.{where}
 
 
 def broken(app, *arguments):
@@ -271,5 +271,5 @@ def broken(app, *arguments):
     return working(app, *arguments)
 
 
-tui.app.TrainerApp.{where} = broken
+rl_tui.tui.app.TrainerApp.{where} = broken
 """

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rl_tui.tui.cli import main
 from tests.end_to_end.program import ROOT, run
-from tui.cli import main
 
 PAGE = (ROOT / "docs/tutorial.md").read_text()
 FILES = re.findall(r"```\w+[^\n]*\n# (\w+\.\w+)\n(.*?)```", PAGE, re.DOTALL)

@@ -16,17 +16,17 @@ import pytest
 import safetensors
 import torch
 
-from engine.config.behavior import ExportedKind, NetworkSettings
-from engine.errors import ExportError
-from engine.export.check import Run, check
-from engine.export.exporter import OPSET, PolicyExporter
-from engine.export.onnx_graph import OnnxGraph, Outputs
-from engine.export.policy_graph import ExportedPolicy
-from engine.learning.policies import make_policy
-from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
-from engine.storage.run_folder import BehaviorFolder
-from engine.version import VERSION
+from rl_tui.engine.config.behavior import ExportedKind, NetworkSettings
+from rl_tui.engine.errors import ExportError
+from rl_tui.engine.export.check import Run, check
+from rl_tui.engine.export.exporter import OPSET, PolicyExporter
+from rl_tui.engine.export.onnx_graph import OnnxGraph, Outputs
+from rl_tui.engine.export.policy_graph import ExportedPolicy
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
+from rl_tui.engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.version import VERSION
 from tests.weights import CARTPOLE, HOPPER, KINDS, Kind
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -449,8 +449,8 @@ def test_exporting_imports_late_says_nothing_and_leaves_nothing_at_home(tmp_path
     script = f"""
 import sys
 from pathlib import Path
-from engine.export.exporter import PolicyExporter
-from engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.storage.run_folder import BehaviorFolder
 from tests.weights import KINDS
 assert not {{"onnx", "onnxruntime"}} & sys.modules.keys(), "imported before the first export"
 for name in "sac hybrid memory", "ppo set memory", "ppo resnet float":

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.config.behavior import ExportedKind
-from engine.errors import ExportError, NotSupportedError
-from engine.export.exporter import PolicyExporter
-from engine.export.onnx_policy import OnnxPolicy
-from engine.export.situations import Situations
-from engine.learning.policies import make_policy
-from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State
-from engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.config.behavior import ExportedKind
+from rl_tui.engine.errors import ExportError, NotSupportedError
+from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.export.onnx_policy import OnnxPolicy
+from rl_tui.engine.export.situations import Situations
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State
+from rl_tui.engine.storage.run_folder import BehaviorFolder
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.export.graph_names import input_names, output_names
-from engine.export.policy_graph import ExportedPolicy
-from engine.export.situations import Situation, Situations
-from engine.learning.policies import make_policy
-from engine.specs import Weights
+from rl_tui.engine.export.graph_names import input_names, output_names
+from rl_tui.engine.export.policy_graph import ExportedPolicy
+from rl_tui.engine.export.situations import Situation, Situations
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.specs import Weights
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 
 MIXED_KIND = KINDS["ppo hybrid"]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.storage.disk import Disk
+from rl_tui.engine.storage.disk import Disk
 
 
 class Killed(BaseException):

@@ -22,11 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import CheckpointError
-from engine.specs import State
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.disk import UNFINISHED
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.disk import UNFINISHED
+from rl_tui.engine.storage.run_folder import RunFolder
 
 NUMBER = struct.Struct("<q")
 NUM_WEIGHTS = 30_000  # a network of 120 kB: several writes and syncs to fall into

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import CheckpointError
-from engine.specs import State
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.disk import Disk, write_atomically
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.disk import Disk, write_atomically
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,8 +110,8 @@ def test_a_full_disk_leaves_a_replaced_file_as_it_was(tmp_path: Path) -> None:
 SAVE_UNDER_A_LIMIT = """
 import resource, sys
 from pathlib import Path
-from engine.errors import CheckpointError
-from engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.faults.test_disk_full import state_at
 
 store = CheckpointStore(Path(sys.argv[1]), "Walker", 5)

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import CheckpointError
-from engine.specs import State
-from engine.storage.checkpoint_format import STATE, TENSORS
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.disk import UNFINISHED
-from engine.storage.layout import MANIFEST
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoint_format import STATE, TENSORS
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.disk import UNFINISHED
+from rl_tui.engine.storage.layout import MANIFEST
 from tests.faults.crash_model import Call, Killed, Machine, RecordingDisk, Tree, write_tree
 
 STORE = Path("results/first/Walker/checkpoints")

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import CheckpointError
-from engine.specs import State
-from engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.faults.crash_model import Killed, Machine, RecordingDisk, write_tree
 from tests.faults.test_disk_full import FullDisk
 

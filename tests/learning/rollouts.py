@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.sampling.assembly import Assembly
-from engine.specs import (
+from rl_tui.engine.sampling.assembly import Assembly
+from rl_tui.engine.specs import (
     ActionSpec,
     BehaviorSpec,
     DecisionSteps,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from engine import registry
-from engine.config.behavior import BehaviorConfig
-from engine.learning.rewards.base import RewardSignal
-from engine.learning.trainer import Trainer
-from engine.specs import Ending, State, Trajectories
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.rewards.base import RewardSignal
+from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.specs import Ending, State, Trajectories
 from tests.learning.rollouts import SPEC, acted, rewarded
 
 

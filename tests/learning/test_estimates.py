@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.behavior import MemorySettings, NetworkSettings
-from engine.learning.buffers import Rollout
-from engine.learning.estimates import Estimates, Estimator
-from engine.learning.features import FeatureLayout
-from engine.learning.policies import make_policy
-from engine.learning.ppo.modules import OnPolicyNetworks
-from engine.learning.ppo.networks import ActorCritic, ModuleActorCritic, NumpyActorCritic
-from engine.learning.unfinished import Unfinished
-from engine.specs import Ending, Float32, Trajectories, Weights
+from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
+from rl_tui.engine.learning.buffers import Rollout
+from rl_tui.engine.learning.estimates import Estimates, Estimator
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
+from rl_tui.engine.learning.ppo.networks import ActorCritic, ModuleActorCritic, NumpyActorCritic
+from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.specs import Ending, Float32, Trajectories, Weights
 from tests.learning.rollouts import SPEC, World
 
 MEMORY = MemorySettings(sequence_length=4, memory_size=6)

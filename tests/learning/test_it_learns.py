@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from engine import registry
-from engine.config.behavior import BehaviorConfig
-from engine.config.loading import load_config
-from engine.learning.ppo.trainer import PPOTrainer
-from engine.learning.trainer import Trainer
-from engine.sampling.collector import Collector
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.factory import make_environments
-from engine.sampling.pools.serial import SerialPool
-from engine.specs import Ending, Policy
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.loading import load_config
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.factory import make_environments
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.specs import Ending, Policy
 from tests.learning.rollouts import SPEC, acted
 
 CONFIGS = Path(__file__).parents[2] / "config"

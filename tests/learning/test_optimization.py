@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.learning.networks.flat import FlatParameters
-from engine.learning.networks.layers import Layers
-from engine.learning.optimization import GradientStep, Parameters
-from engine.specs import Float32, State
+from rl_tui.engine.learning.networks.flat import FlatParameters
+from rl_tui.engine.learning.networks.layers import Layers
+from rl_tui.engine.learning.optimization import GradientStep, Parameters
+from rl_tui.engine.specs import Float32, State
 
 KINDS = ("numpy", "torch")
 

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.config.behavior import MemorySettings, NetworkSettings
-from engine.learning.features import FeatureLayout
-from engine.learning.heads import HeadSampler
-from engine.learning.networks.actor import Actor
-from engine.learning.networks.flat import views
-from engine.learning.networks.memory import Sequences
-from engine.learning.networks.normalizer import Normalizer
-from engine.learning.networks.numpy.dense import Activation
-from engine.learning.policies import ModulePolicy, VectorPolicy, make_policy
-from engine.learning.ppo.loss import Batch, Coefficients, surrogate_loss
-from engine.learning.ppo.modules import OnPolicyNetworks
-from engine.learning.ppo.networks import NumpyActorCritic
-from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
+from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.heads import HeadSampler
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.learning.networks.flat import views
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.networks.normalizer import Normalizer
+from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.policies import ModulePolicy, VectorPolicy, make_policy
+from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, surrogate_loss
+from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
+from rl_tui.engine.learning.ppo.networks import NumpyActorCritic
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions
 
 KINDS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.learning.schedules import scheduled
+from rl_tui.engine.learning.schedules import scheduled
 
 
 def test_a_constant_never_moves() -> None:

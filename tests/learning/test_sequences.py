@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learning.sequences import course, cut, rows_of
-from engine.specs import Ending
+from rl_tui.engine.learning.sequences import course, cut, rows_of
+from rl_tui.engine.specs import Ending
 
 LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=12)
 

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 import yaml
 
-from engine.config.loading import RunConfig, parse_config
-from engine.running.launch import Launch
-from engine.session.bus import EventBus
-from engine.session.messages import (
+from rl_tui.engine.config.loading import RunConfig, parse_config
+from rl_tui.engine.running.launch import Launch
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
     DELTAS,
     Command,
     CommandAsked,
@@ -27,8 +27,8 @@ from engine.session.messages import (
     RunStateChanged,
     Stop,
 )
-from engine.storage.checkpoint_format import read
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.storage.checkpoint_format import read
+from rl_tui.engine.storage.run_folder import RunFolder
 
 DEADLINE_SECONDS = 20.0
 ENDLESS = 100_000_000

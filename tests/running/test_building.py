@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     CheckpointSaved,
     EpisodesFinished,
@@ -24,8 +24,8 @@ from engine.session.messages import (
     Stop,
     WarningRaised,
 )
-from engine.storage.checkpoint_format import read
-from engine.storage.run_summary import summarize
+from rl_tui.engine.storage.checkpoint_format import read
+from rl_tui.engine.storage.run_summary import summarize
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, equal, live, run_to_end
 
 SCHEDULED: dict[str, Any] = {"network_settings__normalize": True, "normalize_reward": True}

@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import pytest
 
-from engine.config.loading import RunConfig
-from engine.running.commands import CommandLedger
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import (
+from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.running.commands import CommandLedger
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import (
     AddNote,
     BehaviorStateChanged,
     CheckpointSaved,

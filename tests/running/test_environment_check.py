@@ -10,8 +10,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
-from engine.running.environment_check import Finding, check
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
+from rl_tui.engine.running.environment_check import Finding, check
 from tests.sampling.worlds import Counting, Recording
 
 HERE = __name__

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.running.health import MAIL_WAITING, HealthReporter
-from engine.session.bus import EventBus
-from engine.session.messages import CheckpointFailed, CheckpointSaved, LogEmitted, WarningCleared, WarningRaised
+from rl_tui.engine.running.health import MAIL_WAITING, HealthReporter
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import CheckpointFailed, CheckpointSaved, LogEmitted, WarningCleared, WarningRaised
 from tests.running.runs import behavior, configuration, run_to_end
 
 FAILED = CheckpointFailed("Walker", 500, "interval", "No space left on device")

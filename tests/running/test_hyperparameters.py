@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from engine.config.hyperparameters import PPOSettings, SACSettings
-from engine.config.loading import RunConfig
-from engine.running.hyperparameters import ranges
-from engine.session.messages import (
+from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
+from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.running.hyperparameters import ranges
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
     CheckpointSaved,
@@ -27,7 +27,7 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from engine.storage.checkpoint_format import read
+from rl_tui.engine.storage.checkpoint_format import read
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live, run_to_end
 
 STEADY: dict[str, Any] = {

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import registry
-from engine.errors import RlTuiError
-from engine.learning.ppo.trainer import PPOTrainer
-from engine.session.messages import (
+from rl_tui.engine import registry
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.session.messages import (
     CheckpointSaved,
     MetricsReported,
     Pause,

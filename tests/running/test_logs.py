@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     CheckpointFailed,
     CheckpointSaved,
     ExportFailed,
@@ -20,8 +20,8 @@ from engine.session.messages import (
     SaveCheckpoint,
     Stop,
 )
-from engine.session.view import RunView
-from engine.storage.event_log import read_events
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.event_log import read_events
 from tests.running.runs import ENDLESS, behavior, configuration, ending, live, run_to_end
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.messages import LogEmitted, MetricsReported
+from rl_tui.engine.session.messages import LogEmitted, MetricsReported
 from tests.running.runs import behavior, configuration, run_to_end
 
 TELLING = "tests.sampling.environments.test_measuring:Telling"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from engine.session.messages import AddNote, MetricsReported, NoteAdded, SetHyperparameter, Stop
-from engine.storage.event_log import read_events
+from rl_tui.engine.session.messages import AddNote, MetricsReported, NoteAdded, SetHyperparameter, Stop
+from rl_tui.engine.storage.event_log import read_events
 from tests.running.runs import ENDLESS, behavior, configuration, live
 
 PAIR = {"Walker": behavior(max_steps=ENDLESS), "Other": behavior(max_steps=ENDLESS)}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.config.loading import RunConfig
-from engine.session.messages import (
+from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -30,8 +30,8 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from engine.session.view import RunView
-from engine.storage.checkpoint_format import read
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.checkpoint_format import read
 from tests.running import worlds
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, equal, live
 

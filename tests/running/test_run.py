@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-from engine.errors import CheckpointError
-from engine.running import run as run_module
-from engine.session.messages import (
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.running import run as run_module
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
     CheckpointRemoved,
@@ -25,8 +25,8 @@ from engine.session.messages import (
     RunStateChanged,
     TimeSplit,
 )
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.event_log import read_events
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.event_log import read_events
 from tests.running.runs import behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
 ML_AGENTS_TAGS = {

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.config.behavior import BehaviorConfig
-from engine.export.exporter import PolicyExporter
-from engine.learning.ppo.trainer import PPOTrainer
-from engine.running.learner import Learner, LearnerSettings
-from engine.running.saver import Files, SaveJob, Saver
-from engine.session.bus import EventBus
-from engine.session.messages import (
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.running.learner import Learner, LearnerSettings
+from rl_tui.engine.running.saver import Files, SaveJob, Saver
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
     CheckpointFailed,
     CheckpointReason,
     CheckpointSaved,
@@ -28,11 +28,11 @@ from engine.session.messages import (
     SaveCheckpoint,
     SetHyperparameter,
 )
-from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.disk import Disk
-from engine.storage.replay_file import read_replay
-from engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.disk import Disk
+from rl_tui.engine.storage.replay_file import read_replay
+from rl_tui.engine.storage.run_folder import BehaviorFolder
 from tests.running.runs import DEADLINE_SECONDS, behavior
 
 SPEC = BehaviorSpec("Walker", (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))

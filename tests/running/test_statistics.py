@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.running.statistics import HISTOGRAM_BINS, SummaryStatistics, histogram
+from rl_tui.engine.running.statistics import HISTOGRAM_BINS, SummaryStatistics, histogram
 
 
 def returns(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

@@ -14,12 +14,12 @@ import numpy as np
 import psutil
 import pytest
 
-from engine import registry
-from engine.learning.ppo.trainer import PPOTrainer
-from engine.learning.sac.trainer import SACTrainer
-from engine.learning.trainer import Metrics
-from engine.running.hanging import Watch
-from engine.session.messages import (
+from rl_tui.engine import registry
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.learning.sac.trainer import SACTrainer
+from rl_tui.engine.learning.trainer import Metrics
+from rl_tui.engine.running.hanging import Watch
+from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointSaved,
     EnvironmentFailed,
@@ -36,7 +36,7 @@ from engine.session.messages import (
     StopMode,
     WorkerFailed,
 )
-from engine.storage.checkpoint_format import read
+from rl_tui.engine.storage.checkpoint_format import read
 from tests.running import worlds
 from tests.running.runs import (
     DEADLINE_SECONDS,
@@ -137,7 +137,7 @@ def test_failed_environment_ends_its_behavior_saved_while_the_other_trains_on(
 def test_environment_that_is_made_forever_ends_the_run_and_says_where(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.running.building.START_SECONDS", 0.2)
+    monkeypatch.setattr("rl_tui.engine.running.building.START_SECONDS", 0.2)
     env_settings = {"timeout_wait": 1, "num_envs": 1}
     run = LiveRun(
         configuration(tmp_path, {"Walker": behavior()}, "tests.running.worlds:made_forever", env_settings=env_settings)
@@ -208,7 +208,7 @@ def test_a_stop_ends_an_update_after_its_mini_batch(
 
 def test_where_a_traceback_stands_is_told_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However late the log files are written."""
-    monkeypatch.setattr("engine.running.logs.TAKE_SECONDS", 60)
+    monkeypatch.setattr("rl_tui.engine.running.logs.TAKE_SECONDS", 60)
     settings = {"env_kwargs": {"fault": "raises", "at": 40}, "num_envs": 1}
     run = run_to_end(
         configuration(tmp_path, {"Walker": behavior(max_steps=ENDLESS)}, MISBEHAVING, env_settings=settings)

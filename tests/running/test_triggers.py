@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.running.triggers import IntervalTrigger, Reminder
-from engine.session.messages import CheckpointSaved, LogEmitted, MetricsReported, Stop
+from rl_tui.engine.running.triggers import IntervalTrigger, Reminder
+from rl_tui.engine.session.messages import CheckpointSaved, LogEmitted, MetricsReported, Stop
 from tests.running.runs import ENDLESS, behavior, configuration, live, run_to_end
 
 

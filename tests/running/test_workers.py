@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.running.workers import Control, Courtesy, Mailbox, spawn
-from engine.session.bus import EventBus
-from engine.session.messages import WorkerFailed
+from rl_tui.engine.running.workers import Control, Courtesy, Mailbox, spawn
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import WorkerFailed
 
 SECONDS = 10.0
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.learning.ppo.trainer import PPOTrainer
-from engine.learning.trainer import Metrics, always
-from engine.sampling.environments.toys.line import Line
-from engine.sampling.environments.toys.one_step import OneStep
-from engine.sampling.environments.toys.scenes import Entities
-from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.learning.trainer import Metrics, always
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.sampling.environments.toys.one_step import OneStep
+from rl_tui.engine.sampling.environments.toys.scenes import Entities
+from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
 
 RELEASE = threading.Event()  # lets every environment that hangs go on
 

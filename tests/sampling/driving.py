@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import psutil
 
-from engine.sampling.pools.base import EnvironmentPool
-from engine.specs import Actions, BehaviorSpec, Steps
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 
 def actions_for(spec: BehaviorSpec, count: int, random: np.random.Generator) -> Actions:

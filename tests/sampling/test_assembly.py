@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.sampling.assembly import MIN_ROWS, Assembly
-from engine.specs import (
+from rl_tui.engine.sampling.assembly import MIN_ROWS, Assembly
+from rl_tui.engine.specs import (
     Actions,
     ActionSpec,
     BehaviorSpec,

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from gymnasium.vector import VectorWrapper
 
-from engine.sampling.collector import Collector
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.sampling.environments.toys.line import Line
-from engine.sampling.pools.serial import SerialPool
-from engine.specs import ActionSpec, Ending, Policy, Trajectories, Weights
+from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.specs import ActionSpec, Ending, Policy, Trajectories, Weights
 from tests.fakes import EchoPolicy, EchoWorld, RandomPolicy, echo
 from tests.sampling.worlds import Passersby, TwoKinds
 

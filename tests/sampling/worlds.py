@@ -15,8 +15,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from engine.sampling.environments.toys.line import Line
-from engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps
 
 
 class Counting(gymnasium.Env[Any, Any]):

@@ -6,8 +6,8 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.bus import EventBus
-from engine.session.messages import LogEmitted, ProgressReported
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import LogEmitted, ProgressReported
 
 DEADLINE = 10.0
 

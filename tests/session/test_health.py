@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.health.watch import LONGEST_MESSAGE, HealthWatch
-from engine.session.messages import (
+from rl_tui.engine.session.health.watch import LONGEST_MESSAGE, HealthWatch
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,

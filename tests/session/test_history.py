@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session import history as history_module
-from engine.session.history import HISTORY_POINTS, History
+from rl_tui.engine.session import history as history_module
+from rl_tui.engine.session.history import HISTORY_POINTS, History
 
 VALUES = st.floats(allow_nan=True, allow_infinity=True)
 

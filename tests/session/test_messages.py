@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     DELTAS,
     Command,
     DevicesSampled,
@@ -28,7 +28,7 @@ from engine.session.messages import (
     decode,
     encode,
 )
-from engine.session.view import COMMAND_WORDS
+from rl_tui.engine.session.view import COMMAND_WORDS
 
 EVENT_CLASSES = typing.get_args(Event)
 FLOATS = st.floats(allow_nan=False)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.text import excerpt, safe_text
+from rl_tui.engine.session.text import excerpt, safe_text
 
 PARTS = st.sampled_from(
     ["\x1b", "\x1b[", "\x1b]", "\x9b", "\x9d", "\x07", "\x1b\\", "\x9c", "2J", "0;t", "m", "\u202e", "é"]

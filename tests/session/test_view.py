@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -39,8 +39,8 @@ from engine.session.messages import (
     decode,
     encode,
 )
-from engine.session.returns import RECENT_EPISODES
-from engine.session.view import (
+from rl_tui.engine.session.returns import RECENT_EPISODES
+from rl_tui.engine.session.view import (
     CHANGES_KEPT,
     COMMANDS_KEPT,
     EVALUATION,

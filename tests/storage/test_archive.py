@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.errors import ConfigError
-from engine.session.messages import (
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.messages import (
     SCHEMA_VERSION,
     AddNote,
     BehaviorRolledBack,
@@ -37,12 +37,12 @@ from engine.session.messages import (
     SaveCheckpoint,
     encode,
 )
-from engine.session.summaries import BehaviorSummary, RunSummary, plain
-from engine.session.view import RunView
-from engine.storage.archive import Archive
-from engine.storage.event_log import read_events
-from engine.storage.run_folder import RunFolder
-from engine.storage.run_summary import HEAD_BYTES, LONG_TAIL_BYTES, TAIL_BYTES, summarize
+from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary, plain
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.engine.storage.event_log import read_events
+from rl_tui.engine.storage.run_folder import RunFolder
+from rl_tui.engine.storage.run_summary import HEAD_BYTES, LONG_TAIL_BYTES, TAIL_BYTES, summarize
 from tests.running.runs import behavior, configuration, live, run_to_end
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +133,7 @@ def test_a_live_run_is_alive_and_one_that_ended_is_not(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.storage.run_folder import RunFolder
 RunFolder(Path(sys.argv[1]), sys.argv[2]).open(resume=True)
 print("held", flush=True)
 sys.stdin.read()
@@ -517,9 +517,9 @@ def test_a_configuration_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_listing_imports_next_to_nothing() -> None:
-    program = "import sys, engine.storage.archive, engine.session.summaries; print(*sys.modules)"
+    program = "import sys, rl_tui.engine.storage.archive, rl_tui.engine.session.summaries; print(*sys.modules)"
     listed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    heavy = {"numpy", "torch", "pydantic", "yaml", "textual", "rich", "engine.session.messages", "difflib"}
+    heavy = {"numpy", "torch", "pydantic", "yaml", "textual", "rich", "rl_tui.engine.session.messages", "difflib"}
     assert set(listed.stdout.split()) & heavy == set()
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import CheckpointError, NonFiniteError
-from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
-from engine.storage.checkpoint_format import STATE, TENSORS, describe, encode_manifest
-from engine.storage.checkpoints import CheckpointStore, require_same_keys
-from engine.storage.layout import MANIFEST
-from engine.version import VERSION
+from rl_tui.engine.errors import CheckpointError, NonFiniteError
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
+from rl_tui.engine.storage.checkpoint_format import STATE, TENSORS, describe, encode_manifest
+from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
+from rl_tui.engine.storage.layout import MANIFEST
+from rl_tui.engine.version import VERSION
 
 SPEC = BehaviorSpec(
     "Walker", (ObservationSpec("body", (3,)), ObservationSpec("feet", (2, 2), is_goal=True)), ActionSpec(2, (3, 4))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
     DevicesSampled,
@@ -24,8 +24,8 @@ from engine.session.messages import (
     RunStateChanged,
     TimeSplit,
 )
-from engine.session.view import RunView
-from engine.storage.event_log import JsonLinesWriter, read_events
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.event_log import JsonLinesWriter, read_events
 
 RUN = RunStarted("a", "results/a", 1, "cpu", False, {})
 
@@ -176,8 +176,8 @@ def test_lines_stay_whole_when_space_returns(tmp_path):
     program = """
 import resource, signal, sys
 from pathlib import Path
-from engine.storage.event_log import JsonLinesWriter
-from engine.session.messages import Envelope, LogEmitted
+from rl_tui.engine.storage.event_log import JsonLinesWriter
+from rl_tui.engine.session.messages import Envelope, LogEmitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = JsonLinesWriter(Path(sys.argv[1]), append=False)
 for number in range(1, 31):
@@ -207,8 +207,8 @@ def test_a_killed_writer_leaves_a_file_that_can_be_continued(tmp_path):
     program = """
 import sys
 from pathlib import Path
-from engine.storage.event_log import JsonLinesWriter
-from engine.session.messages import Envelope, LogEmitted
+from rl_tui.engine.storage.event_log import JsonLinesWriter
+from rl_tui.engine.session.messages import Envelope, LogEmitted
 writer = JsonLinesWriter(Path(sys.argv[1]), append=True)
 print("ready", flush=True)
 number = 0

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from engine.config.loading import RunConfig, parse_config
-from engine.errors import ConfigError
-from engine.session.messages import LogEmitted, RunStarted
-from engine.storage.disk import Disk
-from engine.storage.naming import newest_run_id, next_run_id, run_name
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.config.loading import RunConfig, parse_config
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.messages import LogEmitted, RunStarted
+from rl_tui.engine.storage.disk import Disk
+from rl_tui.engine.storage.naming import newest_run_id, next_run_id, run_name
+from rl_tui.engine.storage.run_folder import RunFolder
 from tests.running.runs import LiveRun, behavior, ending, run_to_end
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +133,7 @@ def test_a_run_that_cannot_start_leaves_no_folder_and_takes_no_number(tmp_path: 
 OPEN = """
 import sys
 from pathlib import Path
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.storage.run_folder import RunFolder
 sys.stdin.readline()
 folder = RunFolder(Path(sys.argv[1]), "Line", is_counted=True)
 folder.open()

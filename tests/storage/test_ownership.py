@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ConfigError
-from engine.session.messages import LogEmitted
-from engine.specs import State
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.messages import LogEmitted
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.run_folder import RunFolder
 from tests.running.runs import behavior, configuration, ending, run_to_end
 
 FLAGS = [(False, False), (True, False), (False, True), (True, True)]  # resume, force
@@ -229,7 +229,7 @@ def test_a_results_folder_that_cannot_be_made_is_named_with_its_reason(tmp_path:
 
 WANDERING = """
 import os
-from engine.sampling.environments.toys.line import Line
+from rl_tui.engine.sampling.environments.toys.line import Line
 def make():
     os.chdir("/")
     return Line("Line", 4)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ConfigError, RlTuiError, RunBusyError
-from engine.storage.archive import Archive
-from engine.storage.disk import Disk
-from engine.storage.removal import remove, survey
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.errors import ConfigError, RlTuiError, RunBusyError
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.engine.storage.disk import Disk
+from rl_tui.engine.storage.removal import remove, survey
+from rl_tui.engine.storage.run_folder import RunFolder
 from tests.tui.recorded import record
 
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from engine.errors import CheckpointError, ConfigError
-from engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
-from engine.session.messages import BehaviorStarted, LogEmitted, MetricsReported, RollBack, SaveCheckpoint, Stop
-from engine.specs import State
-from engine.storage.disk import Disk
-from engine.storage.replay_file import read_replay, write_replay
+from rl_tui.engine.errors import CheckpointError, ConfigError
+from rl_tui.engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
+from rl_tui.engine.session.messages import BehaviorStarted, LogEmitted, MetricsReported, RollBack, SaveCheckpoint, Stop
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.disk import Disk
+from rl_tui.engine.storage.replay_file import read_replay, write_replay
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, equal, live, run_to_end
 
 REPLAY = State(

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import ConfigError, RunBusyError
-from engine.specs import State
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.disk import write_atomically
-from engine.storage.run_folder import RunFolder, file_name
-from engine.storage.training_status import (
+from rl_tui.engine.errors import ConfigError, RunBusyError
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.disk import write_atomically
+from rl_tui.engine.storage.run_folder import RunFolder, file_name
+from rl_tui.engine.storage.training_status import (
     BehaviorStatus,
     CheckpointEntry,
     read_training_status,
@@ -166,7 +166,7 @@ def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) ->
 HOLD_THE_LOCK = """
 import sys, time
 from pathlib import Path
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.storage.run_folder import RunFolder
 folder = RunFolder(Path(sys.argv[1]), "first")
 folder.open(resume=True)
 print("locked", flush=True)

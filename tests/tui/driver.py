@@ -6,15 +6,15 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from engine.session.messages import Event
-from engine.session.view import RunView
-from engine.session.watching import Watching
+from rl_tui.engine.session.messages import Event
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.session.watching import Watching
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.context import Player, Runs
+from rl_tui.tui.remembered import Memory
+from rl_tui.tui.screens.base import RunScreen
 from tests.fakes import FakeSession
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.context import Player, Runs
-from tui.remembered import Memory
-from tui.screens.base import RunScreen
 
 DEADLINE_SECONDS = 60.0  # for what takes less than a second on an idle machine
 

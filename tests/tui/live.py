@@ -23,8 +23,8 @@ from textual import events
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import (
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
     CheckpointSaved,
@@ -42,15 +42,15 @@ from engine.session.messages import (
     WarningRaised,
     WorkerFailed,
 )
-from engine.session.view import RunView
-from tui.app import TrainerApp
-from tui.command_line.terminal import redirect_output
-from tui.drawing.lines import Line
-from tui.panes.base import Frame
-from tui.panes.state_line import StateLine
-from tui.remembered import Memory
-from tui.screens import base as screens
-from tui.screens.overview import OverviewScreen
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.command_line.terminal import redirect_output
+from rl_tui.tui.drawing.lines import Line
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.state_line import StateLine
+from rl_tui.tui.remembered import Memory
+from rl_tui.tui.screens import base as screens
+from rl_tui.tui.screens.overview import OverviewScreen
 
 GIB = 1024**3
 SIGNALED = threading.Event()

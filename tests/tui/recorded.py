@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
     EpisodesFinished,
@@ -13,8 +13,8 @@ from engine.session.messages import (
     RunStarted,
     RunStateChanged,
 )
-from engine.storage.archive import Archive
-from engine.storage.event_log import JsonLinesWriter
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.engine.storage.event_log import JsonLinesWriter
 from tests.tui.scenes import START, Story
 
 CONFIGURATION = """\

@@ -9,7 +9,7 @@ import random
 from bisect import bisect_right
 from dataclasses import replace
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
     CheckpointSaved,
@@ -34,7 +34,7 @@ from engine.session.messages import (
     TimeSplit,
     WarningRaised,
 )
-from engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import BehaviorView, RunView
 
 START = 1_795_000_000.0
 GIB = 1024**3

@@ -8,20 +8,20 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.history import History
-from engine.session.view import EVALUATION, RETURN, Note, RunView
-from tui.charts.metrics import USUAL
-from tui.charts.run_figure import place_on
-from tui.charts.state import X_AXES, ChartState
-from tui.charts.y_range import is_range
-from tui.drawing.glyphs import ASCII, UNICODE
-from tui.drawing.lines import clip
-from tui.keys.keymap import Keymap
-from tui.outcomes import Outcomes
-from tui.panes.base import Frame
-from tui.panes.chart import ChartPane, CurvesPane, MetricChart
-from tui.screens.chart import PlotextPane
-from tui.state import ScreenState
+from rl_tui.engine.session.history import History
+from rl_tui.engine.session.view import EVALUATION, RETURN, Note, RunView
+from rl_tui.tui.charts.metrics import USUAL
+from rl_tui.tui.charts.run_figure import place_on
+from rl_tui.tui.charts.state import X_AXES, ChartState
+from rl_tui.tui.charts.y_range import is_range
+from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
+from rl_tui.tui.drawing.lines import clip
+from rl_tui.tui.keys.keymap import Keymap
+from rl_tui.tui.outcomes import Outcomes
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.chart import ChartPane, CurvesPane, MetricChart
+from rl_tui.tui.screens.chart import PlotextPane
+from rl_tui.tui.state import ScreenState
 
 START = 1_795_000_000.0
 LENGTH = "Environment/Episode Length"

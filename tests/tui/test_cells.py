@@ -6,8 +6,8 @@ import pyte
 import pytest
 from rich.color import Color
 
-from engine.session.watching import Pixels
-from tui.drawing.cells import GROUND, Cells, cells_of, changes, painted, text_of
+from rl_tui.engine.session.watching import Pixels
+from rl_tui.tui.drawing.cells import GROUND, Cells, cells_of, changes, painted, text_of
 
 BEHIND = Color.parse("#005f00")
 BLACK, WHITE, RED, GRAY = (0, 0, 0), (255, 255, 255), (255, 0, 0), (128, 128, 128)

@@ -11,18 +11,24 @@ import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
-from engine.session.messages import EpisodesFinished, HyperparameterChanged, LessonChanged, MetricsReported, NoteAdded
-from engine.session.view import RETURN, RunView
+from rl_tui.engine.session.messages import (
+    EpisodesFinished,
+    HyperparameterChanged,
+    LessonChanged,
+    MetricsReported,
+    NoteAdded,
+)
+from rl_tui.engine.session.view import RETURN, RunView
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.charts.drawing import GUTTER
+from rl_tui.tui.charts.metrics import REWARD
+from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.drawing.painting import spots
+from rl_tui.tui.panes.chart import ChartPane, CurvesPane
+from rl_tui.tui.screens.pick_metrics import PickMetricsScreen, fitting
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.charts.drawing import GUTTER
-from tui.charts.metrics import REWARD
-from tui.charts.state import ChartState
-from tui.drawing.painting import spots
-from tui.panes.chart import ChartPane, CurvesPane
-from tui.screens.pick_metrics import PickMetricsScreen, fitting
 
 
 @asynccontextmanager

@@ -12,20 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from engine.session.messages import EpisodesFinished
+from rl_tui.engine.session.messages import EpisodesFinished
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.charts.curve import plain_curve
+from rl_tui.tui.charts.drawing import Look
+from rl_tui.tui.charts.figure import Figure, Mark
+from rl_tui.tui.charts.plotext_figure import SMALLEST, plotext_chart
+from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
+from rl_tui.tui.drawing.lines import Line, Span, cells
+from rl_tui.tui.screens.chart import PlotextPane
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.charts.curve import plain_curve
-from tui.charts.drawing import Look
-from tui.charts.figure import Figure, Mark
-from tui.charts.plotext_figure import SMALLEST, plotext_chart
-from tui.charts.window import Sight
-from tui.drawing.glyphs import ASCII, UNICODE
-from tui.drawing.lines import Line, Span, cells
-from tui.screens.chart import PlotextPane
 
 looks = st.builds(Look, st.sampled_from([UNICODE, ASCII]), st.booleans())
 anything = arrays.arrays(np.float64, st.integers(1, 80), elements=st.floats(width=64))
@@ -146,7 +146,7 @@ def test_chart_has_title_and_labels_of_its_axes() -> None:
 
 
 def test_plotext_is_not_imported_before_the_chart_is_opened() -> None:
-    script = "import sys, tui.app, tui.screens.overview; sys.exit('plotext' in sys.modules)"
+    script = "import sys, rl_tui.tui.app, rl_tui.tui.screens.overview; sys.exit('plotext' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], env=os.environ, check=False).returncode == 0
 
 

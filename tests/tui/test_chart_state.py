@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.charts.curve import XAxis
-from tui.charts.state import SMOOTHINGS, ChartState
-from tui.charts.window import Sight, sight_of
+from rl_tui.tui.charts.curve import XAxis
+from rl_tui.tui.charts.state import SMOOTHINGS, ChartState
+from rl_tui.tui.charts.window import Sight, sight_of
 
 FULL = (0.0, 1000.0)
 places = st.floats(-1e12, 1e12)

@@ -13,23 +13,23 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from engine.session.history import HISTORY_POINTS, History
-from tui.charts.axes import nice_step, step_range, ticks, value_range
-from tui.charts.bar import bar
-from tui.charts.curve import Curve, history_curve, plain_curve
-from tui.charts.drawing import ASCII_LINES, GUTTER, Look, draw
-from tui.charts.figure import Figure, Mark, read, sample
-from tui.charts.outliers import outside
-from tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
-from tui.charts.sampling import columns, polyline
-from tui.charts.scale import Scale, scale_of
-from tui.charts.smoothing import moving_average, smooth_line
-from tui.charts.window import Sight
-from tui.charts.x_axis import full_range, step_label, x_ticks
-from tui.charts.y_range import range_text, typed_range
-from tui.drawing.glyphs import ASCII, UNICODE
-from tui.drawing.lines import Line, cells
-from tui.panes.crosshair_words import copied, cross_words
+from rl_tui.engine.session.history import HISTORY_POINTS, History
+from rl_tui.tui.charts.axes import nice_step, step_range, ticks, value_range
+from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.charts.curve import Curve, history_curve, plain_curve
+from rl_tui.tui.charts.drawing import ASCII_LINES, GUTTER, Look, draw
+from rl_tui.tui.charts.figure import Figure, Mark, read, sample
+from rl_tui.tui.charts.outliers import outside
+from rl_tui.tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
+from rl_tui.tui.charts.sampling import columns, polyline
+from rl_tui.tui.charts.scale import Scale, scale_of
+from rl_tui.tui.charts.smoothing import moving_average, smooth_line
+from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.charts.x_axis import full_range, step_label, x_ticks
+from rl_tui.tui.charts.y_range import range_text, typed_range
+from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
+from rl_tui.tui.drawing.lines import Line, cells
+from rl_tui.tui.panes.crosshair_words import copied, cross_words
 
 anything = arrays.arrays(np.float64, st.integers(1, 120), elements=st.floats(width=64))
 widths, heights = st.integers(0, 90), st.integers(0, 30)

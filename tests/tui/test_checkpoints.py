@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointRemoved,
     CheckpointSaved,
@@ -17,10 +17,10 @@ from engine.session.messages import (
     RunStateChanged,
     SaveCheckpoint,
 )
+from rl_tui.tui.screens.checkpoints import CheckpointsScreen
+from rl_tui.tui.screens.confirm import ConfirmScreen
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.screens.checkpoints import CheckpointsScreen
-from tui.screens.confirm import ConfirmScreen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 MIDDLE = "results/walker-ppo/Walker/checkpoints/Walker-000100000"

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ConfigError
-from engine.session.messages import Envelope, EpisodesFinished, ProgressReported
-from engine.session.summaries import RunSummary
-from engine.session.view import RunView
-from engine.storage.archive import Archive
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.messages import Envelope, EpisodesFinished, ProgressReported
+from rl_tui.engine.session.summaries import RunSummary
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.tui.runs.comparing import Chosen, Comparison
+from rl_tui.tui.screens.comparison import ComparisonScreen
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record, some_runs, story_of
 from tests.tui.snapshots import check
-from tui.runs.comparing import Chosen, Comparison
-from tui.screens.comparison import ComparisonScreen
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.session.messages import HyperparameterChanged
-from engine.session.view import RunView
+from rl_tui.engine.session.messages import HyperparameterChanged
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.runs.configurations import compared, differing, read_settings
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import some_runs
 from tests.tui.snapshots import check
 from tests.tui.test_runs_screen import FakeRuns, summary
-from tui.runs.configurations import compared, differing, read_settings
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 RATE = "behaviors.Walker.hyperparameters.learning_rate"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.loading import find_unsupported, parse_config
-from engine.session.messages import (
+from rl_tui.engine.config.loading import find_unsupported, parse_config
+from rl_tui.engine.session.messages import (
     AddNote,
     BehaviorRolledBack,
     BehaviorStateChanged,
@@ -33,11 +33,11 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from engine.session.view import RunView
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.demo.runs import PAST_RUNS
+from rl_tui.tui.demo.session import DemoSession
+from rl_tui.tui.demo.story import STOP_SECONDS
 from tests.running import runs
-from tui.demo.runs import PAST_RUNS
-from tui.demo.session import DemoSession
-from tui.demo.story import STOP_SECONDS
 
 NOW = 1_795_000_000.0
 
@@ -387,7 +387,7 @@ def test_twelve_behaviors_for_half_a_day_have_all_their_history() -> None:
 
 
 def test_every_event_of_the_story_is_one_that_a_file_can_hold() -> None:
-    from engine.session.messages import decode, encode
+    from rl_tui.engine.session.messages import decode, encode
 
     for envelope in Watched(hours=1.7).told:
         assert decode(encode(envelope)) == envelope

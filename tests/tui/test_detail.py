@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     EnvironmentFailed,
     ProgressReported,
     StepsAwaited,
     WorkerFailed,
 )
+from rl_tui.tui.panes.behavior_page import BehaviorPage
+from rl_tui.tui.panes.chart import CurvesPane
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.panes.behavior_page import BehaviorPage
-from tui.panes.chart import CurvesPane
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 

@@ -6,17 +6,17 @@ import math
 
 import pytest
 
-from engine.session.history import History
-from engine.session.messages import DevicesSampled, Gpu, GpuProcess
-from engine.session.view import RunView
+from rl_tui.engine.session.history import History
+from rl_tui.engine.session.messages import DevicesSampled, Gpu, GpuProcess
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.charts.percent import column_means, percent_chart, time_span
+from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
+from rl_tui.tui.drawing.lines import cells
+from rl_tui.tui.panes.list import plain
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.scenes import GIB
 from tests.tui.snapshots import check
-from tui.charts.percent import column_means, percent_chart, time_span
-from tui.drawing.glyphs import ASCII, UNICODE
-from tui.drawing.lines import cells
-from tui.panes.list import plain
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 NAMES = ("python3.11", "ray::worker", "Xorg", "")

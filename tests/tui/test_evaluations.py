@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.session.messages import BehaviorRolledBack, EvaluationReported
-from engine.session.view import EVALUATION, RETURN
+from rl_tui.engine.session.messages import BehaviorRolledBack, EvaluationReported
+from rl_tui.engine.session.view import EVALUATION, RETURN
+from rl_tui.tui.charts.compared_figure import Compared, Member, compared_figure
+from rl_tui.tui.charts.curve import Curve, plain_curve
+from rl_tui.tui.charts.drawing import GUTTER, Look, draw
+from rl_tui.tui.charts.figure import read, sample, smoothed_at
+from rl_tui.tui.charts.metrics import grid_metrics, metric_order, metric_title
+from rl_tui.tui.charts.plotext_figure import SMALLEST, plotext_chart
+from rl_tui.tui.charts.run_figure import run_figure
+from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import check
 from tests.tui.test_charts import anything, figure, looks, text_of
 from tests.tui.test_detail import read_all
-from tui.charts.compared_figure import Compared, Member, compared_figure
-from tui.charts.curve import Curve, plain_curve
-from tui.charts.drawing import GUTTER, Look, draw
-from tui.charts.figure import read, sample, smoothed_at
-from tui.charts.metrics import grid_metrics, metric_order, metric_title
-from tui.charts.plotext_figure import SMALLEST, plotext_chart
-from tui.charts.run_figure import run_figure
-from tui.charts.state import ChartState
-from tui.drawing.glyphs import ASCII, UNICODE
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.messages import EpisodesFinished, ProgressReported
+from rl_tui.engine.session.messages import EpisodesFinished, ProgressReported
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.drawing.lines import Line, Span
+from rl_tui.tui.panes.base import Frame, in_words
+from rl_tui.tui.panes.chart import CurvesPane
+from rl_tui.tui.panes.detail import DetailPane
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.charts.figure import Figure
-from tui.drawing.lines import Line, Span
-from tui.panes.base import Frame, in_words
-from tui.panes.chart import CurvesPane
-from tui.panes.detail import DetailPane
 
 FAULT = "could not be drawn: ZeroDivisionError: a curve too far"
 
@@ -100,7 +100,7 @@ async def test_one_line_is_enough_and_an_error_without_words_has_its_name(monkey
     def lines(pane: DetailPane, frame: Frame, width: int, height: int) -> list[Line]:
         raise Silent
 
-    monkeypatch.setattr("tui.panes.state_line.StateLine.lines", lines)
+    monkeypatch.setattr("rl_tui.tui.panes.state_line.StateLine.lines", lines)
     async with Driven(scenes.healthy(1).view(), (80, 24)) as driven:
         first = (await driven.text()).splitlines()[0]
     assert "could not be drawn" in first

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.messages import LogEmitted
+from rl_tui.engine.session.messages import LogEmitted
+from rl_tui.tui.panes.filter_line import FilterInput
+from rl_tui.tui.panes.list import mistake
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.panes.filter_line import FilterInput
-from tui.panes.list import mistake
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from rl_tui.tui.remembered import Memory, as_text
+from rl_tui.tui.state import ScreenState
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.remembered import Memory, as_text
-from tui.state import ScreenState
 
 SIZES = [(40, 10), (80, 24), (120, 40)]
 

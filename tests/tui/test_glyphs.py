@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
+from rl_tui.tui.drawing.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from engine.session.view import RETURN, RunView
+from rl_tui.engine.session.view import RETURN, RunView
+from rl_tui.tui.charts.drawing import draw
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.metrics import USUAL, grid_metrics
+from rl_tui.tui.drawing.lines import Line
+from rl_tui.tui.panes import chart
+from rl_tui.tui.panes.chart import CurvesPane, MetricChart
+from rl_tui.tui.panes.metric_grid import arranged
+from rl_tui.tui.remembered import Memory, RunMemory, as_text
+from rl_tui.tui.state import ScreenState
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import check
-from tui.charts.drawing import draw
-from tui.charts.figure import Figure
-from tui.charts.metrics import USUAL, grid_metrics
-from tui.drawing.lines import Line
-from tui.panes import chart
-from tui.panes.chart import CurvesPane, MetricChart
-from tui.panes.metric_grid import arranged
-from tui.remembered import Memory, RunMemory, as_text
-from tui.state import ScreenState
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 LENGTH, ENTROPY, KL = "Environment/Episode Length", "Policy/Entropy", "Policy/KL Divergence"

@@ -8,24 +8,24 @@ import re
 import numpy as np
 import pytest
 
-from engine.session.messages import EpisodesFinished
-from engine.session.view import RETURN
+from rl_tui.engine.session.messages import EpisodesFinished
+from rl_tui.engine.session.view import RETURN
+from rl_tui.tui.charts.curve import Curve, plain_curve
+from rl_tui.tui.charts.figure import sample
+from rl_tui.tui.charts.headline import headline
+from rl_tui.tui.charts.run_figure import run_figure
+from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.drawing.glyphs import UNICODE
+from rl_tui.tui.drawing.lines import Line
+from rl_tui.tui.keys.keymap import Keymap
+from rl_tui.tui.outcomes import Outcomes
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.chart_words import chart_words
+from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend
+from rl_tui.tui.runs.comparing import Chosen, Comparison
+from rl_tui.tui.state import ScreenState
 from tests.tui import scenes
 from tests.tui.test_charts import figure
-from tui.charts.curve import Curve, plain_curve
-from tui.charts.figure import sample
-from tui.charts.headline import headline
-from tui.charts.run_figure import run_figure
-from tui.charts.state import ChartState
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.lines import Line
-from tui.keys.keymap import Keymap
-from tui.outcomes import Outcomes
-from tui.panes.base import Frame
-from tui.panes.chart_words import chart_words
-from tui.panes.comparison import ComparisonChart, ComparisonLegend
-from tui.runs.comparing import Chosen, Comparison
-from tui.state import ScreenState
 
 
 def steep() -> Curve:

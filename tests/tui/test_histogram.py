@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.session.messages import Histogram
+from rl_tui.engine.session.messages import Histogram
+from rl_tui.tui.charts.histogram import bins_of, gutter_of, histogram_chart, histogram_rows, mean_and_deviation
+from rl_tui.tui.drawing.glyphs import UNICODE
+from rl_tui.tui.drawing.lines import cells
+from rl_tui.tui.panes.list import plain
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.test_detail import read_all
-from tui.charts.histogram import bins_of, gutter_of, histogram_chart, histogram_rows, mean_and_deviation
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.lines import cells
-from tui.panes.list import plain
 
 
 def a_histogram(counts: list[int], low: float = 0.0, high: float = 1.0) -> Histogram:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     CommandFinished,
     HyperparameterChanged,
     HyperparametersReported,
@@ -15,11 +15,11 @@ from engine.session.messages import (
     RunStateChanged,
     SetHyperparameter,
 )
+from rl_tui.tui.screens.confirm import ConfirmScreen
+from rl_tui.tui.screens.hyperparameters import HyperparametersScreen, new_value, newest_standing
+from rl_tui.tui.screens.prompt import PromptScreen
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.screens.confirm import ConfirmScreen
-from tui.screens.hyperparameters import HyperparametersScreen, new_value, newest_standing
-from tui.screens.prompt import PromptScreen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 RANGES = {"learning_rate": Range(0.0, above_minimum=True), "num_epoch": Range(1.0, is_whole=True)}

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.messages import HyperparameterChanged, HyperparametersReported
-from engine.session.view import RunView
+from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.demo.runs import DemoRuns
+from rl_tui.tui.keys.keymap import KEYMAP, Key, Keymap, Place, bindings
+from rl_tui.tui.panes.list import ListPane
+from rl_tui.tui.runs.rewinding import Seek
+from rl_tui.tui.screens.base import SCREENS
+from rl_tui.tui.screens.evaluation import EvaluationScreen
+from rl_tui.tui.screens.help import blocks, title
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.app import TrainerApp
-from tui.demo.runs import DemoRuns
-from tui.keys.keymap import KEYMAP, Key, Keymap, Place, bindings
-from tui.panes.list import ListPane
-from tui.runs.rewinding import Seek
-from tui.screens.base import SCREENS
-from tui.screens.evaluation import EvaluationScreen
-from tui.screens.help import blocks, title
 
 ON_A_REAL_TERMINAL = {"suspend"}  # tests/tui/test_suspend.py presses it
 PLACES = list(dict.fromkeys(place for key in KEYMAP for place in key.places))

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from engine.session.messages import BehaviorStateChanged, ProgressReported, SaveCheckpoint, Stop
+from rl_tui.engine.session.messages import BehaviorStateChanged, ProgressReported, SaveCheckpoint, Stop
+from rl_tui.tui.screens.leave import LeaveScreen, cost_of_stopping
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.screens.leave import LeaveScreen, cost_of_stopping
 
 
 def cost(story: scenes.Story) -> str:

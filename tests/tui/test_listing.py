@@ -6,8 +6,8 @@ import math
 import pytest
 from rich.cells import cell_len
 
-from engine.session.summaries import BehaviorSummary, RunSummary
-from tui.command_line.listing import json_lines, table
+from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary
+from rl_tui.tui.command_line.listing import json_lines, table
 
 NOW = 1_000_000.0
 WALKER = BehaviorSummary("Walker", "ppo", 3_210_000, 10_000_000, 431.04, 412.3)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.messages import EnvironmentFailed, LogEmitted, WarningCleared, WarningRaised
-from engine.session.view import RunView
+from rl_tui.engine.session.messages import EnvironmentFailed, LogEmitted, WarningCleared, WarningRaised
+from rl_tui.engine.session.view import RunView
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import check

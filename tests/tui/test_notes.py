@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from textual.events import Key, Paste
 
-from engine.session.messages import AddNote, NoteAdded, RunStateChanged
+from rl_tui.engine.session.messages import AddNote, NoteAdded, RunStateChanged
+from rl_tui.tui.screens.prompt import PromptScreen
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.screens.prompt import PromptScreen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 

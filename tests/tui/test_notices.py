@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets._toast import Toast
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointSaved,
@@ -15,13 +15,13 @@ from engine.session.messages import (
     RunStateChanged,
     WarningRaised,
 )
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.drawing.painting import toast_regions
+from rl_tui.tui.notices import TOAST_SECONDS, News, news_of, notice
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.drawing.painting import toast_regions
-from tui.notices import TOAST_SECONDS, News, news_of, notice
 
 WARNING = WarningRaised("entropy", "Walker", "entropy 0.003 since 1.2M: the policy may have collapsed", "raise beta")
 HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"

@@ -7,15 +7,15 @@ import re
 import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 
-from engine.session.messages import BehaviorStateChanged
+from rl_tui.engine.session.messages import BehaviorStateChanged
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.panes.base import Pane
+from rl_tui.tui.panes.behaviors import BehaviorsPane
+from rl_tui.tui.screens.overview import LogPane
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.panes.base import Pane
-from tui.panes.behaviors import BehaviorsPane
-from tui.screens.overview import LogPane
 
 
 def overview_of(story: scenes.Story, size: tuple[int, int] = (120, 40), refuses: str = "") -> Driven:

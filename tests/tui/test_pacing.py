@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.messages import BehaviorStateChanged, CommandFinished, LogEmitted, ProgressReported
+from rl_tui.engine.session.messages import BehaviorStateChanged, CommandFinished, LogEmitted, ProgressReported
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.drawing.pacing import LONGEST_SECONDS, SHARE, SLOW_SECONDS, Pace
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.drawing.pacing import LONGEST_SECONDS, SHARE, SLOW_SECONDS, Pace
 
 
 @pytest.mark.parametrize(

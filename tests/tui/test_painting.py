@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from textual.widgets._toast import Toast
 
-from engine.session.messages import Envelope, EpisodesFinished, WarningRaised
+from rl_tui.engine.session.messages import Envelope, EpisodesFinished, WarningRaised
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.drawing.painting import NOWHERE, spots
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.drawing.painting import NOWHERE, spots
 
 SIZES = [(200, 60), (20, 5), (120, 40), (59, 14), (80, 24), (39, 9), (1, 1), (200, 60), (40, 10), (120, 40)]
 

@@ -7,12 +7,12 @@ import re
 import pytest
 from textual.command import CommandPalette
 
-from engine.session.messages import BehaviorStarted, BehaviorStateChanged, RunStateChanged, SaveCheckpoint
+from rl_tui.engine.session.messages import BehaviorStarted, BehaviorStateChanged, RunStateChanged, SaveCheckpoint
+from rl_tui.tui.keys.keymap import KEYMAP
+from rl_tui.tui.keys.palette import offers, palette
+from rl_tui.tui.screens.help import HelpScreen
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tui.keys.keymap import KEYMAP
-from tui.keys.palette import offers, palette
-from tui.screens.help import HelpScreen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 

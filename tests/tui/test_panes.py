@@ -8,15 +8,15 @@ import re
 import pytest
 from rich.console import Console
 
-from engine.session.messages import Envelope, EpisodesFinished, Event, ProgressReported
-from engine.session.view import RunView
+from rl_tui.engine.session.messages import Envelope, EpisodesFinished, Event, ProgressReported
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.drawing.lines import Span, cells, clip, flush, line, pack, wrap
+from rl_tui.tui.drawing.painting import exact_console
+from rl_tui.tui.panes.base import changed_cells
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.drawing.lines import Span, cells, clip, flush, line, pack, wrap
-from tui.drawing.painting import exact_console
-from tui.panes.base import changed_cells
 
 
 def test_only_the_differing_cells_of_a_line_are_painted() -> None:

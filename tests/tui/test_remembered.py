@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.messages import RunStarted
-from engine.session.view import RunView
+from rl_tui.engine.session.messages import RunStarted
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.command_line.user_folders import config_folder, seen_from_here, state_folder
+from rl_tui.tui.remembered import RUNS_KEPT, Memory, RunMemory, as_text
+from rl_tui.tui.state import ScreenState
 from tests.fakes import FakeSession
 from tests.tui import scenes
-from tui.app import TrainerApp
-from tui.command_line.user_folders import config_folder, seen_from_here, state_folder
-from tui.remembered import RUNS_KEPT, Memory, RunMemory, as_text
-from tui.state import ScreenState
 
 RUN = Path("results/walker-ppo")
 

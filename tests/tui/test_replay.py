@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ConfigError
-from engine.session.messages import (
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     CommandFinished,
     Envelope,
@@ -23,16 +23,16 @@ from engine.session.messages import (
     Stop,
     encode,
 )
-from engine.session.place import Place
-from engine.session.processes import this_process
-from engine.session.view import RunView
-from engine.storage.archive import Archive
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.session.place import Place
+from rl_tui.engine.session.processes import this_process
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.engine.storage.run_folder import RunFolder
+from rl_tui.tui.runs import rewinding
+from rl_tui.tui.runs.replay import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
+from rl_tui.tui.runs.rewinding import Open, Seek
+from rl_tui.tui.screens.seek import typed_seek
 from tests.tui.driver import Driven
-from tui.runs import rewinding
-from tui.runs.replay import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
-from tui.runs.rewinding import Open, Seek
-from tui.screens.seek import typed_seek
 
 BEGAN = 1_795_000_000.0
 

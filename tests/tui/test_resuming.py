@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine.session.messages import RunStateChanged
+from rl_tui.engine.session.messages import RunStateChanged
+from rl_tui.tui.command_line.arguments import parse_arguments
+from rl_tui.tui.command_line.resuming import can_be_resumed, resume_command
 from tests.tui import scenes
-from tui.command_line.arguments import parse_arguments
-from tui.command_line.resuming import can_be_resumed, resume_command
 
 
 @pytest.mark.parametrize(

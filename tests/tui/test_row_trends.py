@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.view import BehaviorView
-from tui.panes.row_trends import LONG, MOST_AT_ONCE, RENEWED_SECONDS, RowTrends
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.panes.row_trends import LONG, MOST_AT_ONCE, RENEWED_SECONDS, RowTrends
 
 LEVELS = "abcdefgh"
 

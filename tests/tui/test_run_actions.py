@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from engine.storage.archive import Archive
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.engine.storage.run_folder import RunFolder
+from rl_tui.tui.command_line import own_command
+from rl_tui.tui.drawing.glyphs import UNICODE
+from rl_tui.tui.keys.keymap import Keymap
+from rl_tui.tui.outcomes import Outcomes
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.runs import browsing
+from rl_tui.tui.screens import evaluation
+from rl_tui.tui.screens.evaluation import EvaluationPane, EvaluationScreen
+from rl_tui.tui.state import ScreenState
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record
-from tui.command_line import own_command
-from tui.drawing.glyphs import UNICODE
-from tui.keys.keymap import Keymap
-from tui.outcomes import Outcomes
-from tui.panes.base import Frame
-from tui.runs import browsing
-from tui.screens import evaluation
-from tui.screens.evaluation import EvaluationPane, EvaluationScreen
-from tui.state import ScreenState
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ async def test_where_nothing_trains_the_run_takes_the_place_of_the_screen(archiv
 
 
 def test_own_command_is_this_program_whatever_lies_in_the_working_directory() -> None:
-    assert own_command.own_command(["ls"]) == [sys.executable, "-P", "-m", "tui", "ls"]
+    assert own_command.own_command(["ls"]) == [sys.executable, "-P", "-m", "rl_tui", "ls"]
     assert own_command.shown_command(["a b.yaml", "--resume"]) == "rl-tui 'a b.yaml' --resume"
 
 

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.storage.archive import Archive
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.tui.charts.band import band_curve, ends
+from rl_tui.tui.charts.curve import Curve, plain_curve
+from rl_tui.tui.remembered import Memory
+from rl_tui.tui.runs.groups import group_key
+from rl_tui.tui.runs.rows import RunRow, in_order, rows_of, shared_name
+from rl_tui.tui.state import RunsColumn, RunsOrder
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record
 from tests.tui.snapshots import check
 from tests.tui.test_runs_screen import FakeRuns, summary
-from tui.charts.band import band_curve, ends
-from tui.charts.curve import Curve, plain_curve
-from tui.remembered import Memory
-from tui.runs.groups import group_key
-from tui.runs.rows import RunRow, in_order, rows_of, shared_name
-from tui.state import RunsColumn, RunsOrder
 
 
 def configured(**changes: str) -> str:
@@ -85,7 +85,7 @@ def test_order_of_each_column_is_stable_with_missing_values_last(column: RunsCol
 
 
 def scenes_behavior(step: int, best: float) -> object:
-    from engine.session.summaries import BehaviorSummary
+    from rl_tui.engine.session.summaries import BehaviorSummary
 
     return BehaviorSummary("Walker", "ppo", step, 100, best, best)
 

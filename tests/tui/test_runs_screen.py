@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ConfigError
-from engine.session.messages import Envelope
-from engine.session.summaries import BehaviorSummary, Removal, RunSummary
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.summaries import BehaviorSummary, Removal, RunSummary
+from rl_tui.tui.runs.rewinding import Seek
+from rl_tui.tui.screens import runs as runs_module
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record, some_runs
 from tests.tui.snapshots import check
-from tui.runs.rewinding import Seek
-from tui.screens import runs as runs_module
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.session.messages import RunStarted
+from rl_tui.engine.session.messages import RunStarted
+from rl_tui.tui import clipboard
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.charts.figure import smoothed_at
+from rl_tui.tui.drawing.painting import spots
+from rl_tui.tui.panes.chart import CurvesPane, MetricChart
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import settled_text
-from tui import clipboard
-from tui.app import TrainerApp
-from tui.charts.figure import smoothed_at
-from tui.drawing.painting import spots
-from tui.panes.chart import CurvesPane, MetricChart
 
 
 async def shot(folder: Path, theme: str = "rl-dark", **scene: int) -> tuple[TrainerApp, str, str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.session.messages import BehaviorStateChanged, MetricsReported, ProgressReported
-from engine.session.view import RETURN
+from rl_tui.engine.session.messages import BehaviorStateChanged, MetricsReported, ProgressReported
+from rl_tui.engine.session.view import RETURN
+from rl_tui.tui.charts.metrics import grid_metrics
+from rl_tui.tui.panes.detail import metric_pairs
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import check
 from tests.tui.test_detail import read_all
-from tui.charts.metrics import grid_metrics
-from tui.panes.detail import metric_pairs
 
 
 async def test_behavior_that_fills_its_buffer_looks_as_it_was_designed() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tui.charts.sparkline import by_time, sparkline
-from tui.charts.trend import trend
+from rl_tui.tui.charts.sparkline import by_time, sparkline
+from rl_tui.tui.charts.trend import trend
 
 anything = arrays(np.float64, st.integers(0, 120), elements=st.floats(width=64))
 

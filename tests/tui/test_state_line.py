@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from engine.session.messages import DevicesSampled, WarningRaised
-from engine.session.view import RunView
+from rl_tui.engine.session.messages import DevicesSampled, WarningRaised
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.drawing.glyphs import UNICODE
+from rl_tui.tui.drawing.lines import cells
+from rl_tui.tui.keys.keymap import Keymap
+from rl_tui.tui.outcomes import Outcomes
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.state_line import state_line
+from rl_tui.tui.state import ScreenState
 from tests.tui import scenes
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.lines import cells
-from tui.keys.keymap import Keymap
-from tui.outcomes import Outcomes
-from tui.panes.base import Frame
-from tui.panes.state_line import state_line
-from tui.state import ScreenState
 
 SLOW = "link slow, 1 Hz"
 

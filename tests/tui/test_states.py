@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.session.view import RunView
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.app import TrainerApp
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import check, screen_text, settled_text
-from tui.app import TrainerApp
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
 WIDE_STATES = ("starting", "three-with-gpus", "twelve", "eventful", "finished-twelve", "failed")

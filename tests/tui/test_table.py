@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tui.charts.curve import Curve, plain_curve
-from tui.charts.figure import Figure
-from tui.charts.table import rows_of
-from tui.charts.window import Sight
+from rl_tui.tui.charts.curve import Curve, plain_curve
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.table import rows_of
+from rl_tui.tui.charts.window import Sight
 
 ALL = Sight((0.0, 10.0), (0.0, 10.0), 9.0)
 

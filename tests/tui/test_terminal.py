@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from rl_tui.tui.title import POP, PUSH
+from rl_tui.tui.toast_place import WIDEST
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
-from tui.title import POP, PUSH
-from tui.toast_place import WIDEST
 
 LIVE = Path(__file__).parent / "live.py"
 TOLD = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped

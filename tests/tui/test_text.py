@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.drawing.text import (
+from rl_tui.tui.drawing.text import (
     count,
     duration,
     fit,

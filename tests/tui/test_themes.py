@@ -11,14 +11,14 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
-import tui
+import rl_tui.tui
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.drawing.lines import SERIES, Tone
+from rl_tui.tui.drawing.themes import THEMES, colors_of
+from rl_tui.tui.remembered import Memory
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.drawing.lines import SERIES, Tone
-from tui.drawing.themes import THEMES, colors_of
-from tui.remembered import Memory
 
 EXACT = ("rl-dark", "rl-light", "high-contrast")
 OWN = ("ansi", "ansi-light")
@@ -145,7 +145,7 @@ def test_first_series_of_the_terminals_own_colors_are_readable_and_told_apart(
 
 
 def test_every_tone_and_every_variable_has_its_color() -> None:
-    style = (Path(tui.__file__).parent / "app.tcss").read_text()
+    style = (Path(rl_tui.tui.__file__).parent / "app.tcss").read_text()
     assert {f"tone--{tone}" for tone in get_args(Tone)} <= set(re.findall(r"tone--[\w-]+", style))
     assert set(re.findall(r"\$([\w-]+)", style)) <= set(colors_of("rl-dark"))
     assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?=[^{]*})", style)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from engine.session.messages import RunStateChanged
-from engine.session.view import RunView
+from rl_tui.engine.session.messages import RunStateChanged
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.command_line.arguments import look_of, parse_arguments
+from rl_tui.tui.title import POP, PUSH, sequence_of, title_of
 from tests.tui import scenes
 from tests.tui.test_terminal import LiveScreen
-from tui.command_line.arguments import look_of, parse_arguments
-from tui.title import POP, PUSH, sequence_of, title_of
 
 HOSTILE = "\x1b]0;gone\x07\x9c\x1b\\evil\u202e\nname"
 

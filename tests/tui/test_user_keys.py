@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.keys.keymap import KEYMAP, Keymap
+from rl_tui.tui.keys.user_keys import UserKeys, read_user_keys
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
-from tui.app import TrainerApp
-from tui.keys.keymap import KEYMAP, Keymap
-from tui.keys.user_keys import UserKeys, read_user_keys
 
 
 def written(folder: Path, text: str) -> UserKeys:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from engine.session.watching import Pixels, Scene, Seen, Unwatchable
+from rl_tui.engine.session.watching import Pixels, Scene, Seen, Unwatchable
+from rl_tui.tui.drawing.pacing import FRAME_SECONDS, LONGEST_SECONDS, FramePace
+from rl_tui.tui.panes.watched import number, returns_line
 from tests.fakes import FakeWatching
 from tests.tui.driver import Driven
 from tests.tui.scenes import healthy
 from tests.tui.snapshots import check
-from tui.drawing.pacing import FRAME_SECONDS, LONGEST_SECONDS, FramePace
-from tui.panes.watched import number, returns_line
 
 LAKE = "  (Right)\nS\x1b[41mF\x1b[0mFF\nFHFH\nFFFH\nHFFG\n"
 
@@ -56,7 +56,7 @@ KINDS = {
 @pytest.fixture(autouse=True)
 def _answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long a busy machine takes to the next scene."""
-    monkeypatch.setattr("tui.screens.watch.SILENT_SECONDS", math.inf)
+    monkeypatch.setattr("rl_tui.tui.screens.watch.SILENT_SECONDS", math.inf)
 
 
 async def watched(screen: Driven, watching: FakeWatching, scene: Scene, words: str) -> str:
@@ -120,7 +120,7 @@ async def test_what_cannot_be_watched_says_why_and_is_tried_again(monkeypatch: p
         assert "a replay has no policy" in await screen.until("a replay")
         assert "watch: a replay has no policy" in await screen.press("space")
     watching = FakeWatching("the engine is starting")
-    monkeypatch.setattr("tui.screens.watch.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("rl_tui.tui.screens.watch.RETRY_SECONDS", 0.01)
     async with Driven(healthy().view(), opened="watch", watching=watching) as screen:
         await screen.until("the engine is starting")
         watching.reason = ""
@@ -151,7 +151,7 @@ async def test_picture_below_a_dialog_waits() -> None:
 
 
 async def test_environment_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.screens.watch.SILENT_SECONDS", 0.0)
+    monkeypatch.setattr("rl_tui.tui.screens.watch.SILENT_SECONDS", 0.0)
     watching = FakeWatching()
     async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
         await watched(screen, watching, SCENE, "no answer for")

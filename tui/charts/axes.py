@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tui.charts.curve import Range
-from tui.charts.reducing import LARGEST
+from rl_tui.tui.charts.curve import Range
+from rl_tui.tui.charts.reducing import LARGEST
 
 
 def nice_step(span: float, num_steps: int) -> float:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui.charts.arrays import Floats, np
-from tui.charts.curve import Curve, Range
-from tui.charts.smoothing import smooth_line
-from tui.drawing.lines import Tone
+from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.curve import Curve, Range
+from rl_tui.tui.charts.smoothing import smooth_line
+from rl_tui.tui.drawing.lines import Tone
 
 GRID = 512  # places in sight: more than a smoothed curve has points
 TOGETHER = 0.02  # of the x axis: curves that end nearer to each other end together

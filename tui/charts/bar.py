@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, Tone, line
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line
 
 
 def bar(share: float, width: int, glyphs: Glyphs, tone: Tone) -> Line:

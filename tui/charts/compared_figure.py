@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from engine.session.text import safe_text
-from engine.session.view import EVALUATION, BehaviorView
-from tui.charts.band import band_curve
-from tui.charts.curve import Curve, history_curve, source_of
-from tui.charts.figure import Figure
-from tui.charts.metrics import metric_title
-from tui.charts.run_figure import LABELS, MAX_CURVES
-from tui.charts.state import ChartState
-from tui.charts.window import sight_of
-from tui.charts.x_axis import full_range
-from tui.drawing.lines import SERIES, Tone
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import EVALUATION, BehaviorView
+from rl_tui.tui.charts.band import band_curve
+from rl_tui.tui.charts.curve import Curve, history_curve, source_of
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.run_figure import LABELS, MAX_CURVES
+from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.charts.window import sight_of
+from rl_tui.tui.charts.x_axis import full_range
+from rl_tui.tui.drawing.lines import SERIES, Tone
 
 
 class Member(NamedTuple):

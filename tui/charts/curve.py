@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from engine.session.history import History
-from engine.session.text import safe_text
-from tui.charts.arrays import Counts, Floats, np
-from tui.charts.reducing import extremes, means
-from tui.drawing.lines import Tone
+from rl_tui.engine.session.history import History
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.charts.arrays import Counts, Floats, np
+from rl_tui.tui.charts.reducing import extremes, means
+from rl_tui.tui.drawing.lines import Tone
 
 XAxis: TypeAlias = Literal["steps", "wall", "relative"]
 Range: TypeAlias = tuple[float, float]

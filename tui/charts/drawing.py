@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tui.charts.arrays import Codes, Points, np
-from tui.charts.curve import Range
-from tui.charts.figure import Figure, Sampled, Samples, has_one_line, sample
-from tui.charts.outliers import edges, ends
-from tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
-from tui.charts.scale import LABEL_WIDTH, Scale
-from tui.charts.x_axis import x_ticks
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, Tone, line, merged
-from tui.drawing.text import right
+from rl_tui.tui.charts.arrays import Codes, Points, np
+from rl_tui.tui.charts.curve import Range
+from rl_tui.tui.charts.figure import Figure, Sampled, Samples, has_one_line, sample
+from rl_tui.tui.charts.outliers import edges, ends
+from rl_tui.tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
+from rl_tui.tui.charts.scale import LABEL_WIDTH, Scale
+from rl_tui.tui.charts.x_axis import x_ticks
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line, merged
+from rl_tui.tui.drawing.text import right
 
 GUTTER = LABEL_WIDTH + 2  # cells left of the plot: a value, a blank and the axis
 ASCII_LINES = "*+ox#@%&"

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tui.charts.arrays import Floats, np
-from tui.charts.curve import Curve, Range, XAxis, nearest
-from tui.charts.outliers import without_outliers
-from tui.charts.sampling import Columns, columns, polyline
-from tui.charts.scale import Scale, scale_of
-from tui.charts.smoothing import smooth_line
-from tui.charts.window import Sight
-from tui.charts.y_range import AUTOMATIC, YRange
-from tui.drawing.lines import Tone
+from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.curve import Curve, Range, XAxis, nearest
+from rl_tui.tui.charts.outliers import without_outliers
+from rl_tui.tui.charts.sampling import Columns, columns, polyline
+from rl_tui.tui.charts.scale import Scale, scale_of
+from rl_tui.tui.charts.smoothing import smooth_line
+from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.charts.y_range import AUTOMATIC, YRange
+from rl_tui.tui.drawing.lines import Tone
 
 COMPARABLE = 4.0  # one scale where together the metrics span at most so many times what the flattest one does
 

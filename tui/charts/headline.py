@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tui.charts.arrays import np
-from tui.charts.curve import Curve
-from tui.charts.figure import Figure
-from tui.charts.smoothing import smooth_line
+from rl_tui.tui.charts.arrays import np
+from rl_tui.tui.charts.curve import Curve
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.smoothing import smooth_line
 
 
 class Headline(NamedTuple):

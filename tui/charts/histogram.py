@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from engine.session.messages import Histogram
-from tui.charts.arrays import np
-from tui.charts.bar import bar
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, Tone, clip, flush, line
-from tui.drawing.text import count, number, right
+from rl_tui.engine.session.messages import Histogram
+from rl_tui.tui.charts.arrays import np
+from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, Tone, clip, flush, line
+from rl_tui.tui.drawing.text import count, number, right
 
 FILLED = 0.8  # share of the width that bins take at least
 NUMBER_WIDTH = 8  # of the longest that `number` writes

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView, Note
-from tui.charts.curve import XAxis
-from tui.charts.figure import Mark
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.text import number, round_count
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView, Note
+from rl_tui.tui.charts.curve import XAxis
+from rl_tui.tui.charts.figure import Mark
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.text import number, round_count
 
 
 def marks(

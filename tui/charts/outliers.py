@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui.charts.arrays import Bools, Floats, np
-from tui.charts.curve import Curve, Range
-from tui.charts.scale import Scale, scale_of
+from rl_tui.tui.charts.arrays import Bools, Floats, np
+from rl_tui.tui.charts.curve import Curve, Range
+from rl_tui.tui.charts.scale import Scale, scale_of
 
 if TYPE_CHECKING:
-    from tui.charts.figure import Sampled, Samples
+    from rl_tui.tui.charts.figure import Sampled, Samples
 
 SHARES = 0.01, 0.99  # of the values: what lies below and above is an outlier
 OUTLYING = 1.0  # times the length of the axis without outliers: what lies no farther from it than that is none

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from engine.session.history import History
-from tui.charts.arrays import Floats, np
-from tui.charts.curve import Range
-from tui.charts.raster import BRAILLE, COLUMNS_IN_CELL, ROWS_IN_CELL, Bars, braille_codes, dot_rows, filled
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, line
+from rl_tui.engine.session.history import History
+from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.curve import Range
+from rl_tui.tui.charts.raster import BRAILLE, COLUMNS_IN_CELL, ROWS_IN_CELL, Bars, braille_codes, dot_rows, filled
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, line
 
 GUTTER = 5
 SPANS = (60.0, 300.0, 900.0, 3600.0)  # seconds; a longer one is a power of two of the last

@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tui.charts.arrays import Floats, np
-from tui.charts.curve import Range
-from tui.charts.drawing import ASCII_LINES, Look, dot_texts
-from tui.charts.figure import Figure, Sampled, Samples, sample
-from tui.charts.outliers import edges, ends
-from tui.charts.raster import bars
-from tui.charts.sampling import columns
-from tui.charts.scale import Scale
-from tui.charts.x_axis import NAMES, x_ticks
-from tui.drawing.lines import Line, Span, Tone, line, merged
+from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.curve import Range
+from rl_tui.tui.charts.drawing import ASCII_LINES, Look, dot_texts
+from rl_tui.tui.charts.figure import Figure, Sampled, Samples, sample
+from rl_tui.tui.charts.outliers import edges, ends
+from rl_tui.tui.charts.raster import bars
+from rl_tui.tui.charts.sampling import columns
+from rl_tui.tui.charts.scale import Scale
+from rl_tui.tui.charts.x_axis import NAMES, x_ticks
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line, merged
 
 POINTS = 400
 SMALLEST = 40, 10  # cells below which frame, title and labels leave no room for a curve

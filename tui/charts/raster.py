@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from tui.charts.arrays import Bools, Codes, Floats, Indices, np
-from tui.charts.curve import Range
+from rl_tui.tui.charts.arrays import Bools, Codes, Floats, Indices, np
+from rl_tui.tui.charts.curve import Range
 
 MIDDLE = 0.5 + 1e-6  # round values often lie between two rows; noise in the last digit must not part them
 BRAILLE = 0x2800

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.charts.arrays import Bools, Floats, Indices, np
+from rl_tui.tui.charts.arrays import Bools, Floats, Indices, np
 
 LARGEST = 1e300  # beyond it the difference of two values is no longer a float
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.session.text import safe_text
-from engine.session.view import EVALUATION, RETURN, BehaviorView, RunView
-from tui.charts.curve import Curve, Range, XAxis, history_curve, nearest, source_of
-from tui.charts.figure import Figure
-from tui.charts.marks import marks
-from tui.charts.metrics import metric_title
-from tui.charts.state import ChartState
-from tui.charts.window import Sight, sight_of
-from tui.charts.x_axis import full_range
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import SERIES
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import EVALUATION, RETURN, BehaviorView, RunView
+from rl_tui.tui.charts.curve import Curve, Range, XAxis, history_curve, nearest, source_of
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.marks import marks
+from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.charts.window import Sight, sight_of
+from rl_tui.tui.charts.x_axis import full_range
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import SERIES
 
 MAX_CURVES = 12  # more could not be told apart
 LABELS = "123456789abcdefghijklmnopqrstuvwxyz"

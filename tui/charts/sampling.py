@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tui.charts.arrays import Bools, Floats, Indices, np
-from tui.charts.curve import Curve, Range
-from tui.charts.reducing import LARGEST, extremes
+from rl_tui.tui.charts.arrays import Bools, Floats, Indices, np
+from rl_tui.tui.charts.curve import Curve, Range
+from rl_tui.tui.charts.reducing import LARGEST, extremes
 
 
 class Columns(NamedTuple):

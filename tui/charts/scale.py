@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tui.charts.arrays import Floats, np
-from tui.charts.axes import ticks, value_range
-from tui.charts.curve import Range
-from tui.charts.reducing import LARGEST
-from tui.charts.x_axis import Tick, step_label
-from tui.charts.y_range import AUTOMATIC, YRange
-from tui.drawing.text import number, round_count
+from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.axes import ticks, value_range
+from rl_tui.tui.charts.curve import Range
+from rl_tui.tui.charts.reducing import LARGEST
+from rl_tui.tui.charts.x_axis import Tick, step_label
+from rl_tui.tui.charts.y_range import AUTOMATIC, YRange
+from rl_tui.tui.drawing.text import number, round_count
 
 Kind: TypeAlias = Literal["linear", "log", "symlog"]
 LABEL_WIDTH = 6

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from tui.charts.arrays import Floats, np
-from tui.charts.curve import Curve, Range
-from tui.charts.reducing import means
+from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.curve import Curve, Range
+from rl_tui.tui.charts.reducing import means
 
 POINTS = 512  # at most, and more than half as many where there are enough values
 LONGEST_LEAD = 4 * POINTS  # points before the window that the average remembers

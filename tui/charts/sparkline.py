@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tui.charts.arrays import Floats, np
-from tui.charts.reducing import LARGEST
+from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.reducing import LARGEST
 
 CELL_SECONDS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 

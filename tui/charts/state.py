@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from engine.session.view import RETURN
-from tui.charts.curve import Range, XAxis
-from tui.charts.window import PAN_SHARE, Sight, panned, zoomed
-from tui.charts.y_range import AUTOMATIC, YRange, range_words
+from rl_tui.engine.session.view import RETURN
+from rl_tui.tui.charts.curve import Range, XAxis
+from rl_tui.tui.charts.window import PAN_SHARE, Sight, panned, zoomed
+from rl_tui.tui.charts.y_range import AUTOMATIC, YRange, range_words
 
 SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
 LARGEST_SMOOTHING = 0.999

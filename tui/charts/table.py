@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from tui.charts.arrays import Floats, np
-from tui.charts.curve import Curve, Range, XAxis
-from tui.charts.figure import Figure
-from tui.charts.smoothing import smooth_line
+from rl_tui.tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.curve import Curve, Range, XAxis
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.smoothing import smooth_line
 
 X_NAMES: dict[XAxis, str] = {"steps": "step", "wall": "seconds since 1970", "relative": "seconds since the start"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tui.charts.arrays import Floats, np
+from rl_tui.tui.charts.arrays import Floats, np
 
 TREND_SECONDS = 600.0
 FEWEST_POINTS = 6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tui.charts.axes import nice_step
-from tui.charts.curve import Range
+from rl_tui.tui.charts.axes import nice_step
+from rl_tui.tui.charts.curve import Range
 
 SMALLEST_SHARE = 1e-5  # of the whole axis: no window is narrower
 WHOLE_SHARE = 0.999  # a window of that much of the axis is all of it

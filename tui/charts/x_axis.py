@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tui.charts.axes import grown, nice_step, step_range, ticks
-from tui.charts.curve import Range, XAxis
+from rl_tui.tui.charts.axes import grown, nice_step, step_range, ticks
+from rl_tui.tui.charts.curve import Range, XAxis
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 _CLOCK_STEPS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-from tui.charts.reducing import LARGEST
+from rl_tui.tui.charts.reducing import LARGEST
 
 YRange: TypeAlias = tuple[float | None, float | None]  # (low, high); None: as the values ask
 AUTOMATIC: YRange = (None, None)

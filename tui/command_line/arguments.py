@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.config.diagnostics import visible
-from engine.config.flags import Setting, read_value
-from engine.version import VERSION
+from rl_tui.engine.config.diagnostics import visible
+from rl_tui.engine.config.flags import Setting, read_value
+from rl_tui.engine.version import VERSION
 
 DESCRIPTION = """\
 Train the agents of a YAML file, with a live screen in this terminal.
@@ -106,7 +106,7 @@ def understood(parser: argparse.ArgumentParser, words: Sequence[str]) -> argpars
     """What the words mean to the parser. Leaves through SystemExit where one means nothing, with what was meant."""
     typed, unknown = parser.parse_known_args(words)
     if unknown:
-        from tui.command_line.unknown_flags import explain
+        from rl_tui.tui.command_line.unknown_flags import explain
 
         parser.error(explain(unknown, parser._option_string_actions, parser.prog))
     return typed

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import ConfigError
-from engine.session.text import safe_text
-from tui.command_line.arguments import Look, understood
-from tui.command_line.command_lines import (
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.command_line.arguments import Look, understood
+from rl_tui.tui.command_line.command_lines import (
     RESULTS_DIR,
     CheckArguments,
     DemoArguments,
@@ -32,15 +32,15 @@ from tui.command_line.command_lines import (
     parse_runs,
     parse_upgrade,
 )
-from tui.command_line.output import OwnOutput
-from tui.command_line.own_command import become
-from tui.command_line.terminal import answer, complain, why_no_screen
+from rl_tui.tui.command_line.output import OwnOutput
+from rl_tui.tui.command_line.own_command import become
+from rl_tui.tui.command_line.terminal import answer, complain, why_no_screen
 
 if TYPE_CHECKING:
-    from engine.session.messages import Envelope
-    from engine.session.place import Place
-    from tui.command_line.showing import Subject
-    from tui.leaving import Departure
+    from rl_tui.engine.session.messages import Envelope
+    from rl_tui.engine.session.place import Place
+    from rl_tui.tui.command_line.showing import Subject
+    from rl_tui.tui.leaving import Departure
 
 PROGRESS_SECONDS = 1.0  # from one line to the next
 PRINTED_LINES = 5  # of what a checked environment printed: enough to see what prints
@@ -52,7 +52,7 @@ def print_schema(words: Sequence[str]) -> int:
     understood(parser, words)
     import json
 
-    from engine.config.loading import json_schema
+    from rl_tui.engine.config.loading import json_schema
 
     answer(json.dumps(json_schema(), indent=2) + "\n")
     return 0
@@ -63,7 +63,7 @@ def print_presets(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("rl-tui presets", description="List the presets, or print one.")
     parser.add_argument("name", nargs="?", metavar="NAME", help="print this preset, e.g. ppo/CartPole")
     name: str | None = understood(parser, words).name
-    from engine.config.presets import preset_names, read_preset, summarize_preset
+    from rl_tui.engine.config.presets import preset_names, read_preset, summarize_preset
 
     if name is not None:
         answer(read_preset(name))
@@ -82,9 +82,9 @@ def print_presets(words: Sequence[str]) -> int:
 
 def upgrade_config(arguments: UpgradeArguments) -> int:
     """OUT holds what IN says, in today's format, and stdout tells what was rewritten. Raises ConfigError."""
-    from engine.config.legacy.upgrade import upgrade
-    from engine.config.loading import read_file
-    from engine.storage.disk import write_atomically
+    from rl_tui.engine.config.legacy.upgrade import upgrade
+    from rl_tui.engine.config.loading import read_file
+    from rl_tui.engine.storage.disk import write_atomically
 
     target = Path(arguments.target)
     if os.path.lexists(target) and not arguments.is_forced:
@@ -104,17 +104,17 @@ def upgrade_config(arguments: UpgradeArguments) -> int:
 
 def evaluate(arguments: EvaluateArguments) -> int:
     """The returns of a run's policy are on stdout. Raises RlTuiError."""
-    from engine.storage.archive import Archive
+    from rl_tui.engine.storage.archive import Archive
 
     path = Archive(Path(arguments.results_dir)).resolve(arguments.run)
-    from engine.running.evaluation.recording import require_recorder
+    from rl_tui.engine.running.evaluation.recording import require_recorder
 
     record = None if arguments.record is None else Path(arguments.record).absolute()
     if record is not None:
         require_recorder(record)
-    from engine.running.evaluation.episodes import unheard
-    from engine.running.evaluation.saved_policy import SavedRun, Wanted
-    from engine.running.run import limit_threads
+    from rl_tui.engine.running.evaluation.episodes import unheard
+    from rl_tui.engine.running.evaluation.saved_policy import SavedRun, Wanted
+    from rl_tui.engine.running.run import limit_threads
 
     limit_threads()
     played = SavedRun(path.parent if path.is_file() else path).play(
@@ -162,7 +162,7 @@ def check_environment(arguments: CheckArguments) -> int:
 
     Raises RlTuiError for what keeps it from being trained in.
     """
-    from engine.running.environment_check import check
+    from rl_tui.engine.running.environment_check import check
 
     num_warnings = 0
     findings = check(
@@ -188,9 +188,9 @@ def folder_of_runs(typed: str | None) -> str:
 def browse_runs(arguments: RunsArguments) -> int:
     """The runs of a folder were shown. Raises ConfigError where there is no such folder."""
     require_screen("runs")
-    from engine.storage.archive import Archive
-    from tui.command_line.showing import Subject
-    from tui.runs.browsing import NoRun, no_view
+    from rl_tui.engine.storage.archive import Archive
+    from rl_tui.tui.command_line.showing import Subject
+    from rl_tui.tui.runs.browsing import NoRun, no_view
 
     folder = folder_of_runs(arguments.results_dir)
     session = NoRun()
@@ -208,8 +208,8 @@ def browse_runs(arguments: RunsArguments) -> int:
 
 def list_runs(arguments: ListArguments) -> int:
     """The runs of a folder are on stdout. Raises ConfigError where that folder cannot be read."""
-    from engine.storage.archive import Archive
-    from tui.command_line.listing import json_lines, table
+    from rl_tui.engine.storage.archive import Archive
+    from rl_tui.tui.command_line.listing import json_lines, table
 
     folder = folder_of_runs(arguments.results_dir)
     runs = Archive(Path(folder)).runs()
@@ -221,11 +221,11 @@ def list_runs(arguments: ListArguments) -> int:
 def demo(arguments: DemoArguments) -> int:
     """A made-up run was shown; returns the exit code that a real one would have had."""
     require_screen("demo")
-    from engine.running.workers import spawn
-    from engine.session.view import RunView
-    from engine.session.watching import Unwatchable
-    from tui.command_line.showing import Subject
-    from tui.demo.session import DemoSession
+    from rl_tui.engine.running.workers import spawn
+    from rl_tui.engine.session.view import RunView
+    from rl_tui.engine.session.watching import Unwatchable
+    from rl_tui.tui.command_line.showing import Subject
+    from rl_tui.tui.demo.session import DemoSession
 
     session = DemoSession(
         speed=arguments.speed, seed=arguments.seed, behaviors=arguments.behaviors, hours=arguments.hours
@@ -257,13 +257,13 @@ def demo(arguments: DemoArguments) -> int:
 def replay(arguments: ReplayArguments) -> int:
     """A recorded run was shown again. Raises ConfigError where there is none of that name."""
     require_screen("replay")
-    from engine.running.workers import spawn
-    from engine.session.view import RunView
-    from engine.session.watching import Unwatchable
-    from engine.storage.archive import Archive
-    from engine.storage.run_summary import summarize
-    from tui.command_line.showing import Subject
-    from tui.runs.replay import REFUSAL, Replay, start_speed
+    from rl_tui.engine.running.workers import spawn
+    from rl_tui.engine.session.view import RunView
+    from rl_tui.engine.session.watching import Unwatchable
+    from rl_tui.engine.storage.archive import Archive
+    from rl_tui.engine.storage.run_summary import summarize
+    from rl_tui.tui.command_line.showing import Subject
+    from rl_tui.tui.runs.replay import REFUSAL, Replay, start_speed
 
     archive, speed = Archive(Path(arguments.results_dir)), arguments.speed
     path = archive.resolve(arguments.run)
@@ -304,8 +304,8 @@ def require_screen(command: str) -> None:
 
 def show_alone(subject: Subject, look: Look) -> Departure | None:
     """What has no folder for its output was shown; returns how the screen was left, None when it failed."""
-    from tui.command_line.showing import show
-    from tui.command_line.signals import StopSignals
+    from rl_tui.tui.command_line.showing import show
+    from rl_tui.tui.command_line.signals import StopSignals
 
     with StopSignals() as signals:
         shown = show(subject, look, signals)

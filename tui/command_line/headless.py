@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.running.launch import Launch
-from engine.running.writers.console import ConsoleWriter
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import RunStarted
-from engine.storage.layout import OUTPUT, RUN_LOGS
-from tui.command_line.arguments import Arguments
-from tui.command_line.output import OwnOutput
-from tui.command_line.signals import StopSignals
-from tui.command_line.terminal import complain, complain_of, give_up
+from rl_tui.engine.running.launch import Launch
+from rl_tui.engine.running.writers.console import ConsoleWriter
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import RunStarted
+from rl_tui.engine.storage.layout import OUTPUT, RUN_LOGS
+from rl_tui.tui.command_line.arguments import Arguments
+from rl_tui.tui.command_line.output import OwnOutput
+from rl_tui.tui.command_line.signals import StopSignals
+from rl_tui.tui.command_line.terminal import complain, complain_of, give_up
 
 if TYPE_CHECKING:
-    from engine.config.loading import RunConfig
+    from rl_tui.engine.config.loading import RunConfig
 
 POLL_SECONDS = 0.25  # how soon a signal is acted upon, and lines are printed: sooner would hold up learning
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
-from engine.session.summaries import BehaviorSummary, RunSummary, plain
-from engine.session.text import safe_text
-from tui.drawing.text import count, duration, fit, left, number, right, round_count
+from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary, plain
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.drawing.text import count, duration, fit, left, number, right, round_count
 
 HEADINGS = ("RUN", "STATE", "BEHAVIOR", "STEPS", "BEST CKPT", "MEAN 100", "AGE", "PATH")
 NAMES = (HEADINGS.index("RUN"), HEADINGS.index("BEHAVIOR"))  # columns that give way to the others

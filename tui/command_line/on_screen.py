@@ -7,29 +7,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import OutputError
-from engine.running.launch import Launch
-from engine.running.writers.console import ConsoleWriter
-from engine.session.bus import EventBus
-from engine.session.messages import Envelope
-from engine.session.states import BAD_ENDS
-from engine.session.text import safe_text
-from engine.session.view import RunView
-from engine.storage.archive import Archive
-from engine.storage.naming import newest_run_id, run_name
-from tui.command_line.arguments import Arguments
-from tui.command_line.command_lines import RESULTS_DIR
-from tui.command_line.headless import ending, follow, output_log
-from tui.command_line.output import OwnOutput
-from tui.command_line.own_command import become
-from tui.command_line.requested import runnable
-from tui.command_line.resuming import can_be_resumed, resume_command
-from tui.command_line.showing import Shown, Subject, show
-from tui.command_line.signals import StopSignals
-from tui.command_line.terminal import answer, complain, complain_of
+from rl_tui.engine.errors import OutputError
+from rl_tui.engine.running.launch import Launch
+from rl_tui.engine.running.writers.console import ConsoleWriter
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.states import BAD_ENDS
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.archive import Archive
+from rl_tui.engine.storage.naming import newest_run_id, run_name
+from rl_tui.tui.command_line.arguments import Arguments
+from rl_tui.tui.command_line.command_lines import RESULTS_DIR
+from rl_tui.tui.command_line.headless import ending, follow, output_log
+from rl_tui.tui.command_line.output import OwnOutput
+from rl_tui.tui.command_line.own_command import become
+from rl_tui.tui.command_line.requested import runnable
+from rl_tui.tui.command_line.resuming import can_be_resumed, resume_command
+from rl_tui.tui.command_line.showing import Shown, Subject, show
+from rl_tui.tui.command_line.signals import StopSignals
+from rl_tui.tui.command_line.terminal import answer, complain, complain_of
 
 if TYPE_CHECKING:
-    from engine.config.loading import RunConfig
+    from rl_tui.engine.config.loading import RunConfig
 
 
 def run_on_screen(arguments: Arguments) -> int:
@@ -42,7 +42,7 @@ def run_on_screen(arguments: Arguments) -> int:
 
     def start() -> Iterator[Envelope] | None:
         nonlocal is_debug
-        from engine.running.preflight import require_startable
+        from rl_tui.engine.running.preflight import require_startable
 
         config = runnable(arguments)
         require_startable(config)

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from engine.printing import lead_into, print_into
-from tui.command_line.terminal import complain
+from rl_tui.engine.printing import lead_into, print_into
+from rl_tui.tui.command_line.terminal import complain
 
 
 class OwnOutput:

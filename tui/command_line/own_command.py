@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 def own_command(words: Sequence[str]) -> list[str]:
     """What runs rl-tui with those words, by the same interpreter and whatever lies in the working directory."""
-    return [sys.executable, "-P", "-m", "tui", *words]
+    return [sys.executable, "-P", "-m", "rl_tui", *words]
 
 
 def shown_command(words: Sequence[str]) -> str:

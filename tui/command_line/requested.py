@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.config.diagnostics import visible
-from engine.errors import ConfigError, NotSupportedError
-from tui.command_line.arguments import Arguments
+from rl_tui.engine.config.diagnostics import visible
+from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.tui.command_line.arguments import Arguments
 
 if TYPE_CHECKING:
-    from engine.config.loading import RunConfig
+    from rl_tui.engine.config.loading import RunConfig
 
 LONGEST_NAME = 400  # in a message
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 400  # in a message
 def configuration(arguments: Arguments) -> RunConfig:
     """What the file and the flags say together. Raises ConfigError with every mistake."""
     path = find_config(arguments.config)
-    from engine.config.loading import load_config
+    from rl_tui.engine.config.loading import load_config
 
     config = load_config(path, arguments.overrides)
     return without_chance(config) if arguments.is_deterministic else config
@@ -29,7 +29,7 @@ def configuration(arguments: Arguments) -> RunConfig:
 
 def runnable(arguments: Arguments) -> RunConfig:
     """The same, and all of it can be run. Raises NotSupportedError otherwise."""
-    from engine.config.loading import find_unsupported
+    from rl_tui.engine.config.loading import find_unsupported
 
     config = configuration(arguments)
     unsupported = find_unsupported(config)
@@ -43,11 +43,11 @@ def find_config(name: str) -> Path:
     path = Path(name)
     if path.exists():
         return path
-    from engine.config.presets import preset_names, preset_path
+    from rl_tui.engine.config.presets import preset_names, preset_path
 
     if name in preset_names():
         return preset_path(name)
-    from tui.command_line.suggestions import meant_by
+    from rl_tui.tui.command_line.suggestions import meant_by
 
     raise ConfigError(f"{visible(name, limit=LONGEST_NAME)}: no such file, preset or command. {meant_by(name)}")
 

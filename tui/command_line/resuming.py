@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from engine.session.states import ENDS
-from engine.session.view import RunView
+from rl_tui.engine.session.states import ENDS
+from rl_tui.engine.session.view import RunView
 
 HOW_IT_BEGAN = {"--run-id": True, "--initialize-from": True, "--resume": False, "--force": False}  # takes a value?
 REST = "--env-args"  # whatever follows is the player's

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from engine.errors import ConfigError, RlTuiError
-from engine.session.bus import Subscription
-from engine.session.messages import Envelope, Stop
-from engine.session.session import Session
-from engine.session.view import RunView
-from engine.session.watching import Watching
-from tui.app import TrainerApp
-from tui.command_line.arguments import Look, words_of
-from tui.command_line.signals import StopSignals
-from tui.command_line.terminal import move_output, redirect_output
-from tui.command_line.user_folders import config_folder, state_folder
-from tui.drawing.themes import THEMES
-from tui.keys.user_keys import read_user_keys
-from tui.leaving import Departure
-from tui.remembered import Memory
+from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.session.bus import Subscription
+from rl_tui.engine.session.messages import Envelope, Stop
+from rl_tui.engine.session.session import Session
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.session.watching import Watching
+from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.command_line.arguments import Look, words_of
+from rl_tui.tui.command_line.signals import StopSignals
+from rl_tui.tui.command_line.terminal import move_output, redirect_output
+from rl_tui.tui.command_line.user_folders import config_folder, state_folder
+from rl_tui.tui.drawing.themes import THEMES
+from rl_tui.tui.keys.user_keys import read_user_keys
+from rl_tui.tui.leaving import Departure
+from rl_tui.tui.remembered import Memory
 
 if TYPE_CHECKING:
-    from tui.context import Player, Runs
+    from rl_tui.tui.context import Player, Runs
 
 POLL_SECONDS = 0.1  # how soon a signal is acted upon
 LEAVE_SECONDS = 5.0  # what a run that was asked to stop now may take for its last files

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import TypeAlias
 
-from engine.session.messages import Stop
+from rl_tui.engine.session.messages import Stop
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.config.diagnostics import closest, one_of, visible
-from engine.config.presets import presets_like
-from tui.command_line.commands import COMMANDS
+from rl_tui.engine.config.diagnostics import closest, one_of, visible
+from rl_tui.engine.config.presets import presets_like
+from rl_tui.tui.command_line.commands import COMMANDS
 
 ENDINGS = (".yaml", ".yml")
 

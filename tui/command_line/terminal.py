@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from engine.errors import OutputError, RlTuiError
-from engine.printing import lead_into, open_log, print_into
-from engine.session.text import safe_text
+from rl_tui.engine.errors import OutputError, RlTuiError
+from rl_tui.engine.printing import lead_into, open_log, print_into
+from rl_tui.engine.session.text import safe_text
 
 
 @contextlib.contextmanager

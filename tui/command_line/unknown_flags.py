@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from engine.config.diagnostics import closest, suggest, visible
+from rl_tui.engine.config.diagnostics import closest, suggest, visible
 
 _PARAMETERS = "Parameters of an environment and curricula belong in the file, under environment_parameters"
 _ONLY_UNITY = "Only Unity players, which are not supported yet, would use it"

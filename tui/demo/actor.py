@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -24,10 +24,10 @@ from engine.session.messages import (
     ProgressReported,
     TimeSplit,
 )
-from engine.session.states import ENDS, BehaviorState
-from tui.demo.metrics import episode_steps, histogram, spread, summary
-from tui.demo.policy import Policy
-from tui.demo.script import EVALUATION_EPISODES, FIRST_UPDATE_STEP, REPLAY_ROW_BYTES, REPLAY_STEPS, Role
+from rl_tui.engine.session.states import ENDS, BehaviorState
+from rl_tui.tui.demo.metrics import episode_steps, histogram, spread, summary
+from rl_tui.tui.demo.policy import Policy
+from rl_tui.tui.demo.script import EVALUATION_EPISODES, FIRST_UPDATE_STEP, REPLAY_ROW_BYTES, REPLAY_STEPS, Role
 
 KEPT = 5  # checkpoints, besides the best
 STEPS_PER_UPDATE = 20_480

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from engine.session.messages import DevicesSampled, Gpu, GpuProcess
-from tui.demo.policy import approach
+from rl_tui.engine.session.messages import DevicesSampled, Gpu, GpuProcess
+from rl_tui.tui.demo.policy import approach
 
 GIB = 1024**3
 OURS, OTHER = 41_207, 9_313  # process ids

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from random import Random
 
-from engine.session.messages import Histogram
-from tui.demo.policy import FIRST_ENTROPY, Policy
-from tui.demo.script import REPLAY_STEPS, Role
+from rl_tui.engine.session.messages import Histogram
+from rl_tui.tui.demo.policy import FIRST_ENTROPY, Policy
+from rl_tui.tui.demo.script import REPLAY_STEPS, Role
 
 BINS = 20
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from tui.demo.script import Role
+from rl_tui.tui.demo.script import Role
 
 FIRST_ENTROPY = 1.6
 EXPLORES = 0.3  # entropy below which a policy begins to forget

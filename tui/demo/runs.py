@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.errors import ConfigError
-from engine.session.messages import Envelope, Event, Stop
-from engine.session.states import ENDS
-from engine.session.summaries import BehaviorSummary, Removal, RunSummary
-from engine.session.view import RunView
-from tui.demo.script import CAST, Role, configuration
-from tui.demo.story import Story
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.messages import Envelope, Event, Stop
+from rl_tui.engine.session.states import ENDS
+from rl_tui.engine.session.summaries import BehaviorSummary, Removal, RunSummary
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.demo.script import CAST, Role, configuration
+from rl_tui.tui.demo.story import Story
 
 MADE_UP = "the demo's runs are made up: there is no folder"
 BEAT_SECONDS = 60.0

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
-from tui.command_line.command_lines import HOURS
+from rl_tui.engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
+from rl_tui.tui.command_line.command_lines import HOURS
 
 Act: TypeAlias = AddNote | SetHyperparameter | Pause
 Fate: TypeAlias = Literal["rises", "collapses"]

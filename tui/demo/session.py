@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import (
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import (
     Command,
     CommandAsked,
     CommandFinished,
@@ -21,10 +21,10 @@ from engine.session.messages import (
     Stop,
     TimeSplit,
 )
-from tui.command_line.command_lines import HOURS
-from tui.demo.runs import DemoRuns
-from tui.demo.script import cast, configuration
-from tui.demo.story import Story
+from rl_tui.tui.command_line.command_lines import HOURS
+from rl_tui.tui.demo.runs import DemoRuns
+from rl_tui.tui.demo.script import cast, configuration
+from rl_tui.tui.demo.story import Story
 
 RUN_ID = "demo"
 MAIL = 1_000_000  # events; a whole day of twelve behaviors is told at once

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
 
-from engine.session.health.watch import HealthWatch
-from engine.session.messages import (
+from rl_tui.engine.session.health.watch import HealthWatch
+from rl_tui.engine.session.messages import (
     AddNote,
     CheckpointReason,
     Command,
@@ -28,12 +28,12 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from engine.session.states import ENDS, RunState
-from engine.version import VERSION
-from tui.demo.actor import Actor
-from tui.demo.jobs import Job, Jobs, Outcome
-from tui.demo.machine import Machine
-from tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, refusal
+from rl_tui.engine.session.states import ENDS, RunState
+from rl_tui.engine.version import VERSION
+from rl_tui.tui.demo.actor import Actor
+from rl_tui.tui.demo.jobs import Job, Jobs, Outcome
+from rl_tui.tui.demo.machine import Machine
+from rl_tui.tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, refusal
 
 PAST_BEAT_SECONDS = 30.0  # while the past is told; more where it is long
 PAST_BEATS = 1500

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.color import Color, ColorSystem
 
-from engine.session.watching import Pixels
-from tui.drawing.glyphs import Colors
+from rl_tui.engine.session.watching import Pixels
+from rl_tui.tui.drawing.glyphs import Colors
 
 Numbers: TypeAlias = NDArray[np.int32]
 

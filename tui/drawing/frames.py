@@ -8,9 +8,9 @@ from typing import Any
 
 from textual.app import App
 
-from tui.drawing.pacing import FramePace
-from tui.drawing.painting import PiecesUpdate, is_behind, spots
-from tui.panes.base import Frame, Pane
+from rl_tui.tui.drawing.pacing import FramePace
+from rl_tui.tui.drawing.painting import PiecesUpdate, is_behind, spots
+from rl_tui.tui.panes.base import Frame, Pane
 
 
 class Frames:

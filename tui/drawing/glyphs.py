@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from engine.session.states import BehaviorState, RunState
+from rl_tui.engine.session.states import BehaviorState, RunState
 
 Colors: TypeAlias = Literal["truecolor", "256", "standard", ""]  # of a terminal, as Rich names them; "": none
 

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from rich.cells import set_cell_size
 
-from engine.session.messages import LogLevel
-from engine.session.states import BehaviorState, RunState
-from tui.drawing.text import fit, left, num_cells, wrapped
+from rl_tui.engine.session.messages import LogLevel
+from rl_tui.engine.session.states import BehaviorState, RunState
+from rl_tui.tui.drawing.text import fit, left, num_cells, wrapped
 
 Tone: TypeAlias = Literal[
     "text", "dim", "faint", "strong", "accent", "good", "wait", "warning", "bad", "flag",

@@ -12,11 +12,11 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.widgets import OptionList
 
-from engine.session.text import safe_text
-from tui.drawing.text import left
-from tui.drawing.themes import THEMES
-from tui.keys.keymap import Key
-from tui.screens.base import RunScreen
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.drawing.text import left
+from rl_tui.tui.drawing.themes import THEMES
+from rl_tui.tui.keys.keymap import Key
+from rl_tui.tui.screens.base import RunScreen
 
 KEY_WIDTH = 15
 

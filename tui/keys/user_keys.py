@@ -13,7 +13,7 @@ from pathlib import Path
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import _character_to_key
 
-from tui.keys.keymap import STYLES, Key, Keymap, Place
+from rl_tui.tui.keys.keymap import STYLES, Key, Keymap, Place
 
 EVERYWHERE: tuple[Place, ...] = ("run",)
 FILE_NAME = "keys.yaml"

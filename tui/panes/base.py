@@ -15,16 +15,16 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from engine.session.states import ENDS
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView, RunView
-from tui.drawing.glyphs import Colors, Glyphs
-from tui.drawing.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
-from tui.drawing.painting import Piece, Spot, styled
-from tui.drawing.text import num_cells
-from tui.keys.keymap import Keymap, Place
-from tui.outcomes import Outcomes
-from tui.state import ScreenState
+from rl_tui.engine.session.states import ENDS
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.tui.drawing.glyphs import Colors, Glyphs
+from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
+from rl_tui.tui.drawing.painting import Piece, Spot, styled
+from rl_tui.tui.drawing.text import num_cells
+from rl_tui.tui.keys.keymap import Keymap, Place
+from rl_tui.tui.outcomes import Outcomes
+from rl_tui.tui.state import ScreenState
 
 Turn: TypeAlias = Literal["own", "now", "later"]  # when lines are made anew: as the pane itself says, or else
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView, RunView
-from tui.drawing.lines import Line, Span, line
-from tui.drawing.text import count, duration, fit_path, left, number, percent, right, time_of_day, wrapped
-from tui.panes.base import BEAT, Frame
-from tui.panes.behaviors import awaited_words, state_sign
-from tui.panes.checkpoint_list import good_checkpoint
-from tui.panes.detail import (
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.drawing.text import count, duration, fit_path, left, number, percent, right, time_of_day, wrapped
+from rl_tui.tui.panes.base import BEAT, Frame
+from rl_tui.tui.panes.behaviors import awaited_words, state_sign
+from rl_tui.tui.panes.checkpoint_list import good_checkpoint
+from rl_tui.tui.panes.detail import (
     NAME_WIDTH,
     VALUE_WIDTH,
     course_lines,
@@ -21,10 +21,10 @@ from tui.panes.detail import (
     time_lines,
     warnings_of,
 )
-from tui.panes.histogram import returns_lines
-from tui.panes.hyperparameter_list import moved_to
-from tui.panes.page import PagePane
-from tui.panes.state_line import remaining_seconds
+from rl_tui.tui.panes.histogram import returns_lines
+from rl_tui.tui.panes.hyperparameter_list import moved_to
+from rl_tui.tui.panes.page import PagePane
+from rl_tui.tui.panes.state_line import remaining_seconds
 
 LONGEST_NAME = 17
 LOW = 14  # rows below which no row is left blank

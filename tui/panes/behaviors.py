@@ -8,15 +8,15 @@ from functools import partial
 
 from rich.cells import cell_len
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView, RunView
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, Tone, line, state_tone
-from tui.drawing.text import count, duration, left, number, percent, right
-from tui.keys.keymap import Place
-from tui.panes.base import BEAT, Frame, series_tone
-from tui.panes.list import Entry, ListPane, filtered
-from tui.panes.row_trends import RowTrend, RowTrends
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone
+from rl_tui.tui.drawing.text import count, duration, left, number, percent, right
+from rl_tui.tui.keys.keymap import Place
+from rl_tui.tui.panes.base import BEAT, Frame, series_tone
+from rl_tui.tui.panes.list import Entry, ListPane, filtered
+from rl_tui.tui.panes.row_trends import RowTrend, RowTrends
 
 ELO = "Self-play/ELO"
 NAME_WIDTH = 24

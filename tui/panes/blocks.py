@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.session.text import safe_text
-from tui.drawing.lines import Line, Span, line
-from tui.panes.base import Frame
-from tui.panes.list import Entry, ListPane, filtered
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.list import Entry, ListPane, filtered
 
 
 @dataclass(frozen=True, slots=True)

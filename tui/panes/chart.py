@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from textual import events
 
-from engine.session.view import RETURN, BehaviorView
-from tui.charts.drawing import GUTTER, Look, draw, sample_for
-from tui.charts.figure import Figure, ingredients
-from tui.charts.metrics import metric_title
-from tui.charts.run_figure import run_figure
-from tui.charts.state import ChartState
-from tui.charts.window import Sight, panned
-from tui.drawing.lines import Line, centered
-from tui.panes.base import BEAT, Frame, Pane
-from tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
+from rl_tui.engine.session.view import RETURN, BehaviorView
+from rl_tui.tui.charts.drawing import GUTTER, Look, draw, sample_for
+from rl_tui.tui.charts.figure import Figure, ingredients
+from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.run_figure import run_figure
+from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.charts.window import Sight, panned
+from rl_tui.tui.drawing.lines import Line, centered
+from rl_tui.tui.panes.base import BEAT, Frame, Pane
+from rl_tui.tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
 
 WHEEL_ZOOM = 1.25  # by one notch
 WORDS_HEIGHT = 6  # lines from which one of them is for words

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.session.text import safe_text
-from engine.session.view import RETURN, BehaviorView
-from tui.charts.drawing import GUTTER
-from tui.charts.figure import Figure, Sampled, Samples
-from tui.charts.headline import headline, kind_of
-from tui.charts.metrics import metric_title
-from tui.charts.outliers import outside
-from tui.charts.run_figure import MAX_CURVES
-from tui.charts.state import ChartState
-from tui.charts.x_axis import span_label, step_label, x_label
-from tui.drawing.lines import Line, Span, cells, flush, line, pack
-from tui.drawing.text import count, duration, fit, number, round_count
-from tui.panes.base import Frame, is_over
-from tui.panes.behaviors import is_filling, mean_words
-from tui.panes.crosshair_words import cross_words
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RETURN, BehaviorView
+from rl_tui.tui.charts.drawing import GUTTER
+from rl_tui.tui.charts.figure import Figure, Sampled, Samples
+from rl_tui.tui.charts.headline import headline, kind_of
+from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.outliers import outside
+from rl_tui.tui.charts.run_figure import MAX_CURVES
+from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.charts.x_axis import span_label, step_label, x_label
+from rl_tui.tui.drawing.lines import Line, Span, cells, flush, line, pack
+from rl_tui.tui.drawing.text import count, duration, fit, number, round_count
+from rl_tui.tui.panes.base import Frame, is_over
+from rl_tui.tui.panes.behaviors import is_filling, mean_words
+from rl_tui.tui.panes.crosshair_words import cross_words
 
 NAME_WIDTH = 24
 WIDE = 60  # cells from which words on what is beyond the axis say how far

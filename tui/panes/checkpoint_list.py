@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from engine.session.messages import CheckpointSaved
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.drawing.lines import Line, Span, labelled, line
-from tui.drawing.text import count, duration, fit_path, left, number, right, size, time_of_day
-from tui.panes.base import BEAT, Frame, Pane
-from tui.panes.list import Entry, ListPane
+from rl_tui.engine.session.messages import CheckpointSaved
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.drawing.lines import Line, Span, labelled, line
+from rl_tui.tui.drawing.text import count, duration, fit_path, left, number, right, size, time_of_day
+from rl_tui.tui.panes.base import BEAT, Frame, Pane
+from rl_tui.tui.panes.list import Entry, ListPane
 
 REASON_WIDTH = 12  # "interrupted" is the longest
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from engine.session.messages import CheckpointSaved
-from engine.session.text import safe_text
-from tui.drawing.lines import Line, Span, cells, line, pack
-from tui.drawing.text import count, duration, fit_path, number, right, size
-from tui.panes.base import BEAT, Frame
-from tui.panes.list import Entry, ListPane
+from rl_tui.engine.session.messages import CheckpointSaved
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.drawing.lines import Line, Span, cells, line, pack
+from rl_tui.tui.drawing.text import count, duration, fit_path, number, right, size
+from rl_tui.tui.panes.base import BEAT, Frame
+from rl_tui.tui.panes.list import Entry, ListPane
 
 
 class CheckpointsPane(ListPane):

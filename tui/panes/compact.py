@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.drawing.lines import Line, Span, line, pack, wrap
-from tui.drawing.text import count, left, number, percent, right
-from tui.panes.base import Frame, Pane, is_over
-from tui.panes.behaviors import first_visible, state_sign
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.drawing.lines import Line, Span, line, pack, wrap
+from rl_tui.tui.drawing.text import count, left, number, percent, right
+from rl_tui.tui.panes.base import Frame, Pane, is_over
+from rl_tui.tui.panes.behaviors import first_visible, state_sign
 
 WARNING_LINES = 3  # that the newest warning may take where no behavior needs them
 

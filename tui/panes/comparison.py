@@ -6,24 +6,24 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from engine.session.text import safe_text
-from engine.session.view import RunView
-from tui.charts.band import ends
-from tui.charts.compared_figure import Compared, Member, compared_figure
-from tui.charts.drawing import Look, draw, sample_for
-from tui.charts.figure import Figure, Reading, read
-from tui.charts.headline import headline, kind_of
-from tui.charts.metrics import metric_title
-from tui.charts.state import ChartState
-from tui.charts.x_axis import x_label
-from tui.drawing.lines import SERIES, Line, Span, centered, flush, line
-from tui.drawing.text import count, left, number, right
-from tui.panes.base import BEAT, Frame, Pane
-from tui.panes.chart import ChartPane, CurvesPane
-from tui.panes.chart_words import AXES, all_in_sight, no_value_words, notes_on, window_words
-from tui.runs.comparing import Comparison, Entrant
-from tui.runs.configurations import Settings, differing
-from tui.runs.groups import SEED
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.charts.band import ends
+from rl_tui.tui.charts.compared_figure import Compared, Member, compared_figure
+from rl_tui.tui.charts.drawing import Look, draw, sample_for
+from rl_tui.tui.charts.figure import Figure, Reading, read
+from rl_tui.tui.charts.headline import headline, kind_of
+from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.state import ChartState
+from rl_tui.tui.charts.x_axis import x_label
+from rl_tui.tui.drawing.lines import SERIES, Line, Span, centered, flush, line
+from rl_tui.tui.drawing.text import count, left, number, right
+from rl_tui.tui.panes.base import BEAT, Frame, Pane
+from rl_tui.tui.panes.chart import ChartPane, CurvesPane
+from rl_tui.tui.panes.chart_words import AXES, all_in_sight, no_value_words, notes_on, window_words
+from rl_tui.tui.runs.comparing import Comparison, Entrant
+from rl_tui.tui.runs.configurations import Settings, differing
+from rl_tui.tui.runs.groups import SEED
 
 LONGEST_VALUE = 16  # of a setting
 FIGURES_WIDTH = 3 + 7 + 18  # sign, steps, and two figures

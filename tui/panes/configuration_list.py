@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from engine.session.text import safe_text
-from engine.session.view import RunView
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, Tone, cells, line
-from tui.drawing.text import fit, fit_path
-from tui.panes.base import Frame
-from tui.panes.list import Entry, ListPane
-from tui.runs.configurations import KeyPath, Setting
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line
+from rl_tui.tui.drawing.text import fit, fit_path
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.list import Entry, ListPane
+from rl_tui.tui.runs.configurations import KeyPath, Setting
 
 SIGNS: dict[str, tuple[str, Tone]] = {"other": ("~", "warning"), "here": ("+", "good"), "there": ("-", "bad")}
 

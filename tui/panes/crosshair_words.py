@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui.charts.figure import Figure, Mark, Reading, has_one_line, read
-from tui.charts.x_axis import x_label
-from tui.drawing.lines import Line, Span, cells, clip, line, pack
-from tui.drawing.text import fit, number
+from rl_tui.tui.charts.figure import Figure, Mark, Reading, has_one_line, read
+from rl_tui.tui.charts.x_axis import x_label
+from rl_tui.tui.drawing.lines import Line, Span, cells, clip, line, pack
+from rl_tui.tui.drawing.text import fit, number
 
 WHOLE_NAME = 12  # cells
 FORMS = ((WHOLE_NAME, True), (WHOLE_NAME, False), (6, False), (0, False))  # of names; lowest and highest, too

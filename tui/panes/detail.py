@@ -6,19 +6,19 @@ from itertools import islice
 
 from rich.cells import cell_len
 
-from engine.session.messages import LessonChanged, TimeSplit
-from engine.session.text import safe_text
-from engine.session.view import EVALUATION, BehaviorView, RunView
-from tui.charts.arrays import np
-from tui.charts.bar import bar
-from tui.charts.metrics import metric_title
-from tui.charts.trend import trend
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
-from tui.drawing.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
-from tui.panes.base import BEAT, Frame, Pane
-from tui.panes.behaviors import ELO, direction_sign, is_filling
-from tui.panes.checkpoint_list import good_checkpoint
+from rl_tui.engine.session.messages import LessonChanged, TimeSplit
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import EVALUATION, BehaviorView, RunView
+from rl_tui.tui.charts.arrays import np
+from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.trend import trend
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
+from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
+from rl_tui.tui.panes.base import BEAT, Frame, Pane
+from rl_tui.tui.panes.behaviors import ELO, direction_sign, is_filling
+from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
     ELO: "elo",

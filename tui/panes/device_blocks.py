@@ -6,17 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from engine.session.messages import DevicesSampled, Gpu, GpuProcess
-from engine.session.text import safe_text
-from tui.charts.bar import bar
-from tui.charts.percent import percent_chart, time_span
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, line, padded
-from tui.drawing.text import duration, left, right, size
-from tui.panes.base import Frame
-from tui.panes.blocks import Block, BlocksPane
-from tui.panes.devices import DISK_LOW_BYTES, gpu_line
-from tui.panes.list import Entry, plain
+from rl_tui.engine.session.messages import DevicesSampled, Gpu, GpuProcess
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.charts.percent import percent_chart, time_span
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, line, padded
+from rl_tui.tui.drawing.text import duration, left, right, size
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.blocks import Block, BlocksPane
+from rl_tui.tui.panes.devices import DISK_LOW_BYTES, gpu_line
+from rl_tui.tui.panes.list import Entry, plain
 
 LEAST_ROWS, MOST_ROWS = 3, 8  # of a chart beside others
 LAST_SECONDS = 3600.0

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from engine.session.history import History
-from engine.session.messages import DevicesSampled, Gpu
-from engine.session.text import safe_text
-from engine.session.view import RunView
-from tui.charts.arrays import np
-from tui.charts.bar import bar
-from tui.charts.sparkline import by_time, sparkline
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, Tone, cells, line, pack, padded
-from tui.drawing.text import fit, left, right, size
-from tui.panes.base import Frame, Pane
+from rl_tui.engine.session.history import History
+from rl_tui.engine.session.messages import DevicesSampled, Gpu
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.charts.arrays import np
+from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.charts.sparkline import by_time, sparkline
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, pack, padded
+from rl_tui.tui.drawing.text import fit, left, right, size
+from rl_tui.tui.panes.base import Frame, Pane
 
 HOT_CELSIUS = 85.0
 DISK_LOW_BYTES = 2 * 1024**3  # a few checkpoints of a large network and their temporary copies

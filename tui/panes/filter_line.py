@@ -10,10 +10,10 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from tui.keys.keymap import bindings
-from tui.panes.line_input import LineInput
-from tui.panes.list import ListPane, mistake
-from tui.state import ScreenState
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.line_input import LineInput
+from rl_tui.tui.panes.list import ListPane, mistake
+from rl_tui.tui.state import ScreenState
 
 
 class FilterLine(Horizontal):

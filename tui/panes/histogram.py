@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.session.messages import Histogram
-from tui.charts.histogram import Bin, bins_of, gutter_of, histogram_chart, histogram_rows, mean_and_deviation
-from tui.drawing.lines import Line, Span, line, pack, wrap
-from tui.drawing.text import count, number
-from tui.panes.base import Frame, Pane
+from rl_tui.engine.session.messages import Histogram
+from rl_tui.tui.charts.histogram import Bin, bins_of, gutter_of, histogram_chart, histogram_rows, mean_and_deviation
+from rl_tui.tui.drawing.lines import Line, Span, line, pack, wrap
+from rl_tui.tui.drawing.text import count, number
+from rl_tui.tui.panes.base import Frame, Pane
 
 
 class HistogramPane(Pane):

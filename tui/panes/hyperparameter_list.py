@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.session.messages import HyperparameterChanged
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.drawing.lines import Line, Span, line
-from tui.drawing.text import count, duration, left, right, time_of_day
-from tui.panes.base import BEAT, Frame
-from tui.panes.list import Entry, ListPane, same
+from rl_tui.engine.session.messages import HyperparameterChanged
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.drawing.text import count, duration, left, right, time_of_day
+from rl_tui.tui.panes.base import BEAT, Frame
+from rl_tui.tui.panes.list import Entry, ListPane, same
 
 SCHEDULED = {  # the metric that tells what a schedule has made of the value
     "learning_rate": "Policy/Learning Rate",

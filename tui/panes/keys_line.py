@@ -6,9 +6,9 @@ import math
 
 from textual import events
 
-from tui.drawing.lines import Line, Span, line
-from tui.keys.keymap import Key
-from tui.panes.base import Frame, Pane, is_over
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.keys.keymap import Key
+from rl_tui.tui.panes.base import Frame, Pane, is_over
 
 FIRST = 2  # ranks up to this one, quit, help and back, stand first on every screen
 

@@ -6,7 +6,7 @@ from textual.binding import Binding
 from textual.events import Key, Paste
 from textual.widgets import Input
 
-from engine.session.text import one_line, safe_text
+from rl_tui.engine.session.text import one_line, safe_text
 
 EDITING = {
     key: binding.action

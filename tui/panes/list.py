@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from textual import events
 
-from engine.session.text import safe_text
-from tui.drawing.lines import Line, Span, cells, line
-from tui.keys.keymap import Place, bindings
-from tui.panes.base import Frame, Pane
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.drawing.lines import Line, Span, cells, line
+from rl_tui.tui.keys.keymap import Place, bindings
+from rl_tui.tui.panes.base import Frame, Pane
 
 
 @dataclass(frozen=True, slots=True)

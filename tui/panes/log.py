@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.session.text import safe_text
-from engine.session.view import LogLine
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, level_tone, line
-from tui.drawing.text import fit_message, left, time_of_day
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import LogLine
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, level_tone, line
+from rl_tui.tui.drawing.text import fit_message, left, time_of_day
 
 KINDS = {"WARNING": "WARN"}  # the rest are short already
 

@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from engine.session.messages import LogLevel, WarningRaised
-from engine.session.text import safe_text
-from engine.session.view import LogLine
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import Line, Span, line
-from tui.drawing.text import duration, time_of_day, wrapped
-from tui.panes.base import Frame
-from tui.panes.blocks import Block, BlocksPane
-from tui.panes.list import Entry
-from tui.panes.log import log_line
+from rl_tui.engine.session.messages import LogLevel, WarningRaised
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import LogLine
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.drawing.text import duration, time_of_day, wrapped
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.blocks import Block, BlocksPane
+from rl_tui.tui.panes.list import Entry
+from rl_tui.tui.panes.log import log_line
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "warning", "error")  # each shows those after it as well
 LEVEL_WORDS = {"debug": "everything", "info": "info and above", "warning": "warnings and errors", "error": "errors"}

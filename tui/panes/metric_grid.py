@@ -7,12 +7,12 @@ import math
 from textual import events
 from textual.containers import Grid
 
-from engine.session.view import RunView
-from tui.charts.metrics import USUAL, grid_metrics
-from tui.panes.base import Frame
-from tui.panes.chart import ChartPane, MetricChart
-from tui.panes.histogram import HistogramPane
-from tui.state import ScreenState
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.charts.metrics import USUAL, grid_metrics
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.chart import ChartPane, MetricChart
+from rl_tui.tui.panes.histogram import HistogramPane
+from rl_tui.tui.state import ScreenState
 
 SHAPE = 4.0  # width by height, in cells, in which a chart is read best
 

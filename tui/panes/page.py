@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from textual import events
 
-from tui.drawing.lines import Line
-from tui.keys.keymap import Place, bindings
-from tui.panes.base import Frame, Pane
+from rl_tui.tui.drawing.lines import Line
+from rl_tui.tui.keys.keymap import Place, bindings
+from rl_tui.tui.panes.base import Frame, Pane
 
 
 class PagePane(Pane):

@@ -10,14 +10,14 @@ from rich.style import Style
 from textual.geometry import Size
 from textual.strip import Strip
 
-from engine.session.text import safe_text
-from engine.session.watching import Scene, Seen
-from tui.drawing.cells import HALF, Cells, cells_of, changes, color, painted, runs, text_of
-from tui.drawing.glyphs import Colors
-from tui.drawing.lines import Line, Span, Tone, cells, centered, line
-from tui.drawing.painting import Piece, Spot
-from tui.drawing.text import wrapped
-from tui.panes.base import Frame, Pane, Turn
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.watching import Scene, Seen
+from rl_tui.tui.drawing.cells import HALF, Cells, cells_of, changes, color, painted, runs, text_of
+from rl_tui.tui.drawing.glyphs import Colors
+from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, centered, line
+from rl_tui.tui.drawing.painting import Piece, Spot
+from rl_tui.tui.drawing.text import wrapped
+from rl_tui.tui.panes.base import Frame, Pane, Turn
 
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 FRONTS: dict[int, Tone] = {

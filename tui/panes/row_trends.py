@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.session.view import BehaviorView
-from tui.charts.arrays import np
-from tui.charts.sparkline import by_time, sparkline
-from tui.charts.trend import TREND_SECONDS, trend
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.charts.arrays import np
+from rl_tui.tui.charts.sparkline import by_time, sparkline
+from rl_tui.tui.charts.trend import TREND_SECONDS, trend
 
 RENEWED_SECONDS = 2.0  # its newest cell stands for more; with twelve behaviors it is a fifth of what a picture costs
 MOST_AT_ONCE = 4  # in one picture, so that none costs much more than the others

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
-from engine.session.processes import this_process
-from engine.session.text import safe_text
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.lines import SERIES, Line, Span, Tone, labelled, line, state_tone
-from tui.drawing.text import count, duration, fit, left, number, percent, right
-from tui.panes.base import Frame, Pane
-from tui.panes.list import Entry, ListPane
-from tui.runs.rows import RunRow, in_order, is_rising, rows_of
-from tui.state import RunsColumn, RunsOrder
+from rl_tui.engine.session.processes import this_process
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.drawing.glyphs import Glyphs
+from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, labelled, line, state_tone
+from rl_tui.tui.drawing.text import count, duration, fit, left, number, percent, right
+from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.panes.list import Entry, ListPane
+from rl_tui.tui.runs.rows import RunRow, in_order, is_rising, rows_of
+from rl_tui.tui.state import RunsColumn, RunsOrder
 
 if TYPE_CHECKING:
-    from engine.session.summaries import BehaviorSummary, RunSummary
+    from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary
 
 MADE_OF = "runs of one configuration: only seed, name and folder differ. Above stand their means"
 TITLES: Mapping[RunsColumn, str] = {"best": "best ckpt", "last": "mean 100"}  # those that are not the column's name

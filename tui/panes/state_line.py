@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView, RunView
-from tui.charts.bar import bar
-from tui.drawing.lines import Line, Span, Tone, cells, line, state_tone
-from tui.drawing.text import count, duration, fit, left, percent, right, size, time_of_day
-from tui.panes.base import BEAT, Frame, Pane, is_over
-from tui.panes.behaviors import awaited_words, is_filling
-from tui.panes.devices import DISK_LOW_BYTES
-from tui.runs.browsing import is_of_no_run
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone
+from rl_tui.tui.drawing.text import count, duration, fit, left, percent, right, size, time_of_day
+from rl_tui.tui.panes.base import BEAT, Frame, Pane, is_over
+from rl_tui.tui.panes.behaviors import awaited_words, is_filling
+from rl_tui.tui.panes.devices import DISK_LOW_BYTES
+from rl_tui.tui.runs.browsing import is_of_no_run
 
 STALE_SECONDS = 5.0  # the engine samples devices every second, so this much silence means it is stuck
 BAR_CELLS = 10

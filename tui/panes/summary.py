@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.drawing.lines import Line, Span, line, state_tone, wrap
-from tui.drawing.text import count, duration, fit, fit_path, left, number, right
-from tui.panes.base import Frame, Pane, is_over
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.drawing.lines import Line, Span, line, state_tone, wrap
+from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number, right
+from rl_tui.tui.panes.base import Frame, Pane, is_over
 
 DETAILED = 2  # behaviors that get a line for each of their files
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.session.watching import Scene
-from tui.drawing.lines import Line, Span, line, pack
-from tui.drawing.text import left, right
-from tui.panes.base import Frame, Pane
+from rl_tui.engine.session.watching import Scene
+from rl_tui.tui.drawing.lines import Line, Span, line, pack
+from rl_tui.tui.drawing.text import left, right
+from rl_tui.tui.panes.base import Frame, Pane
 
 LABEL_WIDTH, COMPACT_HEIGHT = 11, 6
 SHOWN_ACTIONS = 6

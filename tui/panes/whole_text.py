@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tui.drawing.lines import Line, Span, line
-from tui.drawing.text import wrapped
-from tui.panes.base import Frame, Pane
-from tui.panes.list import ListPane
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.drawing.text import wrapped
+from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.panes.list import ListPane
 
 
 class WholeTextPane(Pane):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import Command, CommandAsked, CommandFinished
-from engine.session.view import RunView
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished
+from rl_tui.engine.session.view import RunView
 
 NO_RUN = "there is no run on this screen"
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.errors import RlTuiError
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView, RunView
-from tui.context import Runs
-from tui.runs.configurations import Settings, read_settings
-from tui.runs.reading import politely
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.tui.context import Runs
+from rl_tui.tui.runs.configurations import Settings, read_settings
+from rl_tui.tui.runs.reading import politely
 
 
 class Chosen(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import yaml
 
-from engine.session.text import safe_text
+from rl_tui.engine.session.text import safe_text
 
 KeyPath: TypeAlias = tuple[str, ...]
 Settings: TypeAlias = Mapping[KeyPath, str]  # in the order of the file

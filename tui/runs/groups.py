@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.errors import RlTuiError
-from tui.context import Runs
-from tui.runs.configurations import KeyPath, read_settings
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.tui.context import Runs
+from rl_tui.tui.runs.configurations import KeyPath, read_settings
 
 if TYPE_CHECKING:
-    from engine.session.summaries import RunSummary
+    from rl_tui.engine.session.summaries import RunSummary
 
 SEED: KeyPath = ("env_settings", "seed")
 # What says where a run is kept, how it was started and how it talks, and nothing of what it learns.

@@ -7,11 +7,11 @@ import dataclasses
 import time
 from collections.abc import Iterator
 
-from engine.errors import RlTuiError
-from engine.session.messages import Envelope
-from engine.session.text import safe_text
-from engine.session.view import RunView
-from tui.runs.reading import politely
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.runs.reading import politely
 
 
 class Past:

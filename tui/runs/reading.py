@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from engine.session.messages import Envelope
+from rl_tui.engine.session.messages import Envelope
 
 CHUNK_EVENTS = 20  # about 1 ms of Python: longer ones make keys wait for it
 

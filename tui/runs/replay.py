@@ -9,9 +9,9 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
-from engine.errors import RlTuiError
-from engine.session.bus import EventBus, Subscription
-from engine.session.messages import (
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.messages import (
     Command,
     CommandAsked,
     CommandFinished,
@@ -21,10 +21,10 @@ from engine.session.messages import (
     RunStateChanged,
     Stop,
 )
-from engine.session.place import Place
-from engine.session.view import RunView
-from tui.drawing.text import duration, percent
-from tui.runs.rewinding import SILENT_SECONDS, Course, Open, Rewinder, Seek
+from rl_tui.engine.session.place import Place
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.drawing.text import duration, percent
+from rl_tui.tui.runs.rewinding import SILENT_SECONDS, Course, Open, Rewinder, Seek
 
 SPEEDS = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0, math.inf)  # notches of `change_speed`
 START_SPEED = 30.0  # of a run whose length nobody knows

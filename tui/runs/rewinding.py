@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
-from engine.errors import RlTuiError
-from engine.session.messages import Envelope, RunStateChanged
-from engine.session.place import Place
-from engine.session.states import ENDS
-from engine.session.view import RunView
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.messages import Envelope, RunStateChanged
+from rl_tui.engine.session.place import Place
+from rl_tui.engine.session.states import ENDS
+from rl_tui.engine.session.view import RunView
 
 Open: TypeAlias = Callable[[Place], Iterator[Envelope | None]]
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui.state import RunsColumn
+from rl_tui.tui.state import RunsColumn
 
 if TYPE_CHECKING:
-    from engine.session.summaries import RunSummary
+    from rl_tui.engine.session.summaries import RunSummary
 
 COLUMNS: tuple[RunsColumn, ...] = ("age", "run", "state", "behaviors", "steps", "best", "last", "took")
 RISING: frozenset[RunsColumn] = frozenset({"age", "run", "state", "behaviors"})  # whose lowest value comes first

@@ -14,38 +14,38 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
-from engine.session.text import safe_text
-from tui import clipboard
-from tui.context import Context
-from tui.drawing.painting import Piece, spots
-from tui.keys.keymap import Place, bindings
-from tui.panes.base import BEAT, Frame, Pane, Turn
-from tui.panes.checkpoint_list import good_checkpoint
-from tui.panes.compact import TooSmallPane
-from tui.panes.filter_line import FilterLine, filtering
-from tui.panes.keys_line import KeysLine
-from tui.panes.list import ListPane
-from tui.panes.outcome import OutcomeLine
-from tui.panes.state_line import StateLine
-from tui.runs.browsing import NO_RUN, is_of_no_run
-from tui.runs.rewinding import Seek
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui import clipboard
+from rl_tui.tui.context import Context
+from rl_tui.tui.drawing.painting import Piece, spots
+from rl_tui.tui.keys.keymap import Place, bindings
+from rl_tui.tui.panes.base import BEAT, Frame, Pane, Turn
+from rl_tui.tui.panes.checkpoint_list import good_checkpoint
+from rl_tui.tui.panes.compact import TooSmallPane
+from rl_tui.tui.panes.filter_line import FilterLine, filtering
+from rl_tui.tui.panes.keys_line import KeysLine
+from rl_tui.tui.panes.list import ListPane
+from rl_tui.tui.panes.outcome import OutcomeLine
+from rl_tui.tui.panes.state_line import StateLine
+from rl_tui.tui.runs.browsing import NO_RUN, is_of_no_run
+from rl_tui.tui.runs.rewinding import Seek
 
 if TYPE_CHECKING:
-    from tui.charts.figure import Figure
-    from tui.screens.help import HelpScreen
+    from rl_tui.tui.charts.figure import Figure
+    from rl_tui.tui.screens.help import HelpScreen
 
 SCREENS: Mapping[str, str] = {  # imported when first opened
-    "detail": "tui.screens.detail:DetailScreen",
-    "chart": "tui.screens.chart:ChartScreen",
-    "grid": "tui.screens.grid:GridScreen",
-    "checkpoints": "tui.screens.checkpoints:CheckpointsScreen",
-    "hyperparameters": "tui.screens.hyperparameters:HyperparametersScreen",
-    "devices": "tui.screens.devices:DevicesScreen",
-    "watch": "tui.screens.watch:WatchScreen",
-    "log": "tui.screens.log:LogScreen",
-    "warnings": "tui.screens.log:WarningsScreen",
-    "configuration": "tui.screens.configuration:ConfigurationScreen",
-    "runs": "tui.screens.runs:RunsScreen",
+    "detail": "rl_tui.tui.screens.detail:DetailScreen",
+    "chart": "rl_tui.tui.screens.chart:ChartScreen",
+    "grid": "rl_tui.tui.screens.grid:GridScreen",
+    "checkpoints": "rl_tui.tui.screens.checkpoints:CheckpointsScreen",
+    "hyperparameters": "rl_tui.tui.screens.hyperparameters:HyperparametersScreen",
+    "devices": "rl_tui.tui.screens.devices:DevicesScreen",
+    "watch": "rl_tui.tui.screens.watch:WatchScreen",
+    "log": "rl_tui.tui.screens.log:LogScreen",
+    "warnings": "rl_tui.tui.screens.log:WarningsScreen",
+    "configuration": "rl_tui.tui.screens.configuration:ConfigurationScreen",
+    "runs": "rl_tui.tui.screens.runs:RunsScreen",
 }
 
 REPLAYING = ("speed", "seek", "seek_share", "seek_to")  # actions on a replay
@@ -201,7 +201,7 @@ class RunScreen(Screen[None]):
         self.run_worker(self._screenshot())
 
     async def _screenshot(self) -> None:
-        from tui.screenshot import save_screenshot
+        from rl_tui.tui.screenshot import save_screenshot
 
         run = self.context.view.run
         try:
@@ -220,13 +220,13 @@ class RunScreen(Screen[None]):
 
     def action_palette(self) -> None:
         """Every command by name."""
-        from tui.keys.palette import palette
+        from rl_tui.tui.keys.palette import palette
 
         self.app.push_screen(palette())
 
     def action_note(self) -> None:
         """Ask for a note, and write it into the run."""
-        from tui.screens.note import note_prompt
+        from rl_tui.tui.screens.note import note_prompt
 
         controls = self.context.controls
         if not controls.may("note"):
@@ -255,7 +255,7 @@ class RunScreen(Screen[None]):
 
     def action_roll_back_failed(self) -> None:
         """Ask, and then let a behavior that diverged go on from its newest good checkpoint."""
-        from tui.screens.rolling_back import roll_back
+        from rl_tui.tui.screens.rolling_back import roll_back
 
         behavior = self.context.controls.selected
         good = good_checkpoint(behavior) if behavior is not None else None
@@ -286,7 +286,7 @@ class RunScreen(Screen[None]):
 
     def action_seek_to(self) -> None:
         """Ask where to go."""
-        from tui.screens.seek import seek_prompt, typed_seek
+        from rl_tui.tui.screens.seek import seek_prompt, typed_seek
 
         behavior = self.context.controls.selected
         self.open_dialog(
@@ -334,7 +334,7 @@ class RunScreen(Screen[None]):
 
 def prepare_help(app: App[Any], context: Context) -> HelpScreen:
     """The one help screen of the app, made at its first use."""
-    from tui.screens.help import HelpScreen  # imported when first opened, as those in SCREENS
+    from rl_tui.tui.screens.help import HelpScreen  # imported when first opened, as those in SCREENS
 
     if not app.is_screen_installed(HELP):
         app.install_screen(HelpScreen(context), HELP)

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from tui.charts.drawing import Look
-from tui.charts.figure import ingredients
-from tui.charts.metrics import metric_title
-from tui.charts.plotext_figure import SMALLEST, PlotextChart, load, plotext_chart
-from tui.drawing.lines import Line, Span, centered
-from tui.keys.keymap import bindings
-from tui.panes.base import BEAT, Frame
-from tui.panes.chart import CurvesPane
-from tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
-from tui.screens.base import RunScreen
-from tui.screens.chart_actions import ChartActions
+from rl_tui.tui.charts.drawing import Look
+from rl_tui.tui.charts.figure import ingredients
+from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.plotext_figure import SMALLEST, PlotextChart, load, plotext_chart
+from rl_tui.tui.drawing.lines import Line, Span, centered
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import BEAT, Frame
+from rl_tui.tui.panes.chart import CurvesPane
+from rl_tui.tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
+from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.chart_actions import ChartActions
 
 
 class ChartScreen(ChartActions, RunScreen):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tui.charts.curve import XAxis
-from tui.charts.figure import Figure
-from tui.charts.metrics import metric_order, metric_title
-from tui.charts.run_figure import place_on
-from tui.charts.state import LARGEST_SMOOTHING, X_AXES, ChartState
-from tui.charts.x_axis import NAMES
-from tui.charts.y_range import AUTOMATIC, range_text, range_words, typed_range
-from tui.drawing.painting import Piece, spots
-from tui.panes.base import Frame
-from tui.panes.chart import ChartPane, CurvesPane
-from tui.panes.chart_words import window_words
-from tui.panes.crosshair_words import copied
-from tui.panes.metric_grid import MetricGrid, metrics_of
-from tui.screens.base import RunScreen
-from tui.screens.prompt import PromptScreen, Verdict
+from rl_tui.tui.charts.curve import XAxis
+from rl_tui.tui.charts.figure import Figure
+from rl_tui.tui.charts.metrics import metric_order, metric_title
+from rl_tui.tui.charts.run_figure import place_on
+from rl_tui.tui.charts.state import LARGEST_SMOOTHING, X_AXES, ChartState
+from rl_tui.tui.charts.x_axis import NAMES
+from rl_tui.tui.charts.y_range import AUTOMATIC, range_text, range_words, typed_range
+from rl_tui.tui.drawing.painting import Piece, spots
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.chart import ChartPane, CurvesPane
+from rl_tui.tui.panes.chart_words import window_words
+from rl_tui.tui.panes.crosshair_words import copied
+from rl_tui.tui.panes.metric_grid import MetricGrid, metrics_of
+from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
 
 class ChartActions(RunScreen):
@@ -83,7 +83,7 @@ class ChartActions(RunScreen):
 
     def action_pick_metrics(self) -> None:
         """Ask for several by name."""
-        from tui.screens.pick_metrics import PickMetricsScreen  # imported when first opened
+        from rl_tui.tui.screens.pick_metrics import PickMetricsScreen  # imported when first opened
 
         behavior = self.context.controls.selected
         dialog = PickMetricsScreen(self.context, self.tags(), self.chart_state.metrics, self.pinned())

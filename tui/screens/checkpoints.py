@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.context import Context
-from tui.keys.keymap import bindings
-from tui.panes.checkpoint_list import CheckpointDetails, CheckpointList
-from tui.screens.base import RunScreen
-from tui.screens.rolling_back import roll_back
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.context import Context
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.checkpoint_list import CheckpointDetails, CheckpointList
+from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.rolling_back import roll_back
 
 
 class CheckpointsScreen(RunScreen):

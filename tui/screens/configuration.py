@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from engine.errors import RlTuiError
-from engine.session.text import safe_text
-from tui.context import Context, Runs
-from tui.drawing.painting import Piece
-from tui.keys.keymap import bindings
-from tui.panes.base import Frame
-from tui.panes.configuration_list import ConfigurationList
-from tui.runs.configurations import Settings, compared, read_settings
-from tui.screens.looking import LookingScreen
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.context import Context, Runs
+from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.configuration_list import ConfigurationList
+from rl_tui.tui.runs.configurations import Settings, compared, read_settings
+from rl_tui.tui.screens.looking import LookingScreen
 
 
 class ConfigurationScreen(LookingScreen):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from textual import events
 
-from tui.drawing.lines import Line, Span, line
-from tui.drawing.text import wrapped
-from tui.keys.keymap import bindings
-from tui.panes.base import Frame, Pane
-from tui.screens.base import PaneDialog
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.drawing.text import wrapped
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.screens.base import PaneDialog
 
 
 class ConfirmScreen(PaneDialog):

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
-from engine.session.text import safe_text
-from tui.drawing.painting import Piece
-from tui.keys.keymap import bindings
-from tui.panes.base import Frame
-from tui.panes.behavior_page import BehaviorPage, failure_texts
-from tui.panes.chart import CurvesPane
-from tui.panes.checkpoints import CheckpointsPane
-from tui.panes.histogram import HistogramPane
-from tui.panes.list import Entry
-from tui.panes.log_list import LogList, concerns, log_entry
-from tui.panes.metric_grid import MetricGrid
-from tui.screens.chart_actions import ChartActions
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import Frame
+from rl_tui.tui.panes.behavior_page import BehaviorPage, failure_texts
+from rl_tui.tui.panes.chart import CurvesPane
+from rl_tui.tui.panes.checkpoints import CheckpointsPane
+from rl_tui.tui.panes.histogram import HistogramPane
+from rl_tui.tui.panes.list import Entry
+from rl_tui.tui.panes.log_list import LogList, concerns, log_entry
+from rl_tui.tui.panes.metric_grid import MetricGrid
+from rl_tui.tui.screens.chart_actions import ChartActions
 
 NUM_METRIC_CHARTS = 6
 SMALLEST_CHART = (24, 6)

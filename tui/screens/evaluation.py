@@ -10,14 +10,14 @@ from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import Sequence
 from contextlib import suppress
 
-from engine.session.text import safe_text
-from tui import clipboard
-from tui.command_line.own_command import own_command
-from tui.drawing.lines import Line, Span, line
-from tui.drawing.text import duration, wrapped
-from tui.keys.keymap import bindings
-from tui.panes.base import Frame, Pane
-from tui.screens.base import PaneDialog
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui import clipboard
+from rl_tui.tui.command_line.own_command import own_command
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.drawing.text import duration, wrapped
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.screens.base import PaneDialog
 
 LINES_KEPT = 100
 ROWS_SHOWN = 12  # the last, so that the keys stay in sight

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from tui.keys.keymap import bindings
-from tui.panes.chart import CurvesPane
-from tui.panes.histogram import HistogramPane
-from tui.panes.metric_grid import MetricGrid
-from tui.screens.chart_actions import ChartActions
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.chart import CurvesPane
+from rl_tui.tui.panes.histogram import HistogramPane
+from rl_tui.tui.panes.metric_grid import MetricGrid
+from rl_tui.tui.screens.chart_actions import ChartActions
 
 MOST_CHARTS = 11  # besides the first; more could not be read at any size
 SMALLEST_CHART = (30, 8)

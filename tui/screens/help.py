@@ -10,17 +10,17 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
-from engine.config.diagnostics import one_of
-from tui.context import Context
-from tui.drawing.lines import Line, Span, line
-from tui.drawing.painting import Piece
-from tui.drawing.text import left, wrapped
-from tui.keys.keymap import Key, Keymap, Place, bindings
-from tui.panes.base import Frame, Pane
-from tui.panes.blocks import Block, BlocksPane
-from tui.panes.filter_line import FilterLine, filtering
-from tui.panes.list import Entry, same
-from tui.screens.base import PaneDialog
+from rl_tui.engine.config.diagnostics import one_of
+from rl_tui.tui.context import Context
+from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.drawing.text import left, wrapped
+from rl_tui.tui.keys.keymap import Key, Keymap, Place, bindings
+from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.panes.blocks import Block, BlocksPane
+from rl_tui.tui.panes.filter_line import FilterLine, filtering
+from rl_tui.tui.panes.list import Entry, same
+from rl_tui.tui.screens.base import PaneDialog
 
 KEY_WIDTH = 15
 ELSEWHERE, OTHER_SCREENS = "when another pane has the keys", "on other screens"  # a nearer command has its keys

@@ -9,16 +9,16 @@ from collections.abc import Iterable
 
 from textual.app import ComposeResult
 
-from engine.session.history import History
-from engine.session.messages import HyperparameterChanged, Range, SetHyperparameter
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.context import Context
-from tui.keys.keymap import bindings
-from tui.panes.hyperparameter_list import SCHEDULED, ChangesList, HyperparameterList, figure, moved_to
-from tui.screens.base import RunScreen
-from tui.screens.confirm import ConfirmScreen
-from tui.screens.prompt import PromptScreen, Verdict
+from rl_tui.engine.session.history import History
+from rl_tui.engine.session.messages import HyperparameterChanged, Range, SetHyperparameter
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.context import Context
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.hyperparameter_list import SCHEDULED, ChangesList, HyperparameterList, figure, moved_to
+from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.confirm import ConfirmScreen
+from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
 FAR = 100  # times the value or a part of it: further than anybody moves it in one step
 

@@ -6,16 +6,16 @@ from typing import NamedTuple, Protocol
 
 from textual import events
 
-from engine.session.messages import StopMode
-from engine.session.states import ENDS
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView, RunView
-from tui.context import Context
-from tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
-from tui.drawing.text import count, duration, fit, left
-from tui.keys.keymap import bindings
-from tui.panes.base import Frame, Pane
-from tui.screens.base import PaneDialog
+from rl_tui.engine.session.messages import StopMode
+from rl_tui.engine.session.states import ENDS
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.tui.context import Context
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
+from rl_tui.tui.drawing.text import count, duration, fit, left
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.screens.base import PaneDialog
 
 ANSWER_WIDTH = 22  # cells of "checkpoint and stop" and the blanks after it
 KEY_WIDTH = 7

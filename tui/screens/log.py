@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tui.context import Context
-from tui.keys.keymap import bindings
-from tui.panes.log_list import LEVELS, LogList, WarningsList
-from tui.screens.looking import LookingScreen
+from rl_tui.tui.context import Context
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.log_list import LEVELS, LogList, WarningsList
+from rl_tui.tui.screens.looking import LookingScreen
 
 
 class LogScreen(LookingScreen):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.screens.prompt import PromptScreen, Verdict
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
 MAX_CHARACTERS = 200  # about two lines of the log; more is for an editor
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from engine.session.text import safe_text
-from tui.context import Context
-from tui.drawing.painting import Piece
-from tui.keys.keymap import bindings
-from tui.panes.base import Frame, is_over
-from tui.panes.behaviors import BehaviorsPane
-from tui.panes.chart import CurvesPane
-from tui.panes.checkpoints import CheckpointsPane
-from tui.panes.compact import CompactPane
-from tui.panes.detail import DetailPane
-from tui.panes.devices import DevicesPane
-from tui.panes.histogram import HistogramPane
-from tui.panes.log_list import LogList
-from tui.panes.metric_grid import MetricGrid
-from tui.panes.summary import SummaryPane
-from tui.screens.chart_actions import ChartActions
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.context import Context
+from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import Frame, is_over
+from rl_tui.tui.panes.behaviors import BehaviorsPane
+from rl_tui.tui.panes.chart import CurvesPane
+from rl_tui.tui.panes.checkpoints import CheckpointsPane
+from rl_tui.tui.panes.compact import CompactPane
+from rl_tui.tui.panes.detail import DetailPane
+from rl_tui.tui.panes.devices import DevicesPane
+from rl_tui.tui.panes.histogram import HistogramPane
+from rl_tui.tui.panes.log_list import LogList
+from rl_tui.tui.panes.metric_grid import MetricGrid
+from rl_tui.tui.panes.summary import SummaryPane
+from rl_tui.tui.screens.chart_actions import ChartActions
 
 NUM_METRIC_CHARTS = 6
 SMALLEST_CHART = (24, 6)

@@ -10,15 +10,15 @@ from textual.content import Content
 from textual.fuzzy import Matcher
 from textual.widgets import Input
 
-from engine.session.text import safe_text
-from tui.charts.metrics import full_name, metric_title
-from tui.context import Context
-from tui.drawing.lines import Line, Span, flush, line, pack
-from tui.drawing.text import fit
-from tui.keys.keymap import bindings
-from tui.panes.base import Frame, Pane
-from tui.panes.line_input import LineInput
-from tui.screens.base import PaneDialog
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.charts.metrics import full_name, metric_title
+from rl_tui.tui.context import Context
+from rl_tui.tui.drawing.lines import Line, Span, flush, line, pack
+from rl_tui.tui.drawing.text import fit
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.panes.line_input import LineInput
+from rl_tui.tui.screens.base import PaneDialog
 
 ROWS = 12
 

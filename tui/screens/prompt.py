@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from tui.keys.keymap import bindings
-from tui.panes.line_input import LineInput
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.line_input import LineInput
 
 
 @dataclass(frozen=True, slots=True)

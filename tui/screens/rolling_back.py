@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.session.messages import CheckpointSaved, RollBack
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.drawing.text import count, number
-from tui.panes.checkpoint_list import given_up, set_aside
-from tui.screens.base import RunScreen
-from tui.screens.confirm import ConfirmScreen
+from rl_tui.engine.session.messages import CheckpointSaved, RollBack
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.drawing.text import count, number
+from rl_tui.tui.panes.checkpoint_list import given_up, set_aside
+from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.confirm import ConfirmScreen
 
 
 def roll_back(screen: RunScreen, behavior: BehaviorView, at: float, saved: CheckpointSaved) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.session.text import safe_text
-from tui.command_line.own_command import shown_command
-from tui.drawing.text import count, size
-from tui.screens.confirm import ConfirmScreen
-from tui.screens.prompt import PromptScreen, Verdict
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.command_line.own_command import shown_command
+from rl_tui.tui.drawing.text import count, size
+from rl_tui.tui.screens.confirm import ConfirmScreen
+from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
 if TYPE_CHECKING:
-    from engine.session.summaries import Removal, RunSummary
+    from rl_tui.engine.session.summaries import Removal, RunSummary
 
 
 def removal_prompt(run: RunSummary, found: Removal) -> PromptScreen:

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, TypeVar
 
 from textual.app import ComposeResult
 
-from engine.errors import RlTuiError
-from engine.session.text import safe_text
-from tui.command_line.own_command import shown_command
-from tui.context import Context, Runs
-from tui.drawing.lines import SERIES
-from tui.drawing.text import size
-from tui.keys.keymap import bindings
-from tui.panes.base import is_over
-from tui.panes.run_list import TITLES, RunDetails, RunsList
-from tui.runs.browsing import is_of_no_run
-from tui.runs.comparing import Chosen
-from tui.runs.groups import GroupReader
-from tui.runs.rows import is_rising
-from tui.screens.base import RunScreen
-from tui.screens.run_questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
-from tui.state import RunsColumn
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.text import safe_text
+from rl_tui.tui.command_line.own_command import shown_command
+from rl_tui.tui.context import Context, Runs
+from rl_tui.tui.drawing.lines import SERIES
+from rl_tui.tui.drawing.text import size
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.base import is_over
+from rl_tui.tui.panes.run_list import TITLES, RunDetails, RunsList
+from rl_tui.tui.runs.browsing import is_of_no_run
+from rl_tui.tui.runs.comparing import Chosen
+from rl_tui.tui.runs.groups import GroupReader
+from rl_tui.tui.runs.rows import is_rising
+from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.run_questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
+from rl_tui.tui.state import RunsColumn
 
 if TYPE_CHECKING:
-    from engine.session.summaries import Removal, RunSummary
+    from rl_tui.engine.session.summaries import Removal, RunSummary
 
 T = TypeVar("T")
 
@@ -142,7 +142,7 @@ class RunsScreen(RunScreen):
         if not members:
             self.say("compare: there is no run below the cursor")
             return
-        from tui.screens.comparison import ComparisonScreen  # with the charts: imported when first opened
+        from rl_tui.tui.screens.comparison import ComparisonScreen  # with the charts: imported when first opened
 
         screen = ComparisonScreen(self.context, "comparison", members)
         self.app.push_screen(screen)
@@ -208,7 +208,9 @@ class RunsScreen(RunScreen):
         words = await self._tried("evaluate", run, lambda runs: runs.evaluating(run.run_id))
         if words is None:
             return
-        from tui.screens.evaluation import EvaluationScreen  # with asyncio's processes: imported when first opened
+        from rl_tui.tui.screens.evaluation import (
+            EvaluationScreen,  # with asyncio's processes: imported when first opened
+        )
 
         def play(behavior: str = "") -> None:
             which = ("--behavior", behavior) if behavior else ()

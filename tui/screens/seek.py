@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from engine.session.text import safe_text
-from engine.session.view import BehaviorView
-from tui.drawing.text import count
-from tui.runs.rewinding import Seek
-from tui.screens.prompt import PromptScreen, Verdict
+from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
+from rl_tui.tui.drawing.text import count
+from rl_tui.tui.runs.rewinding import Seek
+from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]*)?) *%")

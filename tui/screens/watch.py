@@ -8,12 +8,12 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from engine.session.watching import Scene, Wish
-from tui.context import Context
-from tui.keys.keymap import bindings
-from tui.panes.picture import PicturePane
-from tui.panes.watched import WatchedPane
-from tui.screens.base import RunScreen
+from rl_tui.engine.session.watching import Scene, Wish
+from rl_tui.tui.context import Context
+from rl_tui.tui.keys.keymap import bindings
+from rl_tui.tui.panes.picture import PicturePane
+from rl_tui.tui.panes.watched import WatchedPane
+from rl_tui.tui.screens.base import RunScreen
 
 SILENT_SECONDS = 2.0  # without a scene while it plays, after which the screen says so
 RETRY_SECONDS = 0.5  # from one try to begin to the next, while there is no policy yet

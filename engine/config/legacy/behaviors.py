@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.config.diagnostics import describe, visible
-from engine.config.legacy.rewriting import Section
-from engine.config.types import is_positive
+from rl_tui.engine.config.diagnostics import describe, visible
+from rl_tui.engine.config.legacy.rewriting import Section
+from rl_tui.engine.config.types import is_positive
 
 PACE = ("num_update", "train_interval")  # mini-batches in each training; environment steps between two
 SIGNAL_UPDATES = "reward_signal_num_update"  # mini-batches of the reward signals in each training

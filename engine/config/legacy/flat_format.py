@@ -6,11 +6,11 @@ import copy
 from collections.abc import Container, Mapping
 from typing import Any
 
-from engine.config.behavior import NetworkSettings
-from engine.config.diagnostics import KeyPath, Mistake
-from engine.config.hyperparameters import TRAINERS
-from engine.config.legacy.behaviors import MEMORY, PACE, SIGNAL_STEPS, SIGNAL_UPDATES
-from engine.config.legacy.rewriting import Rewriting, Section
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.diagnostics import KeyPath, Mistake
+from rl_tui.engine.config.hyperparameters import TRAINERS
+from rl_tui.engine.config.legacy.behaviors import MEMORY, PACE, SIGNAL_STEPS, SIGNAL_UPDATES
+from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
 
 # Rewards up to ML-Agents 0.8. Later files still carry them, beside the reward_signals that took their place.
 _CURIOSITY = {"gamma": "gamma", "curiosity_strength": "strength", "curiosity_enc_size": "encoding_size"}

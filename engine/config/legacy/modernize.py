@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from engine.config.legacy.behaviors import rewrite_behavior
-from engine.config.legacy.flat_format import is_flat, sort_flat_behaviors
-from engine.config.legacy.parameters import rewrite_parameters
-from engine.config.legacy.rewriting import Rewriting, Section
-from engine.config.yaml_document import Document, read_yaml
+from rl_tui.engine.config.legacy.behaviors import rewrite_behavior
+from rl_tui.engine.config.legacy.flat_format import is_flat, sort_flat_behaviors
+from rl_tui.engine.config.legacy.parameters import rewrite_parameters
+from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
+from rl_tui.engine.config.yaml_document import Document, read_yaml
 
 
 def read_document(content: bytes, sections: Container[str]) -> Document:

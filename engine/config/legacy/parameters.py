@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.config.diagnostics import describe, one_of, visible
-from engine.config.environment_parameters import Lesson
-from engine.config.legacy.rewriting import Rewriting, Section
+from rl_tui.engine.config.diagnostics import describe, one_of, visible
+from rl_tui.engine.config.environment_parameters import Lesson
+from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
 
 _SECTION = "environment_parameters"
 _RESAMPLING = ("resampling-interval", "resampling_interval")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.config.diagnostics import KeyPath, Mistake, describe, in_file, path_text, visible
-from engine.config.types import is_positive
+from rl_tui.engine.config.diagnostics import KeyPath, Mistake, describe, in_file, path_text, visible
+from rl_tui.engine.config.types import is_positive
 
 _MOST_NAMES = 5  # of behaviors in one note
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.config.diagnostics import Source
-from engine.config.legacy.modernize import modernize, read_document
-from engine.config.loading import RunConfig, parse_config
-from engine.config.yaml_document import write_yaml
+from rl_tui.engine.config.diagnostics import Source
+from rl_tui.engine.config.legacy.modernize import modernize, read_document
+from rl_tui.engine.config.loading import RunConfig, parse_config
+from rl_tui.engine.config.yaml_document import write_yaml
 
 
 @dataclass(frozen=True, slots=True)

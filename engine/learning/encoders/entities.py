@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.learning.networks.layers import linear, weight
-from engine.specs import ObservationSpec
+from rl_tui.engine.learning.networks.layers import linear, weight
+from rl_tui.engine.specs import ObservationSpec
 
 EMBEDDING = 128  # E of observed entities
 HEADS = 4

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.config.behavior import NetworkSettings
-from engine.errors import ConfigError
-from engine.learning.networks.layers import linear
-from engine.specs import ObservationSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.networks.layers import linear
+from rl_tui.engine.specs import ObservationSpec
 
 MINIMUM = {"fully_connected": 1, "match3": 5, "resnet": 15, "simple": 20, "nature_cnn": 36}  # H and W by encoder
 KERNELS = {  # output channels, side and stride of each convolution

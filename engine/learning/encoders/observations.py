@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.config.behavior import NetworkSettings
-from engine.errors import NotSupportedError
-from engine.learning.encoders.entities import EMBEDDING, EntityEncoder
-from engine.learning.encoders.images import ImageEncoder
-from engine.learning.features import FeatureLayout, Features
-from engine.specs import Bool
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.errors import NotSupportedError
+from rl_tui.engine.learning.encoders.entities import EMBEDDING, EntityEncoder
+from rl_tui.engine.learning.encoders.images import ImageEncoder
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.specs import Bool
 
 
 class ObservationEncoder(nn.Module):

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.body import Body
-from engine.learning.networks.layers import linear
-from engine.learning.networks.memory import Sequences
-from engine.specs import ActionSpec, Float32
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.networks.body import Body
+from rl_tui.engine.learning.networks.layers import linear
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.specs import ActionSpec, Float32
 
 CONTINUOUS_GAIN, DISCRETE_GAIN = 0.2, 0.1  # ML-Agents: kaiming-normal times these
 

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.encoders.observations import ObservationEncoder
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.conditioned import ConditionedLayer
-from engine.learning.networks.layers import Layers
-from engine.learning.networks.memory import Memory, Sequences
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.encoders.observations import ObservationEncoder
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.networks.conditioned import ConditionedLayer
+from rl_tui.engine.learning.networks.layers import Layers
+from rl_tui.engine.learning.networks.memory import Memory, Sequences
 
 
 class Core(nn.Module):

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.learning.networks.layers import ACTIVATIONS, Layers
-from engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.networks.layers import ACTIVATIONS, Layers
+from rl_tui.engine.learning.networks.numpy.dense import Activation
 
 
 class ConditionedLayer(nn.Module):

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.encoders.observations import ObservationEncoder
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.body import Body, Core
-from engine.learning.networks.layers import Layers, linear
-from engine.learning.networks.memory import Sequences
-from engine.specs import ActionSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.encoders.observations import ObservationEncoder
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.networks.body import Body, Core
+from rl_tui.engine.learning.networks.layers import Layers, linear
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.specs import ActionSpec
 
 
 class StateCritic(nn.Module):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.networks.numpy.dense import Activation
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "swish": nn.functional.silu,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import rnn
 
-from engine.specs import Int64
+from rl_tui.engine.specs import Int64
 
 
 @dataclass(frozen=True, slots=True)

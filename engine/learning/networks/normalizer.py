@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.specs import Float32, State
+from rl_tui.engine.specs import Float32, State
 
 LIMIT = 5.0  # normalized values are clipped to +-5
 

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.hyperparameters import PPOSettings
-from engine.learning.blocks import one_hot
-from engine.learning.buffers import Rollout
-from engine.learning.estimates import Estimates
-from engine.learning.returns import gae
-from engine.learning.rewards.streams import RewardStreams
-from engine.specs import Ending
+from rl_tui.engine.config.hyperparameters import PPOSettings
+from rl_tui.engine.learning.blocks import one_hot
+from rl_tui.engine.learning.buffers import Rollout
+from rl_tui.engine.learning.estimates import Estimates
+from rl_tui.engine.learning.returns import gae
+from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.specs import Ending
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite

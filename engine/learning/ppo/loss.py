@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from engine.learning.networks.distributions import EPSILON, FORBIDDEN, LOG_SQRT_TWO_PI
-from engine.specs import ActionSpec
+from rl_tui.engine.learning.networks.distributions import EPSILON, FORBIDDEN, LOG_SQRT_TWO_PI
+from rl_tui.engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # numpy array or torch tensor: the operators below mean the same for both
 

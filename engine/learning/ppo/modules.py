@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor, nn
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.actor import Actor
-from engine.learning.networks.body import Body
-from engine.learning.networks.layers import linear
-from engine.learning.networks.memory import Sequences
-from engine.specs import ActionSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.learning.networks.body import Body
+from rl_tui.engine.learning.networks.layers import linear
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.specs import ActionSpec
 
 
 class OnPolicyNetworks(nn.Module):

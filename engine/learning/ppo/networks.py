@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.flat import FlatParameters, Shapes, views
-from engine.learning.networks.memory import Sequences
-from engine.learning.networks.numpy.dense import Activation
-from engine.learning.networks.numpy.lstm import TimeOrder
-from engine.learning.networks.numpy.named_layers import NamedLayers
-from engine.learning.ppo.modules import OnPolicyNetworks
-from engine.specs import Float32
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.networks.flat import FlatParameters, Shapes, views
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.networks.numpy.lstm import TimeOrder
+from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
+from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
+from rl_tui.engine.specs import Float32
 
 Array: TypeAlias = Any  # numpy array or tensor: what is written with operators serves both
 

@@ -13,29 +13,29 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from engine.config.behavior import BehaviorConfig
-from engine.config.hyperparameters import PPOSettings
-from engine.errors import CheckpointError, NonFiniteError
-from engine.learning.blocks import require_finite
-from engine.learning.buffers import Columns, Rollout, RolloutBuffer, minibatches
-from engine.learning.estimates import Estimator
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.generators import generator_state, load_generator
-from engine.learning.hyperparameters import changeable, with_value
-from engine.learning.networks.flat import views
-from engine.learning.networks.memory import Sequences
-from engine.learning.networks.normalizer import Normalizer
-from engine.learning.optimization import GradientStep
-from engine.learning.policies import make_policy
-from engine.learning.ppo.advantages import advantage_columns, normalized
-from engine.learning.ppo.loss import Batch, Coefficients, Loss, surrogate_loss
-from engine.learning.ppo.modules import OnPolicyNetworks
-from engine.learning.ppo.networks import ActorCritic, make_actor_critic
-from engine.learning.rewards.streams import RewardStreams
-from engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
-from engine.learning.trainer import Metrics, Samples, always
-from engine.learning.unfinished import Unfinished
-from engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.hyperparameters import PPOSettings
+from rl_tui.engine.errors import CheckpointError, NonFiniteError
+from rl_tui.engine.learning.blocks import require_finite
+from rl_tui.engine.learning.buffers import Columns, Rollout, RolloutBuffer, minibatches
+from rl_tui.engine.learning.estimates import Estimator
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.generators import generator_state, load_generator
+from rl_tui.engine.learning.hyperparameters import changeable, with_value
+from rl_tui.engine.learning.networks.flat import views
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.networks.normalizer import Normalizer
+from rl_tui.engine.learning.optimization import GradientStep
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.ppo.advantages import advantage_columns, normalized
+from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, Loss, surrogate_loss
+from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
+from rl_tui.engine.learning.ppo.networks import ActorCritic, make_actor_critic
+from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
+from rl_tui.engine.learning.trainer import Metrics, Samples, always
+from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
 CHANGEABLE = (  # while it trains: nothing that shapes the network or the rollout

@@ -8,12 +8,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learning.replay.layout import ReplayLayout
-from engine.learning.replay.minibatch import Minibatch
-from engine.learning.replay.priorities import Priorities
-from engine.learning.replay.ring import Place, Ring
-from engine.learning.replay.saved import require_fit
-from engine.specs import Bool, Ending, Float32, Int64, Json, Observations, State, Trajectories
+from rl_tui.engine.learning.replay.layout import ReplayLayout
+from rl_tui.engine.learning.replay.minibatch import Minibatch
+from rl_tui.engine.learning.replay.priorities import Priorities
+from rl_tui.engine.learning.replay.ring import Place, Ring
+from rl_tui.engine.learning.replay.saved import require_fit
+from rl_tui.engine.specs import Bool, Ending, Float32, Int64, Json, Observations, State, Trajectories
 
 
 class ReplayBuffer:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.learning.replay.priorities import SumTree
-from engine.specs import BehaviorSpec
+from rl_tui.engine.learning.replay.priorities import SumTree
+from rl_tui.engine.specs import BehaviorSpec
 
 
 @dataclass(frozen=True, slots=True)

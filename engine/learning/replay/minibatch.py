@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.specs import Bool, Float32, Int64, Observations
+from rl_tui.engine.specs import Bool, Float32, Int64, Observations
 
 
 @dataclass(frozen=True, slots=True)

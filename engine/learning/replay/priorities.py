@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import NonFiniteError
-from engine.specs import Float32, Int64
+from rl_tui.engine.errors import NonFiniteError
+from rl_tui.engine.specs import Float32, Int64
 
 Float64 = NDArray[np.float64]
 EPSILON = 1e-6  # added to an error: a step that was once learned perfectly is still drawn, section 3.3

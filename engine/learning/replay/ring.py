@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.specs import Bool, Ending, Int64
+from rl_tui.engine.specs import Bool, Ending, Int64
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import CheckpointError
-from engine.learning.replay.layout import ReplayLayout
-from engine.specs import Ending, State
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.learning.replay.layout import ReplayLayout
+from rl_tui.engine.specs import Ending, State
 
 VALUES = ("num_added", "end", "largest_priority")
 

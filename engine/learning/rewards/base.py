@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.config.behavior import BehaviorConfig, RewardSignalSettings
-from engine.specs import Float32, State, Trajectories
+from rl_tui.engine.config.behavior import BehaviorConfig, RewardSignalSettings
+from rl_tui.engine.specs import Float32, State, Trajectories
 
 
 class RewardSignal(Protocol):

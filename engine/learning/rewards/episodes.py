@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learning.unfinished import Unfinished
-from engine.specs import Ending, Float32, Trajectories
+from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.specs import Ending, Float32, Trajectories
 
 
 class EpisodeSums:

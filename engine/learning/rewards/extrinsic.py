@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.config.behavior import BehaviorConfig, RewardSignalSettings
-from engine.learning.rewards.scaling import RewardScaler
-from engine.specs import Float32, State, Trajectories
+from rl_tui.engine.config.behavior import BehaviorConfig, RewardSignalSettings
+from rl_tui.engine.learning.rewards.scaling import RewardScaler
+from rl_tui.engine.specs import Float32, State, Trajectories
 
 
 class ExtrinsicReward:

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learning.returns import discounted_sums
-from engine.learning.unfinished import Unfinished
-from engine.specs import Ending, Float32, State, Trajectories
+from rl_tui.engine.learning.returns import discounted_sums
+from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.specs import Ending, Float32, State, Trajectories
 
 LIMIT = 10.0  # scaled rewards are clipped to +-10
 EPSILON = 1e-8

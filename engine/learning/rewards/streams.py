@@ -8,12 +8,12 @@ from typing import cast
 
 import numpy as np
 
-from engine import registry
-from engine.config.behavior import BehaviorConfig
-from engine.learning.rewards.base import RewardSignal, RewardSignalKind
-from engine.learning.rewards.episodes import EpisodeSums
-from engine.learning.trainer import Metrics, Samples
-from engine.specs import Bool, Float32, State, Trajectories
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.rewards.base import RewardSignal, RewardSignalKind
+from rl_tui.engine.learning.rewards.episodes import EpisodeSums
+from rl_tui.engine.learning.trainer import Metrics, Samples
+from rl_tui.engine.specs import Bool, Float32, State, Trajectories
 
 
 class RewardStreams:

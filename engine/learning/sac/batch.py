@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engine.learning.blocks import one_hot
-from engine.learning.features import Features
-from engine.learning.networks.memory import Sequences
-from engine.learning.replay.minibatch import Minibatch
-from engine.learning.sac.networks import SoftNetworks
-from engine.learning.sac.recurrent_state import Recall, recall
-from engine.specs import ActionSpec, Bool, Float32, Observations
+from rl_tui.engine.learning.blocks import one_hot
+from rl_tui.engine.learning.features import Features
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.replay.minibatch import Minibatch
+from rl_tui.engine.learning.sac.networks import SoftNetworks
+from rl_tui.engine.learning.sac.recurrent_state import Recall, recall
+from rl_tui.engine.specs import ActionSpec, Bool, Float32, Observations
 
 Array: TypeAlias = Any  # tensor, or numpy array where gradients are written out in that
 Place: TypeAlias = Callable[[np.ndarray[Any, Any]], Array]

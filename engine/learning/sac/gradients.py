@@ -7,13 +7,13 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import torch
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.features import FeatureLayout
-from engine.learning.sac.batch import SoftBatch
-from engine.learning.sac.gradients_numpy import NumpySoftGradients
-from engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
-from engine.learning.sac.networks import SoftNetworks, SoftParameters
-from engine.specs import ActionSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.sac.batch import SoftBatch
+from rl_tui.engine.learning.sac.gradients_numpy import NumpySoftGradients
+from rl_tui.engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
+from rl_tui.engine.learning.sac.networks import SoftNetworks, SoftParameters
+from rl_tui.engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # numpy array or tensor, as the gradients are computed
 

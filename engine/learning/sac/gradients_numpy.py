@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engine.learning.networks.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
-from engine.learning.networks.flat import FlatParameters, layer_names, views
-from engine.learning.networks.numpy.dense import Activation
-from engine.learning.networks.numpy.mlp import MLP
-from engine.learning.sac.batch import SoftBatch
-from engine.learning.sac.losses import DISCRETE_TARGET, SoftLosses
-from engine.learning.sac.networks import SoftParameters
-from engine.specs import ActionSpec, Float32
+from rl_tui.engine.learning.networks.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.networks.flat import FlatParameters, layer_names, views
+from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.networks.numpy.mlp import MLP
+from rl_tui.engine.learning.sac.batch import SoftBatch
+from rl_tui.engine.learning.sac.losses import DISCRETE_TARGET, SoftLosses
+from rl_tui.engine.learning.sac.networks import SoftParameters
+from rl_tui.engine.specs import ActionSpec, Float32
 
 Array: TypeAlias = Any
 

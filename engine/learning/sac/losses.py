@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from engine.learning.networks.critics import StateCritic
-from engine.learning.sac.batch import SoftBatch
-from engine.learning.sac.networks import SoftNetworks
-from engine.learning.sac.policy import SoftPolicy, soft_policy
-from engine.specs import ActionSpec
+from rl_tui.engine.learning.networks.critics import StateCritic
+from rl_tui.engine.learning.sac.batch import SoftBatch
+from rl_tui.engine.learning.sac.networks import SoftNetworks
+from rl_tui.engine.learning.sac.policy import SoftPolicy, soft_policy
+from rl_tui.engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # tensor, or numpy array where `soft_gradients` computes with those
 DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entropy 0.2 ln n

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.features import FeatureLayout
-from engine.learning.networks.actor import Actor
-from engine.learning.networks.critics import StateCritic, TwinCritic
-from engine.learning.networks.flat import FlatParameters
-from engine.specs import ActionSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic
+from rl_tui.engine.learning.networks.flat import FlatParameters
+from rl_tui.engine.specs import ActionSpec
 
 
 @dataclass(frozen=True, slots=True)

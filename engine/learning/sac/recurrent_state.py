@@ -12,17 +12,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.config.behavior import MemorySettings
-from engine.learning.buffers import Rollout
-from engine.learning.estimates import Estimator
-from engine.learning.features import Features
-from engine.learning.networks.critics import StateCritic, TwinCritic
-from engine.learning.networks.flat import FlatParameters
-from engine.learning.networks.memory import Sequences
-from engine.learning.sac.networks import SoftNetworks
-from engine.learning.sequences import cut
-from engine.learning.unfinished import Unfinished
-from engine.specs import Float32, Trajectories
+from rl_tui.engine.config.behavior import MemorySettings
+from rl_tui.engine.learning.buffers import Rollout
+from rl_tui.engine.learning.estimates import Estimator
+from rl_tui.engine.learning.features import Features
+from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic
+from rl_tui.engine.learning.networks.flat import FlatParameters
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.sac.networks import SoftNetworks
+from rl_tui.engine.learning.sequences import cut
+from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.specs import Float32, Trajectories
 
 
 @dataclass(frozen=True, slots=True)

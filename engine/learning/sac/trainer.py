@@ -12,28 +12,28 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from engine.config.behavior import BehaviorConfig, MemorySettings
-from engine.config.hyperparameters import SACSettings
-from engine.errors import NonFiniteError
-from engine.learning.blocks import require_finite
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.generators import generator_state, load_generator
-from engine.learning.hyperparameters import changeable, with_value
-from engine.learning.networks.normalizer import Normalizer
-from engine.learning.optimization import GradientStep
-from engine.learning.policies import make_policy
-from engine.learning.replay.buffer import ReplayBuffer
-from engine.learning.replay.layout import ReplayLayout
-from engine.learning.replay.minibatch import Minibatch
-from engine.learning.rewards.streams import RewardStreams
-from engine.learning.sac.batch import soft_batch
-from engine.learning.sac.gradients import Array, soft_gradients
-from engine.learning.sac.losses import SoftLosses
-from engine.learning.sac.networks import soft_networks, soft_parameters
-from engine.learning.sac.recurrent_state import CriticMemory, CriticReader
-from engine.learning.schedules import scheduled, scheduled_learning_rate
-from engine.learning.trainer import Metrics, Samples, always
-from engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
+from rl_tui.engine.config.behavior import BehaviorConfig, MemorySettings
+from rl_tui.engine.config.hyperparameters import SACSettings
+from rl_tui.engine.errors import NonFiniteError
+from rl_tui.engine.learning.blocks import require_finite
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.generators import generator_state, load_generator
+from rl_tui.engine.learning.hyperparameters import changeable, with_value
+from rl_tui.engine.learning.networks.normalizer import Normalizer
+from rl_tui.engine.learning.optimization import GradientStep
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.replay.buffer import ReplayBuffer
+from rl_tui.engine.learning.replay.layout import ReplayLayout
+from rl_tui.engine.learning.replay.minibatch import Minibatch
+from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.learning.sac.batch import soft_batch
+from rl_tui.engine.learning.sac.gradients import Array, soft_gradients
+from rl_tui.engine.learning.sac.losses import SoftLosses
+from rl_tui.engine.learning.sac.networks import soft_networks, soft_parameters
+from rl_tui.engine.learning.sac.recurrent_state import CriticMemory, CriticReader
+from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
+from rl_tui.engine.learning.trainer import Metrics, Samples, always
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # while it trains
 LONGEST_PIECE = 16  # steps: values stand for the rest, so that a long time_horizon would only delay learning

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sampling.pools.base import EnvironmentPool
-from engine.specs import Actions, DecisionSteps, Float32, Int64, Policy, Steps
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.specs import Actions, DecisionSteps, Float32, Int64, Policy, Steps
 
 RECEIVE_SECONDS = 0.1  # how long a pool of other processes may take to see a stop
 

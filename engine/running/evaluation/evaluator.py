@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from engine.config.behavior import EvaluationSettings
-from engine.errors import ConfigError, EnvironmentFailure
-from engine.running.evaluation.episodes import Scores, play
-from engine.running.triggers import Reminder
-from engine.sampling.pools.base import EnvironmentPool
-from engine.session.bus import EventBus
-from engine.session.messages import EvaluationReported, LogEmitted
-from engine.specs import Policy, Weights
+from rl_tui.engine.config.behavior import EvaluationSettings
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure
+from rl_tui.engine.running.evaluation.episodes import Scores, play
+from rl_tui.engine.running.triggers import Reminder
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import EvaluationReported, LogEmitted
+from rl_tui.engine.specs import Policy, Weights
 
 PATIENCE_SECONDS = 60.0  # after which it is told that training waits for an evaluation
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ConfigError
-from engine.installation import command_for_extra
-from engine.sampling.environments.base import Environment, Rendered
-from engine.specs import Steps
-from engine.storage.disk import UNFINISHED
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.installation import command_for_extra
+from rl_tui.engine.sampling.environments.base import Environment, Rendered
+from rl_tui.engine.specs import Steps
+from rl_tui.engine.storage.disk import UNFINISHED
 
 FORMATS = (".gif", ".mp4")
 STEPS = 300  # of whole episodes are shown, or a few more: ten seconds

@@ -9,24 +9,24 @@ from pathlib import Path
 
 import torch
 
-from engine import registry
-from engine.config.behavior import BehaviorConfig
-from engine.config.loading import load_config
-from engine.errors import CheckpointError, ConfigError
-from engine.export.onnx_policy import OnnxPolicy
-from engine.learning.trainer import Trainer
-from engine.running.building import derived_seed
-from engine.running.environments import NamedEnvironment, named_environments, settings_of
-from engine.running.evaluation.episodes import Scores, play, unheard, unwatched
-from engine.running.evaluation.recording import Recording
-from engine.running.restoring import load_trainer
-from engine.sampling.environments.base import Environment
-from engine.sampling.pools.serial import SerialPool
-from engine.specs import BehaviorSpec, Policy, State
-from engine.storage.checkpoint_format import Checkpoint
-from engine.storage.checkpoints import CheckpointStore
-from engine.storage.layout import CONFIGURATION
-from engine.storage.run_folder import RunFolder
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.loading import load_config
+from rl_tui.engine.errors import CheckpointError, ConfigError
+from rl_tui.engine.export.onnx_policy import OnnxPolicy
+from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.building import derived_seed
+from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
+from rl_tui.engine.running.evaluation.episodes import Scores, play, unheard, unwatched
+from rl_tui.engine.running.evaluation.recording import Recording
+from rl_tui.engine.running.restoring import load_trainer
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.specs import BehaviorSpec, Policy, State
+from rl_tui.engine.storage.checkpoint_format import Checkpoint
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from rl_tui.engine.storage.layout import CONFIGURATION
+from rl_tui.engine.storage.run_folder import RunFolder
 
 REPLAY_STEPS = 10_000  # at most: nobody fills that buffer, and this machine may be smaller than the one that trained
 

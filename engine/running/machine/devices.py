@@ -11,9 +11,9 @@ from typing import Any
 
 import psutil
 
-from engine.running.machine import cgroups
-from engine.running.machine.gpus import GpuProbe
-from engine.session.messages import DevicesSampled
+from rl_tui.engine.running.machine import cgroups
+from rl_tui.engine.running.machine.gpus import GpuProbe
+from rl_tui.engine.session.messages import DevicesSampled
 
 CHILDREN_SECONDS = 10.0  # between searches for child processes: a search reads the whole process table
 

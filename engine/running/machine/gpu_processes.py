@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from engine.session.messages import GpuProcess
+from rl_tui.engine.session.messages import GpuProcess
 
 MOST_PROCESSES = 32  # of one GPU: those with the most memory
 LONGEST_NAME = 100

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from engine.running.machine.gpu_processes import ProcessNames, memory_by_process
-from engine.session.messages import Gpu, GpuProcess
+from rl_tui.engine.running.machine.gpu_processes import ProcessNames, memory_by_process
+from rl_tui.engine.session.messages import Gpu, GpuProcess
 
 SLOW_SECONDS = 0.5  # a driver that takes longer is asked again only after PATIENCE_SECONDS
 PATIENCE_SECONDS = 30.0

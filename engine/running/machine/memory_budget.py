@@ -6,8 +6,8 @@ from pathlib import Path
 
 import psutil
 
-from engine.errors import ConfigError
-from engine.running.machine import cgroups
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.running.machine import cgroups
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 

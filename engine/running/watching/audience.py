@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from engine.running.workers import spawn
-from engine.session.bus import EventBus
-from engine.session.watching import Scene, Wish
+from rl_tui.engine.running.workers import spawn
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.watching import Scene, Wish
 
 if TYPE_CHECKING:
-    from engine.running.watching.viewer import Play, Viewer
+    from rl_tui.engine.running.watching.viewer import Play, Viewer
 
 NOT_YET = "the engine is starting"
 NEVER = "the run ended before it had a policy"
@@ -42,7 +42,7 @@ class Theater:
         play = self._plays.get(behavior)
         if play is None:
             return NEVER if self._is_over else NOT_YET
-        from engine.running.watching.viewer import Viewer  # imports numpy, which the run has done by now
+        from rl_tui.engine.running.watching.viewer import Viewer  # imports numpy, which the run has done by now
 
         viewer = self._viewer = Viewer(play, behavior, size, self._bus, lambda: not self._is_over)
         spawn("viewer", viewer.main, self._bus, viewer.crashed)

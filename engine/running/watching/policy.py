@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from engine.running.newest import NewestPolicy
-from engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, Policy, State, Weights
+from rl_tui.engine.running.newest import NewestPolicy
+from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, Policy, State, Weights
 
 MakePolicy: TypeAlias = Callable[[BehaviorSpec, bool], Policy]  # whether its actions are the most likely ones
 

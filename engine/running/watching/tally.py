@@ -6,9 +6,9 @@ from collections import deque
 
 import numpy as np
 
-from engine.running.watching.policy import WatchedPolicy
-from engine.session.watching import Scene, Seen
-from engine.specs import DecisionSteps, Int64, Steps
+from rl_tui.engine.running.watching.policy import WatchedPolicy
+from rl_tui.engine.session.watching import Scene, Seen
+from rl_tui.engine.specs import DecisionSteps, Int64, Steps
 
 KEPT_EPISODES = 50
 SEEN_VALUES = 64  # of an observation: more numbers nobody reads

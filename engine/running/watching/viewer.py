@@ -10,21 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.errors import RlTuiError
-from engine.running.evaluation.episodes import play
-from engine.running.newest import NewestPolicy
-from engine.running.watching.clock import PlayClock
-from engine.running.watching.policy import MakePolicy, WatchedPolicy
-from engine.running.watching.tally import WatchedTally
-from engine.running.workers import Mailbox
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.environments.rendering import Frame
-from engine.sampling.pools.pictures import Picture
-from engine.sampling.pools.process import ProcessPool
-from engine.session.bus import EventBus
-from engine.session.messages import LogEmitted
-from engine.session.watching import Pixels, Scene, SceneState, Wish
-from engine.specs import Steps
+from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.running.evaluation.episodes import play
+from rl_tui.engine.running.newest import NewestPolicy
+from rl_tui.engine.running.watching.clock import PlayClock
+from rl_tui.engine.running.watching.policy import MakePolicy, WatchedPolicy
+from rl_tui.engine.running.watching.tally import WatchedTally
+from rl_tui.engine.running.workers import Mailbox
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.environments.rendering import Frame
+from rl_tui.engine.sampling.pools.pictures import Picture
+from rl_tui.engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import LogEmitted
+from rl_tui.engine.session.watching import Pixels, Scene, SceneState, Wish
+from rl_tui.engine.specs import Steps
 
 NICENESS = 10  # a tenth of what another process gets; with 19, a busy machine would never start the environment
 ENDLESS = 1 << 40  # episodes

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TextIO, TypeAlias
 
-from engine.running.writers.console_details import Details, clock_time
-from engine.session.messages import (
+from rl_tui.engine.running.writers.console_details import Details, clock_time
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -35,9 +35,9 @@ from engine.session.messages import (
     WorkerFailed,
     encode,
 )
-from engine.session.states import BAD_ENDS
-from engine.session.text import excerpt, safe_text
-from engine.session.view import COMMAND_WORDS
+from rl_tui.engine.session.states import BAD_ENDS
+from rl_tui.engine.session.text import excerpt, safe_text
+from rl_tui.engine.session.view import COMMAND_WORDS
 
 LogFormat: TypeAlias = Literal["text", "json"]
 Line: TypeAlias = tuple[LogLevel, str, str]  # level, one line of text, further lines (a traceback) or ""

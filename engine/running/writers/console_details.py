@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import time
 
-from engine.running.machine.memory_budget import size_text
-from engine.session.messages import CheckpointSaved, DevicesSampled, Event, MetricsReported, PolicyExported, TimeSplit
+from rl_tui.engine.running.machine.memory_budget import size_text
+from rl_tui.engine.session.messages import (
+    CheckpointSaved,
+    DevicesSampled,
+    Event,
+    MetricsReported,
+    PolicyExported,
+    TimeSplit,
+)
 
 
 class Details:

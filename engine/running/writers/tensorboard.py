@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     Envelope,
     Histogram,
@@ -20,7 +20,7 @@ from engine.session.messages import (
     NoteAdded,
     ProgressReported,
 )
-from engine.storage.appending import BlockFile
+from rl_tui.engine.storage.appending import BlockFile
 
 RETURNS_TAG = "Environment/Cumulative Reward_hist"
 HYPERPARAMETERS_TAG = "Hyperparameters/text_summary"

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from engine.session.messages import Envelope, MetricsReported, TimeSplit
-from engine.specs import Json
-from engine.version import VERSION
+from rl_tui.engine.session.messages import Envelope, MetricsReported, TimeSplit
+from rl_tui.engine.specs import Json
+from rl_tui.engine.version import VERSION
 
 TIMER_FORMAT_VERSION = "0.1.0"  # of the files that mlagents-learn writes
 Node = dict[str, Json]

@@ -15,9 +15,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from engine.errors import EnvironmentFailure, NotSupportedError
-from engine.sampling.environments.spaces import Array, Path, Space, leaf_name, leaves
-from engine.specs import Actions, ActionSpec, Bool, Float32, Int64
+from rl_tui.engine.errors import EnvironmentFailure, NotSupportedError
+from rl_tui.engine.sampling.environments.spaces import Array, Path, Space, leaf_name, leaves
+from rl_tui.engine.specs import Actions, ActionSpec, Bool, Float32, Int64
 
 Float64 = NDArray[np.float64]
 

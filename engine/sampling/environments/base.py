@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.specs import Actions, BehaviorSpec, Steps
+from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 
 class Environment(Protocol):

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
-from engine import registry
-from engine.errors import ConfigError, NotSupportedError
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.measuring import Measuring
-from engine.sampling.environments.modules import import_named
-from engine.specs import Json
+from rl_tui.engine import registry
+from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.measuring import Measuring
+from rl_tui.engine.sampling.environments.modules import import_named
+from rl_tui.engine.specs import Json
 
 PLANNED = {"pettingzoo": "PettingZoo environments are", "unity": "Unity environments are"}
 _PROTOCOL = ("specs", "num_agents", "reset", "step", "close")
@@ -70,7 +70,7 @@ class EnvironmentSource:
         kind, _, name = self.env.partition(":")
         if kind != "gymnasium":
             return {**self.showing_frames().kwargs, **self._forced_mode("rgb_array")}
-        from engine.sampling.environments.gymnasium import render_modes
+        from rl_tui.engine.sampling.environments.gymnasium import render_modes
 
         modes = render_modes(name)
         mode = next((mode for mode in ("ansi", "rgb_array") if mode in modes), None)
@@ -132,8 +132,8 @@ def _from_factory(
     import gymnasium
     from gymnasium.vector import VectorEnv
 
-    from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-    from engine.sampling.environments.gymnasium_vector import GymnasiumVector
+    from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+    from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 
     factory = find_factory(env, module, name)
     try:

@@ -9,12 +9,12 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, VectorizeMode, load_env_creator
 
-from engine.errors import ConfigError
-from engine.installation import command_for, command_for_extra
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.sampling.environments.modules import import_named
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.installation import command_for, command_for_extra
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from rl_tui.engine.sampling.environments.modules import import_named
 
 # What environments need beyond Gymnasium itself, by the module of their entry point: its name, our extra or else the
 # package that brings it.

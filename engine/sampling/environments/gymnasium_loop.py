@@ -14,12 +14,12 @@ from typing import Any, SupportsFloat, TypeAlias
 import gymnasium
 import numpy as np
 
-from engine.errors import EnvironmentFailure
-from engine.sampling.environments.action_space import ActionCodec
-from engine.sampling.environments.measuring import Tally
-from engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
-from engine.sampling.environments.rendering import Frame, frames_per_second, rendered
-from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.sampling.environments.action_space import ActionCodec
+from rl_tui.engine.sampling.environments.measuring import Tally
+from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
+from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
+from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
 
 Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: what it sees and does is known from its spaces only
 

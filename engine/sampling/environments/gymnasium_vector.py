@@ -11,12 +11,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from engine.errors import EnvironmentFailure, NotSupportedError
-from engine.sampling.environments.action_space import ActionCodec
-from engine.sampling.environments.measuring import Infos, Tally
-from engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
-from engine.sampling.environments.rendering import Frame, frames_per_second, rendered
-from engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Observations, Steps, TerminalSteps
+from rl_tui.engine.errors import EnvironmentFailure, NotSupportedError
+from rl_tui.engine.sampling.environments.action_space import ActionCodec
+from rl_tui.engine.sampling.environments.measuring import Infos, Tally
+from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
+from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
+from rl_tui.engine.specs import (
+    Actions,
+    BehaviorSpec,
+    Bool,
+    DecisionSteps,
+    Float32,
+    Int64,
+    Observations,
+    Steps,
+    TerminalSteps,
+)
 
 AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]  # Any: what it sees and does is known from its spaces only
 

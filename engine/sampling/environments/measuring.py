@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from engine.errors import EnvironmentFailure
-from engine.specs import Bool, Measured
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.specs import Bool, Measured
 
 Infos: TypeAlias = Mapping[str, Any]  # Any: environments put into it what they like
 

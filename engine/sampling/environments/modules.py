@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from engine.sampling.environments.shadowed import own_name
-from engine.sampling.pools.failures import Guard
+from rl_tui.engine.sampling.environments.shadowed import own_name
+from rl_tui.engine.sampling.pools.failures import Guard
 
 
 def import_named(env: str, module: str) -> ModuleType:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine import registry
-from engine.sampling.environments.factory import find_factory
+from rl_tui.engine import registry
+from rl_tui.engine.sampling.environments.factory import find_factory
 
 
 def require_environment(env: str) -> None:
@@ -13,11 +13,11 @@ def require_environment(env: str) -> None:
     """
     kind, _, name = env.partition(":")
     if kind == "gymnasium":
-        from engine.sampling.environments.gymnasium import find
+        from rl_tui.engine.sampling.environments.gymnasium import find
 
         find(name)
     elif kind == "toy":
-        from engine.sampling.environments.toys.factory import find_task
+        from rl_tui.engine.sampling.environments.toys.factory import find_task
 
         find_task(name)
     elif kind not in registry.names("environments"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from engine.specs import Actions, BehaviorSpec, Steps
+from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 
 class EnvironmentPool(Protocol):

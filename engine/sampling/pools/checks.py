@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import EnvironmentFailure, NonFiniteError
-from engine.specs import BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Measured, Steps, TerminalSteps
+from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError
+from rl_tui.engine.specs import BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Measured, Steps, TerminalSteps
 
 
 class AnswerCheck:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
-from engine.sampling.tracebacks import place_of, user_traceback
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
+from rl_tui.engine.sampling.tracebacks import place_of, user_traceback
 
 
 class InstanceFailure(EnvironmentFailure):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.errors import EnvironmentFailure
-from engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Steps, TerminalSteps
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Steps, TerminalSteps
 
 
 def common_specs(specs: Sequence[Mapping[str, BehaviorSpec]]) -> Mapping[str, BehaviorSpec]:

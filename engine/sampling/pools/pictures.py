@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ConfigError
-from engine.sampling.environments.base import Environment, Paced, Rendered
-from engine.sampling.environments.rendering import Frame, fitted
-from engine.sampling.pools.failures import Guard, InstanceFailure
-from engine.specs import Json
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.environments.base import Environment, Paced, Rendered
+from rl_tui.engine.sampling.environments.rendering import Frame, fitted
+from rl_tui.engine.sampling.pools.failures import Guard, InstanceFailure
+from rl_tui.engine.specs import Json
 
 
 @dataclass(frozen=True, slots=True)

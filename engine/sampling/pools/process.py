@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from engine.errors import EnvironmentFailure
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.pools.numbering import common_specs, with_all_behaviors
-from engine.sampling.pools.pictures import Picture
-from engine.sampling.pools.worker_process import WorkerProcess
-from engine.specs import Actions, BehaviorSpec, Steps
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.numbering import common_specs, with_all_behaviors
+from rl_tui.engine.sampling.pools.pictures import Picture
+from rl_tui.engine.sampling.pools.worker_process import WorkerProcess
+from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 START_SECONDS = 60.0  # ML-Agents' timeout_wait: what an environment may take to appear
 DRAW_MILLISECONDS = 50  # from one look at whether a picture may be waited for to the next

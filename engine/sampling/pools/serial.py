@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.sampling.environments.base import Environment
-from engine.sampling.pools.checks import AnswerCheck
-from engine.sampling.pools.failures import Guard, InstanceFailure
-from engine.sampling.pools.numbering import PoolIds, common_specs, with_all_behaviors
-from engine.specs import Actions, BehaviorSpec, Steps
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.pools.checks import AnswerCheck
+from rl_tui.engine.sampling.pools.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.pools.numbering import PoolIds, common_specs, with_all_behaviors
+from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.specs import (
+from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
     Bool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec
 
 
 class SpecJson(TypedDict):

@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass
 from enum import Enum
 
-from engine.specs import Json
+from rl_tui.engine.specs import Json
 
 _RECORD = struct.Struct("<cxxxIq")  # kind, instance within the worker, value (length of the payload where there is one)
 _CHUNK = 65536

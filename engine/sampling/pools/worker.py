@@ -9,19 +9,19 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.errors import ConfigError, NotSupportedError
-from engine.printing import open_log, print_into
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.pools.checks import AnswerCheck
-from engine.sampling.pools.failures import Guard, InstanceFailure
-from engine.sampling.pools.lifeline import die_with
-from engine.sampling.pools.numbering import common_specs
-from engine.sampling.pools.pictures import picture_of, picture_to_json
-from engine.sampling.pools.shared_memory import Block, SharedFile, Status, larger
-from engine.sampling.pools.spec_json import spec_to_json
-from engine.sampling.pools.wire import Kind, Record, RecordReader, write
-from engine.specs import BehaviorSpec, Json, Steps
+from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.printing import open_log, print_into
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.checks import AnswerCheck
+from rl_tui.engine.sampling.pools.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.pools.lifeline import die_with
+from rl_tui.engine.sampling.pools.numbering import common_specs
+from rl_tui.engine.sampling.pools.pictures import picture_of, picture_to_json
+from rl_tui.engine.sampling.pools.shared_memory import Block, SharedFile, Status, larger
+from rl_tui.engine.sampling.pools.spec_json import spec_to_json
+from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, write
+from rl_tui.engine.specs import BehaviorSpec, Json, Steps
 
 _DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the last ones say most
 

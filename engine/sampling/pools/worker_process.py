@@ -15,21 +15,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn, TypedDict, cast
 
-from engine.errors import ConfigError, NotSupportedError
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.pools.failures import InstanceFailure, NonFiniteAnswer
-from engine.sampling.pools.pictures import Picture, picture_from_json
-from engine.sampling.pools.shared_memory import Block, Status, anonymous_file
-from engine.sampling.pools.spec_json import SpecJson, spec_from_json
-from engine.sampling.pools.wire import Kind, Record, RecordReader, write
-from engine.specs import Actions, BehaviorSpec, Json
+from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.failures import InstanceFailure, NonFiniteAnswer
+from rl_tui.engine.sampling.pools.pictures import Picture, picture_from_json
+from rl_tui.engine.sampling.pools.shared_memory import Block, Status, anonymous_file
+from rl_tui.engine.sampling.pools.spec_json import SpecJson, spec_from_json
+from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, write
+from rl_tui.engine.specs import Actions, BehaviorSpec, Json
 
 # Not `python -m`: the worker must see exactly the modules that this process sees, and none of its __main__.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); {first}"
-    "from engine.sampling.pools.worker import main; main(*map(int, sys.argv[2:]))"
+    "from rl_tui.engine.sampling.pools.worker import main; main(*map(int, sys.argv[2:]))"
 )
-_STAND_BACK = "from engine.sampling.pools.priority import stand_back; stand_back({niceness}); "
+_STAND_BACK = "from rl_tui.engine.sampling.pools.priority import stand_back; stand_back({niceness}); "
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _DUMP_SECONDS = 0.5  # a process that does not even run a signal handler in this time is beyond telling
 _EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status

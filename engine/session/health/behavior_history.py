@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.session.messages import (
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -19,7 +19,7 @@ from engine.session.messages import (
     MetricsReported,
     ProgressReported,
 )
-from engine.session.returns import RecentEpisodes
+from rl_tui.engine.session.returns import RecentEpisodes
 
 FIRST_EPISODES = 20  # what a policy returned before it had learned much
 DEVIATIONS_KEPT = 10  # summaries

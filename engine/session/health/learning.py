@@ -7,9 +7,9 @@ import statistics
 from collections import deque
 from typing import ClassVar
 
-from engine.session.health.behavior_history import Course
-from engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
-from engine.session.messages import Event, MetricsReported
+from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
+from rl_tui.engine.session.messages import Event, MetricsReported
 
 WARM_UP = 3  # summaries in which a policy has no usual values yet
 TARGET_ENTROPY = "target_entropy"  # the hyperparameter of soft actor-critic

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import ClassVar, Protocol
 
-from engine.session.health.rules import Finding, Streak, Verdict
-from engine.session.messages import DevicesSampled
+from rl_tui.engine.session.health.rules import Finding, Streak, Verdict
+from rl_tui.engine.session.messages import DevicesSampled
 
 GIB = 1 << 30
 SAMPLES = 3  # in a row, before something that comes and goes is told

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.session.health.behavior_history import Course
-from engine.session.health.rules import Finding, Verdict, short_count
-from engine.session.messages import CheckpointFailed, CheckpointSaved, EpisodesFinished, Event, ProgressReported
+from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.rules import Finding, Verdict, short_count
+from rl_tui.engine.session.messages import CheckpointFailed, CheckpointSaved, EpisodesFinished, Event, ProgressReported
 
 LONG_WAIT = 30_000  # steps of all agents without the end of an episode
 LONG_EPISODE = 3_000  # steps of each agent, longer than nearly all episodes that are learned from

@@ -10,8 +10,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
-from engine.session.health.behavior_history import Course
-from engine.session.messages import Event
+from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.messages import Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.session.health.behavior_history import Course
-from engine.session.health.learning import WARM_UP, metric
-from engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
-from engine.session.messages import BehaviorStarted, Event, ProgressReported
+from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.learning import WARM_UP, metric
+from rl_tui.engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
+from rl_tui.engine.session.messages import BehaviorStarted, Event, ProgressReported
 
 COEFFICIENTS = ("Policy/Continuous Entropy Coeff", "Policy/Discrete Entropy Coeff")
 Q_LOSSES = ("Losses/Q1 Loss", "Losses/Q2 Loss")

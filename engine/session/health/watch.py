@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from engine.session.health.behavior_history import Course
-from engine.session.health.learning import (
+from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.learning import (
     ClippedUpdates,
     DivergenceSpike,
     EntropyCollapse,
@@ -14,11 +14,11 @@ from engine.session.health.learning import (
     ReturnDrop,
     ValueLossExplosion,
 )
-from engine.session.health.machine import DiskFilling, DiskNearlyFull, GpuHot, MachineRule, MemoryNearlyFull
-from engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps
-from engine.session.health.rules import Rule, Verdict
-from engine.session.health.soft import EntropyCoefficient, NoUpdates, QDivergence
-from engine.session.messages import (
+from rl_tui.engine.session.health.machine import DiskFilling, DiskNearlyFull, GpuHot, MachineRule, MemoryNearlyFull
+from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps
+from rl_tui.engine.session.health.rules import Rule, Verdict
+from rl_tui.engine.session.health.soft import EntropyCoefficient, NoUpdates, QDivergence
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.learning.encoders.entities import Attention, EntityEncoder
-from engine.specs import ObservationSpec
+from rl_tui.engine.learning.encoders.entities import Attention, EntityEncoder
+from rl_tui.engine.specs import ObservationSpec
 
 SETS = (ObservationSpec("enemies", (5, 3)), ObservationSpec("walls", (4, 2)))
 GOLDEN = {0: (1.282960, 3.141095), 6: (1.382995, 2.958591)}  # by own columns: loss, length of its gradient

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.config.behavior import NetworkSettings
-from engine.errors import ConfigError
-from engine.learning.encoders.images import MINIMUM, Convolution, ImageEncoder
-from engine.learning.networks.flat import FlatParameters
-from engine.specs import ObservationSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.encoders.images import MINIMUM, Convolution, ImageEncoder
+from rl_tui.engine.learning.networks.flat import FlatParameters
+from rl_tui.engine.specs import ObservationSpec
 
 UNITS = 16
 SHAPES = {

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.behavior import NetworkSettings
-from engine.errors import ConfigError, NotSupportedError
-from engine.learning.encoders.observations import ObservationEncoder
-from engine.learning.features import FeatureLayout, Features
-from engine.specs import ObservationSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.learning.encoders.observations import ObservationEncoder
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.specs import ObservationSpec
 
 SPEED = ObservationSpec("speed", (3,))
 PLACE = ObservationSpec("place", (2,), is_goal=True)

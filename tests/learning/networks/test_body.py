@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.features import FeatureLayout, Features
-from engine.learning.networks.body import Body, Core
-from engine.learning.networks.memory import Sequences
-from engine.specs import ObservationSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.networks.body import Body, Core
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.specs import ObservationSpec
 
 H = 8
 SPEED = ObservationSpec("speed", (3,))

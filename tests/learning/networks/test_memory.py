@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.learning.networks.memory import Memory, Sequences
-from engine.learning.networks.numpy.lstm import Cell, Recurrence, TimeOrder
-from engine.learning.networks.numpy.lstm_step import MemoryStep
+from rl_tui.engine.learning.networks.memory import Memory, Sequences
+from rl_tui.engine.learning.networks.numpy.lstm import Cell, Recurrence, TimeOrder
+from rl_tui.engine.learning.networks.numpy.lstm_step import MemoryStep
 
 H, M = 5, 6
 PARTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from engine.learning.networks.normalizer import LIMIT, Normalizer
-from engine.specs import State
+from rl_tui.engine.learning.networks.normalizer import LIMIT, Normalizer
+from rl_tui.engine.specs import State
 
 
 def batches(seed: int = 0) -> list[np.ndarray]:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.behavior import BehaviorConfig
-from engine.errors import CheckpointError, NonFiniteError
-from engine.learning.ppo import trainer as ppo_module
-from engine.learning.ppo.networks import ModuleActorCritic
-from engine.learning.ppo.trainer import PPOTrainer
-from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.errors import CheckpointError, NonFiniteError
+from rl_tui.engine.learning.ppo import trainer as ppo_module
+from rl_tui.engine.learning.ppo.networks import ModuleActorCritic
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import SPEC, World
 
 MEMORY = {"sequence_length": 4, "memory_size": 6}

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.learning.ppo.loss import Batch, Coefficients, Loss, surrogate_loss
-from engine.specs import ActionSpec
+from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, Loss, surrogate_loss
+from rl_tui.engine.specs import ActionSpec
 
 ROWS = 37
 ACTIONS = {

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.behavior import MemorySettings, NetworkSettings
-from engine.learning.features import FeatureLayout
-from engine.learning.networks.flat import views
-from engine.learning.networks.memory import Sequences
-from engine.learning.networks.numpy.dense import Activation
-from engine.learning.ppo.modules import OnPolicyNetworks
-from engine.learning.ppo.networks import (
+from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.networks.flat import views
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
+from rl_tui.engine.learning.ppo.networks import (
     ActorCritic,
     ModuleActorCritic,
     NumpyActorCritic,
     make_actor_critic,
 )
-from engine.specs import ActionSpec, ObservationSpec
+from rl_tui.engine.specs import ActionSpec, ObservationSpec
 
 CPU = torch.device("cpu")
 HYBRID = ActionSpec(2, (3, 2))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.learning.replay.layout import ReplayLayout
-from engine.specs import ActionSpec, BehaviorSpec, Bool, Ending, Float32, Int64, ObservationSpec, Trajectories
+from rl_tui.engine.learning.replay.layout import ReplayLayout
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Bool, Ending, Float32, Int64, ObservationSpec, Trajectories
 
 SPEC = BehaviorSpec(
     "Walker", (ObservationSpec("speed", (2,)), ObservationSpec("camera", (2, 2, 3), "uint8")), ActionSpec(2, (3, 2))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import NonFiniteError
-from engine.learning.replay.buffer import ReplayBuffer
-from engine.learning.replay.priorities import EPSILON, Priorities, SumTree
+from rl_tui.engine.errors import NonFiniteError
+from rl_tui.engine.learning.replay.buffer import ReplayBuffer
+from rl_tui.engine.learning.replay.priorities import EPSILON, Priorities, SumTree
 from tests.learning.replay.numbered import block, layout, rewards
 
 GAMMAS = np.array([0.9, 0.5], np.float32)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learning.replay.buffer import ReplayBuffer
-from engine.learning.replay.minibatch import Minibatch
-from engine.specs import Ending, Float32, Int64
+from rl_tui.engine.learning.replay.buffer import ReplayBuffer
+from rl_tui.engine.learning.replay.minibatch import Minibatch
+from rl_tui.engine.specs import Ending, Float32, Int64
 from tests.learning.replay.numbered import block, camera, layout, mask, rewards, speed
 
 GAMMAS = np.array([0.9, 0.5], np.float32)

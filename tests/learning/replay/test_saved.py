@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.errors import CheckpointError
-from engine.learning.replay.buffer import ReplayBuffer
-from engine.learning.replay.layout import ReplayLayout
-from engine.specs import ActionSpec, ObservationSpec, State
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.learning.replay.buffer import ReplayBuffer
+from rl_tui.engine.learning.replay.layout import ReplayLayout
+from rl_tui.engine.specs import ActionSpec, ObservationSpec, State
 from tests.learning.replay.numbered import SPEC, block, layout, rewards
 
 GAMMAS = np.array([0.9, 0.5], np.float32)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learning.replay.buffer import ReplayBuffer
-from engine.learning.replay.minibatch import Minibatch
-from engine.specs import Ending
+from rl_tui.engine.learning.replay.buffer import ReplayBuffer
+from rl_tui.engine.learning.replay.minibatch import Minibatch
+from rl_tui.engine.specs import Ending
 from tests.learning.replay.numbered import MEMORY, block, layout, rewards, speed
 
 GAMMAS = np.array([0.9, 0.5], np.float32)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learning.rewards.extrinsic import ExtrinsicReward
-from engine.learning.rewards.scaling import LIMIT, RewardScaler
-from engine.specs import Ending, State
+from rl_tui.engine.learning.rewards.extrinsic import ExtrinsicReward
+from rl_tui.engine.learning.rewards.scaling import LIMIT, RewardScaler
+from rl_tui.engine.specs import Ending, State
 from tests.learning.rollouts import rewarded
 
 Pieces: TypeAlias = list[tuple[int, list[float], Ending]]

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine import registry
-from engine.config.behavior import BehaviorConfig, RewardSignalSettings
-from engine.learning.rewards.extrinsic import ExtrinsicReward
-from engine.learning.rewards.streams import RewardStreams
-from engine.specs import Ending, Float32, State, Trajectories
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig, RewardSignalSettings
+from rl_tui.engine.learning.rewards.extrinsic import ExtrinsicReward
+from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.specs import Ending, Float32, State, Trajectories
 from tests.learning.rollouts import rewarded
 
 

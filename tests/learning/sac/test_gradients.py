@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.behavior import BehaviorConfig
-from engine.learning.networks.numpy.dense import Activation
-from engine.learning.sac.gradients import ModuleSoftGradients
-from engine.learning.sac.gradients_numpy import NumpySoftGradients
-from engine.learning.sac.trainer import SACTrainer
-from engine.specs import ActionSpec, BehaviorSpec, Float32, ObservationSpec
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.sac.gradients import ModuleSoftGradients
+from rl_tui.engine.learning.sac.gradients_numpy import NumpySoftGradients
+from rl_tui.engine.learning.sac.trainer import SACTrainer
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, ObservationSpec
 from tests.learning.rollouts import acted
 
 KINDS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.config.behavior import BehaviorConfig
-from engine.learning.sac.trainer import SACTrainer
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.factory import make_environments
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.sac.trainer import SACTrainer
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.factory import make_environments
 from tests.learning.test_it_learns import mean_return, train
 
 STEPS = 2000

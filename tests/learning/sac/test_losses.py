@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, Normal, TanhTransform, TransformedDistribution, kl_divergence
 
-from engine.config.behavior import NetworkSettings
-from engine.learning.features import FeatureLayout
-from engine.learning.networks.actor import Actor
-from engine.learning.networks.critics import StateCritic, TwinCritic
-from engine.learning.sac.batch import SoftBatch
-from engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
-from engine.learning.sac.networks import SoftNetworks
-from engine.learning.sac.policy import soft_policy
-from engine.specs import ActionSpec, ObservationSpec
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic
+from rl_tui.engine.learning.sac.batch import SoftBatch
+from rl_tui.engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
+from rl_tui.engine.learning.sac.networks import SoftNetworks
+from rl_tui.engine.learning.sac.policy import soft_policy
+from rl_tui.engine.specs import ActionSpec, ObservationSpec
 
 KINDS = {
     "continuous": ActionSpec(3),

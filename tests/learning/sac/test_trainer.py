@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.behavior import BehaviorConfig
-from engine.errors import ConfigError, NonFiniteError
-from engine.learning.sac.trainer import SACTrainer
-from engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.errors import ConfigError, NonFiniteError
+from rl_tui.engine.learning.sac.trainer import SACTrainer
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import acted
 
 CPU = torch.device("cpu")

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.behavior import BehaviorConfig, EvaluationSettings
-from engine.learning.policies import make_policy
-from engine.learning.ppo.trainer import PPOTrainer
-from engine.running.evaluation import evaluator as evaluator_module
-from engine.running.evaluation.episodes import Scores, play
-from engine.running.evaluation.evaluator import Evaluator
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.factory import make_environments
-from engine.sampling.pools.serial import SerialPool
-from engine.session.bus import EventBus
-from engine.session.messages import (
+from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings
+from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.running.evaluation import evaluator as evaluator_module
+from rl_tui.engine.running.evaluation.episodes import Scores, play
+from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.factory import make_environments
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStateChanged,
     CheckpointSaved,
@@ -37,8 +37,8 @@ from engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from engine.specs import Actions, Choice, DecisionSteps, Float32, State, Weights
-from engine.storage.checkpoint_format import read
+from rl_tui.engine.specs import Actions, Choice, DecisionSteps, Float32, State, Weights
+from rl_tui.engine.storage.checkpoint_format import read
 from tests.running import worlds
 from tests.running.runs import DEADLINE_SECONDS, ENDLESS, behavior, configuration, ending, live, run_to_end
 from tests.running.worlds import Uneven

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.running.evaluation.saved_policy import Played, SavedRun, Wanted
-from engine.session.messages import CheckpointSaved, EvaluationReported
+from rl_tui.engine.running.evaluation.saved_policy import Played, SavedRun, Wanted
+from rl_tui.engine.session.messages import CheckpointSaved, EvaluationReported
+from rl_tui.tui.cli import main
 from tests.running.runs import behavior, configuration, run_to_end
-from tui.cli import main
 
 imageio, imageio_ffmpeg = pytest.importorskip("imageio.v2"), pytest.importorskip("imageio_ffmpeg")
 

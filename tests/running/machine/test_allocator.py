@@ -11,7 +11,7 @@ import pytest
 COUNT_FAULTS = """
 import resource, sys
 import numpy as np
-from engine.running.machine.allocator import keep_freed_memory
+from rl_tui.engine.running.machine.allocator import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

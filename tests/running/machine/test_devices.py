@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.running.machine import cgroups
-from engine.running.machine.devices import CpuMeter, DeviceSampler, usable_cpus
-from engine.running.machine.gpus import GpuProbe, position_in_use
-from engine.session.messages import DevicesSampled, Envelope, decode, encode
+from rl_tui.engine.running.machine import cgroups
+from rl_tui.engine.running.machine.devices import CpuMeter, DeviceSampler, usable_cpus
+from rl_tui.engine.running.machine.gpus import GpuProbe, position_in_use
+from rl_tui.engine.session.messages import DevicesSampled, Envelope, decode, encode
 
 GIB = 1 << 30
 
@@ -201,8 +201,8 @@ def driver(tmp_path_factory):
 
 PROBE = """
 import sys, time
-from engine.running.machine.gpus import GpuProbe
-from engine.session.messages import DevicesSampled, Envelope, encode
+from rl_tui.engine.running.machine.gpus import GpuProbe
+from rl_tui.engine.session.messages import DevicesSampled, Envelope, encode
 probe = GpuProbe(int(sys.argv[1]) if len(sys.argv) > 1 else None)
 for number in (1, 2):
     gpus, note = probe.probe()
@@ -297,8 +297,8 @@ def test_cuda_visible_devices_is_read_as_cuda_reads_it(index, visible, position)
 
 OWN_PROCESSES = """
 import os, psutil, subprocess, sys
-from engine.running.machine.gpus import GpuProbe
-from engine.session.messages import DevicesSampled, Envelope, encode
+from rl_tui.engine.running.machine.gpus import GpuProbe
+from rl_tui.engine.session.messages import DevicesSampled, Envelope, encode
 with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as child:
     os.environ["DRIVER_COMPUTE"] = f"{os.getpid()}:100 {child.pid}:300 {os.getppid()}:200"
     probe = GpuProbe()
@@ -356,7 +356,7 @@ def test_an_old_driver_still_tells_its_processes(driver):
 
 def test_a_probe_opens_nothing_before_it_is_asked():
     program = (
-        "import sys; from engine.running.machine.devices import DeviceSampler\n"
+        "import sys; from rl_tui.engine.running.machine.devices import DeviceSampler\n"
         "DeviceSampler('x'); sys.exit('pynvml' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0

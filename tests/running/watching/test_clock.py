@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.running.watching import clock as play_clock
-from engine.running.watching.clock import FREE_MAKING_SHARE, MAKING_SHARE, PlayClock
+from rl_tui.engine.running.watching import clock as play_clock
+from rl_tui.engine.running.watching.clock import FREE_MAKING_SHARE, MAKING_SHARE, PlayClock
 
 
 class Time:

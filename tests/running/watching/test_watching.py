@@ -12,11 +12,19 @@ from typing import Any
 import psutil
 import pytest
 
-from engine.running.watching import viewer
-from engine.running.watching.audience import NEVER, NOT_YET, Theater
-from engine.session.bus import EventBus
-from engine.session.messages import LogEmitted, MetricsReported, Pause, ProgressReported, Resume, RunStateChanged, Stop
-from engine.session.watching import Scene
+from rl_tui.engine.running.watching import viewer
+from rl_tui.engine.running.watching.audience import NEVER, NOT_YET, Theater
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
+    LogEmitted,
+    MetricsReported,
+    Pause,
+    ProgressReported,
+    Resume,
+    RunStateChanged,
+    Stop,
+)
+from rl_tui.engine.session.watching import Scene
 from tests.running.runs import (
     DEADLINE_SECONDS,
     ENDLESS,

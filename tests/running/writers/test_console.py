@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from engine.running.writers.console import ConsoleWriter, summary_line
-from engine.running.writers.console_details import clock_time
-from engine.session.messages import (
+from rl_tui.engine.running.writers.console import ConsoleWriter, summary_line
+from rl_tui.engine.running.writers.console_details import clock_time
+from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
     BehaviorStateChanged,
@@ -251,7 +251,8 @@ def test_a_closed_stream_ends_the_writing_and_not_the_run():
 
 def test_every_line_can_be_read_as_soon_as_it_is_written():
     program = (
-        "import sys; from engine.running.writers.console import ConsoleWriter; from engine.session.messages import *\n"
+        "import sys; from rl_tui.engine.running.writers.console import ConsoleWriter\n"
+        "from rl_tui.engine.session.messages import *\n"
         "writer = ConsoleWriter(sys.stdout, 'json')\n"
         "writer.write(Envelope(1, 0.0, LogEmitted('info', '', 'first')))\n"
         "sys.stdin.readline()\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from engine.running.writers.tensorboard import TensorBoardWriter
-from engine.session.messages import (
+from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter
+from rl_tui.engine.session.messages import (
     BehaviorStarted,
     Envelope,
     Histogram,
@@ -151,8 +151,8 @@ def test_the_file_stays_readable_when_space_returns(tmp_path):
     program = """
 import resource, signal, sys
 from pathlib import Path
-from engine.running.writers.tensorboard import TensorBoardWriter
-from engine.session.messages import Envelope, MetricsReported
+from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter
+from rl_tui.engine.session.messages import Envelope, MetricsReported
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = TensorBoardWriter(lambda behavior: Path(sys.argv[1]))
 for step in range(1, 31):
@@ -172,7 +172,7 @@ writer.close()
 def test_the_writer_brings_no_heavy_library(heavy, tmp_path):
     program = (
         "import sys; from pathlib import Path\n"
-        "from engine.running.writers.tensorboard import TensorBoardWriter\n"
+        "from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter\n"
         "assert not any(m.startswith('tensorboard') for m in sys.modules)\n"
         "TensorBoardWriter(lambda b: Path(sys.argv[1])).write_hyperparameters('B', {})\n"
         f"sys.exit({heavy!r} in sys.modules)\n"

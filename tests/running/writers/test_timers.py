@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.running.writers.timers import Gauge, GaugeWriter, run_metadata, timers_json
-from engine.session.messages import Envelope, LogEmitted, MetricsReported, TimeSplit
+from rl_tui.engine.running.writers.timers import Gauge, GaugeWriter, run_metadata, timers_json
+from rl_tui.engine.session.messages import Envelope, LogEmitted, MetricsReported, TimeSplit
 
 REWARD = "Environment/Cumulative Reward"
 

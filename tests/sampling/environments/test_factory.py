@@ -9,15 +9,15 @@ from typing import Any
 import gymnasium
 import pytest
 
-from engine.errors import ConfigError, NotSupportedError, RlTuiError
-from engine.sampling.environments.base import Rendered
-from engine.sampling.environments.factory import EnvironmentSource, make_environments
-from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.sampling.environments.toys.line import Line
-from engine.sampling.environments.toys.one_step import OneStep
-from engine.sampling.pools.failures import InstanceFailure
-from engine.specs import Json
+from rl_tui.engine.errors import ConfigError, NotSupportedError, RlTuiError
+from rl_tui.engine.sampling.environments.base import Rendered
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource, make_environments
+from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.sampling.environments.toys.one_step import OneStep
+from rl_tui.engine.sampling.pools.failures import InstanceFailure
+from rl_tui.engine.specs import Json
 from tests.sampling.worlds import Misbehaving
 
 WORLDS = "tests.sampling.worlds"

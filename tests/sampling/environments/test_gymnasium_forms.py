@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
-from engine.sampling.environments.base import Environment, Rendered
-from engine.sampling.environments.gymnasium import GymnasiumEnvironment
-from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.specs import Actions, Steps
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
+from rl_tui.engine.sampling.environments.base import Environment, Rendered
+from rl_tui.engine.sampling.environments.gymnasium import GymnasiumEnvironment
+from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from rl_tui.engine.specs import Actions, Steps
 from tests.sampling.driving import discrete
 from tests.sampling.worlds import Counting, Recording, vectorized
 

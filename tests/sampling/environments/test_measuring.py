@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from engine.errors import EnvironmentFailure
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.environments.measuring import as_number
-from engine.sampling.pools.base import EnvironmentPool
-from engine.sampling.pools.process import ProcessPool
-from engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.environments.measuring import as_number
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.pools.serial import SerialPool
 from tests.sampling.driving import history
 from tests.sampling.worlds import Counting
 

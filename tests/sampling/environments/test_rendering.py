@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.sampling.environments.rendering import fitted
-from engine.sampling.pools.pictures import Picture, picture_from_json, picture_to_json
+from rl_tui.engine.sampling.environments.rendering import fitted
+from rl_tui.engine.sampling.pools.pictures import Picture, picture_from_json, picture_to_json
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 

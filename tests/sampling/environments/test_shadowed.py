@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import engine
-import engine.errors
-from engine.sampling.environments.factory import EnvironmentSource, make_environments
-from engine.sampling.environments.shadowed import PREFIX
-from engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource, make_environments
+from rl_tui.engine.sampling.environments.shadowed import PREFIX
+from rl_tui.engine.sampling.pools.process import ProcessPool
 
 GAME = """\
 import gymnasium
@@ -53,7 +51,7 @@ def limit_of(env: str) -> int:
 def test_file_whose_name_is_taken_is_the_users(folder: Path, name: str) -> None:
     write(folder / f"{name}.py", GAME.format(imports="", limit=7))
     assert limit_of(f"{name}:make") == 7
-    assert sys.modules["engine"] is engine
+    assert "engine" not in sys.modules
     assert sys.modules["random"] is random
 
 
@@ -74,7 +72,7 @@ def test_package_whose_name_is_taken_imports_its_own_modules(folder: Path, impor
     write(folder / "engine/game.py", GAME.format(imports=imports, limit="LIMIT"))
     write(folder / "helpers.py", "def limit():\n    return 9\n")
     assert limit_of("engine.game:make") == 9
-    assert hasattr(sys.modules["engine.errors"], "ConfigError")
+    assert hasattr(sys.modules["rl_tui.engine.errors"], "ConfigError")
     sys.modules.pop("helpers", None)
 
 
@@ -85,7 +83,7 @@ def test_package_without_an_init_file_is_the_users_too(folder: Path) -> None:
 
 def test_our_own_modules_are_found_beside_a_folder_of_that_name(folder: Path) -> None:
     write(folder / "engine/game.py", GAME.format(imports="", limit=5))
-    [environment] = make_environments("engine.sampling.environments.toys.frames:Frames", "B", 1, {})
+    [environment] = make_environments("rl_tui.engine.sampling.environments.toys.frames:Frames", "B", 1, {})
     assert environment.num_agents == {"B": 1}
 
 

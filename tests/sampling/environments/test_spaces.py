@@ -9,11 +9,11 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorObservationWrapper
 
-from engine.errors import EnvironmentFailure, NotSupportedError
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.specs import Actions, ActionSpec, BehaviorSpec, ObservationSpec
+from rl_tui.engine.errors import EnvironmentFailure, NotSupportedError
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, ObservationSpec
 from tests.sampling.driving import continuous, discrete
 from tests.sampling.worlds import Recording
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import EnvironmentFailure, NonFiniteError
-from engine.sampling.pools.checks import AnswerCheck
-from engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
+from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError
+from rl_tui.engine.sampling.pools.checks import AnswerCheck
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
 
 SEEN = ObservationSpec("eye", (2, 2, 3), "uint8"), ObservationSpec("others", (4, 2))
 CHECK = AnswerCheck({"B": BehaviorSpec("B", SEEN, ActionSpec(1))})

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pytest
 
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.pools.base import EnvironmentPool
-from engine.sampling.pools.process import ProcessPool
-from engine.sampling.pools.serial import SerialPool
-from engine.specs import Actions, Json, Steps
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.specs import Actions, Json, Steps
 from tests.sampling.driving import history, receive_all, send_all
 
 WORLDS = "tests.sampling.worlds"

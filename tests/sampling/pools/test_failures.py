@@ -12,13 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.pools.base import EnvironmentPool
-from engine.sampling.pools.failures import InstanceFailure
-from engine.sampling.pools.process import ProcessPool
-from engine.sampling.pools.serial import SerialPool
-from engine.specs import Json
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.failures import InstanceFailure
+from rl_tui.engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.specs import Json
 from tests.sampling.driving import history, survivors
 
 WORLDS = "tests.sampling.worlds"
@@ -122,7 +122,7 @@ def test_worker_that_answers_in_time_is_never_overdue() -> None:
 
 def make_slow() -> object:
     """A Line whose steps take 0.35 s."""
-    from engine.sampling.environments.toys.line import Line
+    from rl_tui.engine.sampling.environments.toys.line import Line
 
     class Slow(Line):
         def step(self, actions: object) -> object:  # type: ignore[override]  # passed on as it is
@@ -196,7 +196,7 @@ def test_what_environments_print_goes_to_a_file(tmp_path: Path, capfd: pytest.Ca
 
 
 def make_chatty() -> object:
-    from engine.sampling.environments.toys.line import Line
+    from rl_tui.engine.sampling.environments.toys.line import Line
 
     os.write(1, b"hello\n")
     os.write(2, b"world\n")
@@ -211,7 +211,7 @@ def test_serial_pool_says_what_it_is_busy_with() -> None:
             seen.append((pool.busy_since is not None, pool.busy_with))
             return getattr(inner, name)
 
-    from engine.sampling.environments.toys.line import Line
+    from rl_tui.engine.sampling.environments.toys.line import Line
 
     inner = Line("B", 1)
     pool = SerialPool("toy:line", lambda *_: [Watched()], 1)

@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.pools.failures import InstanceFailure
-from engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.failures import InstanceFailure
+from rl_tui.engine.sampling.pools.process import ProcessPool
 from tests.sampling.driving import history, survivors
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -25,9 +25,9 @@ MISBEHAVING = "tests.sampling.worlds:Misbehaving"
 ENGINE = """
 import sys, threading
 import numpy
-from engine.sampling.environments.factory import EnvironmentSource
-from engine.sampling.pools.failures import InstanceFailure
-from engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.failures import InstanceFailure
+from rl_tui.engine.sampling.pools.process import ProcessPool
 from tests.sampling.driving import history, send_all
 pool = ProcessPool(EnvironmentSource("tests.sampling.worlds:Misbehaving", "B", {"fault": sys.argv[1]}), 2, 2, 60.0)
 pool.start()

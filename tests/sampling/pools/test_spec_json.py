@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from engine.sampling.pools.spec_json import spec_from_json, spec_to_json
-from engine.specs import ActionSpec, BehaviorSpec, ObservationSpec
+from rl_tui.engine.sampling.pools.spec_json import spec_from_json, spec_to_json
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec
 
 
 def test_spec_survives_its_json() -> None:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import torch
 
-from engine.specs import Float32
+from rl_tui.engine.specs import Float32
 
 LARGE_ARRAY = 2**13  # elements
 LARGE_PRODUCT = 2**22  # multiplications

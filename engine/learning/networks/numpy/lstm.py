@@ -17,8 +17,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.learning.networks.numpy.dense import affine, multiply
-from engine.specs import Float32, Int64
+from rl_tui.engine.learning.networks.numpy.dense import affine, multiply
+from rl_tui.engine.specs import Float32, Int64
 
 Cell: TypeAlias = tuple[Float32, Float32, Float32, Float32]  # f32[4 U, H], f32[4 U, U], f32[4 U] twice, as torch has it
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.specs import Float32
+from rl_tui.engine.specs import Float32
 
 
 class MemoryStep:

@@ -12,8 +12,15 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.learning.networks.numpy.dense import Activation, activate, affine, is_in_place, multiply, multiply_by_slope
-from engine.specs import Float32
+from rl_tui.engine.learning.networks.numpy.dense import (
+    Activation,
+    activate,
+    affine,
+    is_in_place,
+    multiply,
+    multiply_by_slope,
+)
+from rl_tui.engine.specs import Float32
 
 Layer: TypeAlias = tuple[Float32, Float32]  # weight f32[outputs, inputs], bias f32[outputs]
 

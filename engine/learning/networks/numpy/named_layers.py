@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.learning.networks.flat import Shapes, layer_names, views
-from engine.learning.networks.numpy.dense import Activation
-from engine.learning.networks.numpy.lstm import Cell, Recurrence
-from engine.learning.networks.numpy.mlp import MLP
-from engine.specs import Float32
+from rl_tui.engine.learning.networks.flat import Shapes, layer_names, views
+from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.networks.numpy.lstm import Cell, Recurrence
+from rl_tui.engine.learning.networks.numpy.mlp import MLP
+from rl_tui.engine.specs import Float32
 
 CELL = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")  # torch's names of a recurrent layer's parameters
 

@@ -13,10 +13,10 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv, VectorObservationWrapper
 from gymnasium.wrappers import TransformObservation
 
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.gymnasium_loop import Env, GymnasiumLoop
-from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.specs import Float32
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.gymnasium_loop import Env, GymnasiumLoop
+from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from rl_tui.engine.specs import Float32
 
 CART_POLE = "CartPole-v1"
 SEEN = [0, 2]  # position and angle; 1 and 3 are their velocities

@@ -7,9 +7,18 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sampling.environments.rendering import Frame, enlarged
-from engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, moves
-from engine.specs import Actions, BehaviorSpec, DecisionSteps, Float32, Int64, ObservationSpec, Steps, TerminalSteps
+from rl_tui.engine.sampling.environments.rendering import Frame, enlarged
+from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, moves
+from rl_tui.engine.specs import (
+    Actions,
+    BehaviorSpec,
+    DecisionSteps,
+    Float32,
+    Int64,
+    ObservationSpec,
+    Steps,
+    TerminalSteps,
+)
 
 BALL, PADDLE = 255, 128
 CELLS = 12  # rows and columns of the board

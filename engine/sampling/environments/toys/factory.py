@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
-from engine.config.diagnostics import describe, one_of, suggest
-from engine.errors import ConfigError
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.toys.catch import Catch
-from engine.sampling.environments.toys.line import Line
-from engine.sampling.environments.toys.memory import Memory
-from engine.sampling.environments.toys.moves import ActionKind
-from engine.sampling.environments.toys.one_step import OneStep, Scene, Sides
-from engine.sampling.environments.toys.scenes import Entities, Goals, Pixels
+from rl_tui.engine.config.diagnostics import describe, one_of, suggest
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.toys.catch import Catch
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.sampling.environments.toys.memory import Memory
+from rl_tui.engine.sampling.environments.toys.moves import ActionKind
+from rl_tui.engine.sampling.environments.toys.one_step import OneStep, Scene, Sides
+from rl_tui.engine.sampling.environments.toys.scenes import Entities, Goals, Pixels
 
 Make: TypeAlias = Callable[..., Environment]  # behavior, num_agents and the task's own arguments
 
@@ -63,14 +63,14 @@ def _one_step(scene: Callable[..., Scene], **arguments: Argument) -> Task:
 
 
 def _make_cart_pole(behavior: str, num_copies: int, **given: Any) -> Environment:
-    from engine.sampling.environments.toys.cart_pole import make_cart_pole_positions
+    from rl_tui.engine.sampling.environments.toys.cart_pole import make_cart_pole_positions
 
     return make_cart_pole_positions(behavior, num_copies, **given)
 
 
 def _make_frames(behavior: str, num_copies: int, **given: Any) -> Environment:
-    from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-    from engine.sampling.environments.toys.frames import Frames
+    from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+    from rl_tui.engine.sampling.environments.toys.frames import Frames
 
     return GymnasiumLoop(behavior, [Frames(**given) for _ in range(num_copies)])
 

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from engine.sampling.environments.rendering import enlarged
+from rl_tui.engine.sampling.environments.rendering import enlarged
 
 NUM_FRAMES, NUM_CHOICES, EPISODE_STEPS = 64, 4, 1000
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, mask_away_from, moves
-from engine.specs import (
+from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, mask_away_from, moves
+from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
     Bool,

@@ -6,8 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, moves
-from engine.specs import Actions, BehaviorSpec, DecisionSteps, Float32, Int64, ObservationSpec, Steps, TerminalSteps
+from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, moves
+from rl_tui.engine.specs import (
+    Actions,
+    BehaviorSpec,
+    DecisionSteps,
+    Float32,
+    Int64,
+    ObservationSpec,
+    Steps,
+    TerminalSteps,
+)
 
 
 class Memory:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from engine.specs import Actions, ActionSpec, Bool, Float32
+from rl_tui.engine.specs import Actions, ActionSpec, Bool, Float32
 
 ActionKind: TypeAlias = Literal["discrete", "continuous", "hybrid"]
 NUM_CHOICES = 3  # left, stay, right

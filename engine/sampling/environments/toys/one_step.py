@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.sampling.environments.rendering import Frame, enlarged
-from engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, mask_away_from, moves
-from engine.specs import (
+from rl_tui.engine.sampling.environments.rendering import Frame, enlarged
+from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, mask_away_from, moves
+from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
     DecisionSteps,

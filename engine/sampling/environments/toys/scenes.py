@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.sampling.environments.toys.moves import draw_sides
-from engine.specs import Float32, Observations, ObservationSpec
+from rl_tui.engine.sampling.environments.toys.moves import draw_sides
+from rl_tui.engine.specs import Float32, Observations, ObservationSpec
 
 
 class Entities:

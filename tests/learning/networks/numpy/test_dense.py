@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine.learning.networks.numpy.dense import (
+from rl_tui.engine.learning.networks.numpy.dense import (
     LARGE_ARRAY,
     Activation,
     activate,

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine.learning.networks.numpy.dense import Activation
-from engine.learning.networks.numpy.mlp import MLP
+from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.networks.numpy.mlp import MLP
 
 THEIRS = {"swish": functional.silu, "tanh": torch.tanh, "relu": torch.relu}
 

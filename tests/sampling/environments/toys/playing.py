@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.sampling.environments.base import Environment
-from engine.sampling.environments.factory import make_environments
-from engine.sampling.environments.toys.moves import ActionKind
-from engine.specs import Actions, Float32, Json, Steps
+from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.factory import make_environments
+from rl_tui.engine.sampling.environments.toys.moves import ActionKind
+from rl_tui.engine.specs import Actions, Float32, Json, Steps
 
 
 def make(name: str, num_agents: int = 4, **kwargs: Json) -> Environment:

@@ -7,10 +7,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from engine.sampling.environments.base import Rendered
-from engine.sampling.environments.toys.catch import BALL, CELLS, PADDLE
-from engine.sampling.environments.toys.moves import ActionKind
-from engine.specs import Float32, ObservationSpec
+from rl_tui.engine.sampling.environments.base import Rendered
+from rl_tui.engine.sampling.environments.toys.catch import BALL, CELLS, PADDLE
+from rl_tui.engine.sampling.environments.toys.moves import ActionKind
+from rl_tui.engine.specs import Float32, ObservationSpec
 from tests.sampling.environments.toys.playing import make, step
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from engine.sampling.environments.gymnasium import GymnasiumEnvironment
-from engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-from engine.sampling.environments.gymnasium_vector import GymnasiumVector
-from engine.sampling.environments.toys.cart_pole import cart_pole_positions
-from engine.sampling.environments.toys.frames import EPISODE_STEPS, NUM_FRAMES, Frames
-from engine.specs import ActionSpec, ObservationSpec
+from rl_tui.engine.sampling.environments.gymnasium import GymnasiumEnvironment
+from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+from rl_tui.engine.sampling.environments.toys.cart_pole import cart_pole_positions
+from rl_tui.engine.sampling.environments.toys.frames import EPISODE_STEPS, NUM_FRAMES, Frames
+from rl_tui.engine.specs import ActionSpec, ObservationSpec
 from tests.sampling.driving import discrete
 from tests.sampling.environments.toys.playing import make
 

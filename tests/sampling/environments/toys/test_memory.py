@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from engine.sampling.environments.toys.moves import ActionKind
+from rl_tui.engine.sampling.environments.toys.moves import ActionKind
 from tests.sampling.environments.toys.playing import make, step
 
 

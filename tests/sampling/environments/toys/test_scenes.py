@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.sampling.environments.base import Rendered
-from engine.specs import Float32, ObservationSpec
+from rl_tui.engine.sampling.environments.base import Rendered
+from rl_tui.engine.specs import Float32, ObservationSpec
 from tests.sampling.environments.toys.playing import make, rewards_of
 
 

@@ -7,9 +7,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from engine.sampling.environments.toys.line import Line
-from engine.sampling.environments.toys.moves import ActionKind
-from engine.specs import Steps
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.sampling.environments.toys.moves import ActionKind
+from rl_tui.engine.specs import Steps
 from tests.sampling.environments.toys.playing import make, step
 
 

@@ -1,0 +1,1 @@
+"""Trains game and robot agents from a YAML file, in a terminal."""
