@@ -95,7 +95,7 @@ def merged(row: Iterable[Span]) -> Line:
     return tuple(Span("".join(s.text for s in group), tone) for tone, group in groupby(row, key=lambda s: s.tone))
 
 
-def labelled(label: str, text: str, width: int, label_width: int = 11) -> list[Line]:
+def labeled(label: str, text: str, width: int, label_width: int = 11) -> list[Line]:
     """All of `text` beside its label, on as many lines as it takes."""
     rows = wrapped(text, max(2, width - label_width - 1))
     first = line(Span(f" {left(label, label_width - 1)} ", "dim"), rows[0])

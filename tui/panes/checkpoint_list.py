@@ -9,7 +9,7 @@ from functools import partial
 from rl_tui.engine.session.messages import CheckpointSaved
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView
-from rl_tui.tui.drawing.lines import Line, Span, labelled, line
+from rl_tui.tui.drawing.lines import Line, Span, labeled, line
 from rl_tui.tui.drawing.text import count, duration, fit_path, left, number, right, size, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.list import Entry, ListPane
@@ -94,7 +94,7 @@ class CheckpointDetails(Pane):
             ("ONNX", export_at(saved.step, behavior)),
             ("roll back", f"{given_up(behavior, at, saved, frame.time)}; {set_aside(behavior, saved)}"),
         ]
-        return [row for label, text in told for row in labelled(label, text, width)]
+        return [row for label, text in told for row in labeled(label, text, width)]
 
     def _key(self, frame: Frame) -> str:
         entry = self._list.current(frame)

@@ -13,7 +13,7 @@ from textual import events
 from rl_tui.engine.session.processes import this_process
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.glyphs import Glyphs
-from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, labelled, line, state_tone
+from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, labeled, line, state_tone
 from rl_tui.tui.drawing.text import count, duration, fit, left, number, percent, right
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.list import Entry, ListPane
@@ -243,7 +243,7 @@ class RunDetails(Pane):
             return [line(Span(" no run below the cursor", "dim"))]
         own = frame.view.run.run_id if frame.view.run is not None else ""
         told = _of_group(row) if row.is_group else _of_run(row.runs[0], own)
-        return [each for label, text in told for each in labelled(label, text, width, _label_width(told))]
+        return [each for label, text in told for each in labeled(label, text, width, _label_width(told))]
 
 
 def _label_width(told: Sequence[tuple[str, str]]) -> int:
