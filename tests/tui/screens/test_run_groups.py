@@ -18,8 +18,8 @@ from rl_tui.tui.state import RunsColumn, RunsOrder
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record
+from tests.tui.screens.test_runs import FakeRuns, summary
 from tests.tui.snapshots import check
-from tests.tui.test_runs_screen import FakeRuns, summary
 
 
 def configured(**changes: str) -> str:

@@ -21,10 +21,10 @@ from rl_tui.tui.charts.run_figure import run_figure
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
 from tests.tui import scenes
+from tests.tui.charts.test_charts import anything, figure, looks, text_of
 from tests.tui.driver import Driven
+from tests.tui.screens.test_detail import read_all
 from tests.tui.snapshots import check
-from tests.tui.test_charts import anything, figure, looks, text_of
-from tests.tui.test_detail import read_all
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 

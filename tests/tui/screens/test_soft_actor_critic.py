@@ -8,8 +8,8 @@ from rl_tui.tui.charts.metrics import grid_metrics
 from rl_tui.tui.panes.detail import metric_pairs
 from tests.tui import scenes
 from tests.tui.driver import Driven
+from tests.tui.screens.test_detail import read_all
 from tests.tui.snapshots import check
-from tests.tui.test_detail import read_all
 
 
 async def test_behavior_that_fills_its_buffer_looks_as_it_was_designed() -> None:

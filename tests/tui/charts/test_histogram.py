@@ -16,7 +16,7 @@ from rl_tui.tui.drawing.lines import cells
 from rl_tui.tui.panes.list import plain
 from tests.tui import scenes
 from tests.tui.driver import Driven
-from tests.tui.test_detail import read_all
+from tests.tui.screens.test_detail import read_all
 
 
 def a_histogram(counts: list[int], low: float = 0.0, high: float = 1.0) -> Histogram:

@@ -14,8 +14,8 @@ from rl_tui.tui.runs.configurations import compared, differing, read_settings
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import some_runs
+from tests.tui.screens.test_runs import FakeRuns, summary
 from tests.tui.snapshots import check
-from tests.tui.test_runs_screen import FakeRuns, summary
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 RATE = "behaviors.Walker.hyperparameters.learning_rate"

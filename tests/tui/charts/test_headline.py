@@ -25,7 +25,7 @@ from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend
 from rl_tui.tui.runs.comparing import Chosen, Comparison
 from rl_tui.tui.state import ScreenState
 from tests.tui import scenes
-from tests.tui.test_charts import figure
+from tests.tui.charts.test_charts import figure
 
 
 def steep() -> Curve:
