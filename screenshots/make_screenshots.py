@@ -139,7 +139,7 @@ def demo() -> tuple[DemoSession, RunView]:
     session.begin()
     for _ in range(int(WARNED_SECONDS * 5)):
         session.advance(0.2)
-    for envelope in mail.take():
+    for envelope in mail.drain():
         view.apply(envelope)
     return session, view
 
@@ -259,8 +259,8 @@ async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
             subscription=mail,
             theme=DEFAULT,
             bell=False,
-            give_way=launch.give_way,
-            watching=launch.theater,
+            prioritize_ui=launch.prioritize_ui,
+            watching=launch.watching,
         )
         async with app.run_test(size=watched.sizes[0]) as pilot:
             while not view.behaviors or view.behavior(name).step < watched.trained_steps:
@@ -274,7 +274,7 @@ async def paint_watched(folder: Path, name: str, watched: Watched) -> None:
                 path = folder / f"watch-{name}-{name_of(size)}.png"
                 paint([list(strip) for strip in app.screen._compositor.render_strips()], size, path)
                 print(path)
-        launch.theater.end()
+        launch.watching.end()
         launch.send(Stop("now"))
         while not launch.wait(0.1):
             pass

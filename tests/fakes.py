@@ -9,7 +9,7 @@ import numpy as np
 
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, Stop
-from rl_tui.engine.session.watching import Scene, Wish
+from rl_tui.engine.session.watching import Scene, WatchCommand
 from rl_tui.engine.specs import (
     Actions,
     ActionSpec,
@@ -64,14 +64,14 @@ class FakeWatching:
         """Keep that."""
         self.asked.append("end")
 
-    def take(self) -> Scene | None:
+    def pop_scene(self) -> Scene | None:
         """The scene, once."""
         scene, self.scene = self.scene, None
         return scene
 
-    def ask(self, wish: Wish) -> None:
+    def send(self, command: WatchCommand) -> None:
         """Keep it."""
-        self.asked.append(wish)
+        self.asked.append(command)
 
     def resize(self, size: tuple[int, int]) -> None:
         """Keep it."""

@@ -88,7 +88,7 @@ class TrainerApp(App[Departure]):
         title: bool = True,
         user_keys: UserKeys | None = None,
         memory: Memory | None = None,
-        give_way: Callable[[float], None] | None = None,
+        prioritize_ui: Callable[[float], None] | None = None,
         watching: Watching | None = None,
     ) -> None:
         """`view` may hold behaviors already: they are shown until events say more. It is changed from now on.
@@ -100,7 +100,7 @@ class TrainerApp(App[Departure]):
         forbids: see Context. opened: the screen to begin with, "" for the overview.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
         user when something fails or the run ends. title: show progress and state in the title of the terminal's window.
-        memory: None to remember nothing. give_way: lets what trains in this process stand aside for so many seconds.
+        memory: None to remember nothing. prioritize_ui: makes training in this process wait for so many seconds.
         watching: None where the session has no policies.
         """
         super().__init__(driver_class=TerminalDriver)
@@ -157,7 +157,7 @@ class TrainerApp(App[Departure]):
         self._memory, self._run_memory = memory, RunMemory(memory, view, state)
         self._first_keys = FirstKeys(memory, keymap)
         self._theme_asked, self._opened = theme, opened
-        self._give_way, self._has_title = give_way, title
+        self._prioritize_ui, self._has_title = prioritize_ui, title
         self._colors: Colors = "" if self.no_color else self.console.color_system or ""  # type: ignore[assignment]
         self.animation_level = "none"
         self.console = exact_console(self.console)
@@ -194,8 +194,8 @@ class TrainerApp(App[Departure]):
         if isinstance(event, events.InputEvent) and self._was_pressed_before_stop(event):
             return
         if isinstance(event, events.Key):
-            if self._give_way is not None:
-                self._give_way(ANSWER_SECONDS)
+            if self._prioritize_ui is not None:
+                self._prioritize_ui(ANSWER_SECONDS)
             if not isinstance(self.focused, Input):
                 self._first_keys.heed(event.key)
         await super().on_event(event)
@@ -305,7 +305,7 @@ class TrainerApp(App[Departure]):
         """Bring the view up to the newest event; returns whether a command has ended or a state has changed."""
         self._go_along()
         if self._subscription is not None and self._past is None:
-            for envelope in self._subscription.take():
+            for envelope in self._subscription.drain():
                 self.view.apply(envelope)
                 self._notices.hear(envelope.event)
         if self._on_folded is not None:
@@ -320,7 +320,7 @@ class TrainerApp(App[Departure]):
         if player is None or rebuilt is None:
             return
         if self._subscription is not None:
-            self._subscription.take()
+            self._subscription.drain()
         for each in fields(RunView):
             setattr(self.view, each.name, getattr(rebuilt, each.name))
         player.take_over()

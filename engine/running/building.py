@@ -20,18 +20,18 @@ from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.behavior import Behavior
-from rl_tui.engine.running.environment_worker import Source
+from rl_tui.engine.running.block_sizes import BLOCK_ROWS
+from rl_tui.engine.running.checkpoint_scheduler import keeps_replay
+from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.goals import goal_warning
 from rl_tui.engine.running.learner import Learner, LearnerSettings
 from rl_tui.engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
-from rl_tui.engine.running.portions import BLOCK_ROWS
 from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
-from rl_tui.engine.running.saving import keeps_replay
 from rl_tui.engine.running.watching.viewer import Play
-from rl_tui.engine.running.workers import Courtesy
+from rl_tui.engine.running.workers import UiPriority
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool
@@ -79,7 +79,7 @@ class Builder:
         seed: int,
         device: torch.device,
         bus: EventBus,
-        courtesy: Courtesy,
+        ui_priority: UiPriority,
     ):
         self.files: dict[str, Files] = {}
         self.learners: dict[str, Learner] = {}
@@ -89,17 +89,17 @@ class Builder:
         self._seed = seed
         self._device = device
         self._bus = bus
-        self._courtesy = courtesy
+        self._ui_priority = ui_priority
         self._is_training = not config.checkpoint_settings.inference
         self._restorer = Restorer(config.checkpoint_settings, folder.results_dir, bus)
         self._started_at = time.monotonic()
 
-    def sources(self, saver: Saver) -> list[Source]:
+    def workers(self, saver: Saver) -> list[EnvironmentWorker]:
         """One source for the one environment, or one for every behavior's own."""
         environments = named_environments(self._config)
-        return [self._source(environment, index, saver) for index, environment in enumerate(environments)]
+        return [self._worker(environment, index, saver) for index, environment in enumerate(environments)]
 
-    def _source(self, environment: NamedEnvironment, index: int, saver: Saver) -> Source:
+    def _worker(self, environment: NamedEnvironment, index: int, saver: Saver) -> EnvironmentWorker:
         settings, source = self._config.env_settings, environment.source
 
         def make_pool() -> EnvironmentPool:
@@ -125,15 +125,15 @@ class Builder:
         start_seconds = None if settings.num_workers else max(START_SECONDS, settings.timeout_wait)
         output = self._folder.output
         names = environment.behaviors
-        return Source(
-            source.env, make_pool, make_behaviors, seed, self._bus, self._courtesy, output, start_seconds, names
+        return EnvironmentWorker(
+            source.env, make_pool, make_behaviors, seed, self._bus, self._ui_priority, output, start_seconds, names
         )
 
     def _offer(self, source: EnvironmentSource, learners: Mapping[str, Learner]) -> None:
         """Those who act in one environment can be watched together."""
         seed = derived_seed(self._seed, len(self.plays), 4)
         acting = {  # nothing that keeps a learner once the run is over
-            name: (partial(_policy_to_watch, settings_of(self._config, name), seed), learner.newest)
+            name: (partial(_policy_to_watch, settings_of(self._config, name), seed), learner.latest_policy)
             for name, learner in learners.items()
         }
         play = Play(

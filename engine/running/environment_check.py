@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from rl_tui.engine.errors import EnvironmentFailure
-from rl_tui.engine.running.hanging import busy_seconds, call_watched
+from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.observation_space import Bounded
@@ -68,20 +68,20 @@ def check(
     pool = SerialPool(source.env, make, num_copies)  # type: ignore[arg-type]  # what the source gives
     try:
         start = time.monotonic()
-        call_watched(max(START_SECONDS, timeout), pool, pool.start)
+        call_with_timeout(max(START_SECONDS, timeout), pool, pool.start)
         yield Finding("ok", f"{num_copies} copies made in {time.monotonic() - start:.2f} s")
         for name, spec in pool.specs.items():
             yield from _about(spec, pool.num_agents[name])
         total = num_steps * sum(pool.num_agents.values())
-        played = call_watched(timeout, pool, lambda: _play(pool, total, seed))
+        played = call_with_timeout(timeout, pool, lambda: _play(pool, total, seed))
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and finite values as promised")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _episodes(played)
-        yield call_watched(timeout, pool, lambda: _repeats(pool, seed))
+        yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
         yield _speed(played)
     finally:
         if busy_seconds(pool) == 0:  # otherwise it hangs, and belongs to the thread that was left behind
-            call_watched(timeout, pool, pool.close)
+            call_with_timeout(timeout, pool, pool.close)
     yield _in_a_worker(source, seed, timeout)
 
 

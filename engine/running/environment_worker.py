@@ -11,11 +11,11 @@ from pathlib import Path
 
 from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
 from rl_tui.engine.running.behavior import Behavior
-from rl_tui.engine.running.hanging import Watch, call_watched, whereabouts
+from rl_tui.engine.running.block_sizes import BlockSizes
+from rl_tui.engine.running.call_timeout import CallTimer, call_with_timeout, locate_call
 from rl_tui.engine.running.learner import Learner
-from rl_tui.engine.running.portions import Portions
-from rl_tui.engine.running.reports import Reports
-from rl_tui.engine.running.workers import Control, Courtesy
+from rl_tui.engine.running.progress import ProgressReporter
+from rl_tui.engine.running.workers import Control, UiPriority
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.failures import InstanceFailure
@@ -44,7 +44,7 @@ class Stuck:
     evaluated: Behavior | None
 
 
-class Source:
+class EnvironmentWorker:
     """Lives in the thread `collector:NAME`. Owns pool, collector, policies, and the learners that are not threaded.
 
     Whoever starts a thread for `main` or `learn` joins `control` for it before.
@@ -57,7 +57,7 @@ class Source:
         make_behaviors: Callable[[EnvironmentPool], Mapping[str, Behavior]],
         seed: int,
         bus: EventBus,
-        courtesy: Courtesy,
+        ui_priority: UiPriority,
         output: Path,
         start_seconds: float | None = None,
         names: Sequence[str] = (),
@@ -67,7 +67,7 @@ class Source:
         start_seconds: what making the environments may take; None where the pool sees to that itself.
         """
         self.environment = environment
-        self.control = Control(courtesy)
+        self.control = Control(ui_priority)
         self.behaviors: Mapping[str, Behavior] = {}
         self.pool: EnvironmentPool | None = None
         self.has_ended = False
@@ -111,14 +111,16 @@ class Source:
         if self._start_seconds is None:
             pool.start()
         else:
-            call_watched(self._start_seconds, pool, pool.start, "Raise env_settings.timeout_wait if it needs longer")
+            call_with_timeout(
+                self._start_seconds, pool, pool.start, "Raise env_settings.timeout_wait if it needs longer"
+            )
 
-    def stuck(self, timeout: float, watch: Watch) -> Stuck | None:
+    def stuck(self, timeout: float, watch: CallTimer) -> Stuck | None:
         """The call into an environment of this process that has gone on for longer than that, if there is one."""
         for pool, evaluated in self._pools():
             seconds = watch.busy_seconds(pool)
             if seconds > timeout:
-                at, stack = whereabouts(pool)
+                at, stack = locate_call(pool)
                 return Stuck(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}", stack, evaluated)
         return None
 
@@ -259,8 +261,8 @@ class Source:
         policies = {name: behavior.policy for name, behavior in self.behaviors.items()}
         horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
         collector = Collector(pool, policies, horizons)
-        reports = Reports(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
-        portions = {name: Portions(name, behavior, collector) for name, behavior in self.behaviors.items()}
+        reporter = ProgressReporter(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
+        block_sizes = {name: BlockSizes(name, behavior, collector) for name, behavior in self.behaviors.items()}
         inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
         resumed_at = max(behavior.learner.step for behavior in self.behaviors.values())
         self._tell("resetting every instance")
@@ -269,31 +271,31 @@ class Source:
         for name in () if self._is_renewed else self.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
-            while self._may_go_on(inline, reports) and not self._is_over():
+            while self._may_go_on(inline, reporter) and not self._is_over():
                 if collector.receive(RECEIVE_SECONDS) and not self._is_lost:
                     self._stepped_at = time.monotonic()
-                    self._deliver(collector, portions, reports, lambda: self._may_go_on(inline, reports))
+                    self._deliver(collector, block_sizes, reporter, lambda: self._may_go_on(inline, reporter))
                 if not self._is_lost:
-                    reports.tick()
+                    reporter.tick()
         finally:
             if not self._is_lost:
-                reports.tell_all()
+                reporter.publish_all()
         if not self._is_lost:
             for behavior in inline:
                 self.finish(behavior)
 
-    def _may_go_on(self, inline: list[Behavior], reports: Reports) -> bool:
+    def _may_go_on(self, inline: list[Behavior], reporter: ProgressReporter) -> bool:
         """Serve the learners of this thread, and park while paused."""
         if self._is_lost:
             return False
         if not self.control.is_paused:
             return self.control.safe_point(lambda: _serve(inline))
-        reports.tell_all()  # what a paused screen shows should be where training stands
+        reporter.publish_all()  # what a paused screen shows should be where training stands
         start = time.monotonic()
         may_go_on = self.control.safe_point(lambda: _serve(inline))
         self.waiting_seconds += time.monotonic() - start
         self._stepped_at = time.monotonic()
-        reports.go_on()
+        reporter.resume()
         return may_go_on
 
     def _is_over(self) -> bool:
@@ -302,25 +304,25 @@ class Source:
     def _deliver(
         self,
         collector: Collector,
-        portions: Mapping[str, Portions],
-        reports: Reports,
+        block_sizes: Mapping[str, BlockSizes],
+        reporter: ProgressReporter,
         may_go_on: Callable[[], bool],
     ) -> None:
         """Hand over every block that is due, load the weights that came of the last ones, and let agents act."""
         for name, behavior in self.behaviors.items():
-            portion = portions[name]
-            while collector.is_due(name, portion.size):
+            block_size = block_sizes[name]
+            while collector.is_due(name, block_size.size):
                 block = collector.take(name)
-                portion.count(block.num_rows)
+                block_size.count(block.num_rows)
                 self._hand_over(behavior, block, may_go_on)
-            weights = behavior.learner.weights.take()
+            weights = behavior.learner.weights.pop()
             if weights is not None:
                 collector.load(name, weights)
-                reports.follow_roll_backs()
+                reporter.follow_rollbacks()
         if not self._is_lost:
             collector.act()
-            for portion in portions.values():
-                portion.look_ahead()
+            for block_size in block_sizes.values():
+                block_size.look_ahead()
 
     def _hand_over(self, behavior: Behavior, block: Trajectories, may_go_on: Callable[[], bool]) -> None:
         state = behavior.policy.state()
@@ -345,7 +347,7 @@ class Source:
             learner.skip(block.num_rows)
             return
         try:
-            learner.take(block, state, may_go_on, self.control.may_continue)
+            learner.learn_from(block, state, may_go_on, self.control.may_continue)
         except NonFiniteError as error:
             learner.fail(error)
             self.finish(behavior)

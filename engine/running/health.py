@@ -21,7 +21,7 @@ class HealthReporter:
 
     def tick(self) -> None:
         """Tell the warnings that began or ended with what was told since the last call."""
-        for envelope in self._subscription.take():
+        for envelope in self._subscription.drain():
             for warning in self._watch.apply(envelope):
                 self._bus.publish(warning)
 

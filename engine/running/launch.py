@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
-from rl_tui.engine.running.watching.audience import Theater
-from rl_tui.engine.running.workers import Courtesy, spawn
+from rl_tui.engine.running.watching.service import WatchService
+from rl_tui.engine.running.workers import UiPriority, spawn
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
 
@@ -23,15 +23,15 @@ STOPS_WAITING = 10  # room that only they may take: a run can always be stopped
 class Launch:
     """A Session from the first moment on. `start` builds and runs the run in the thread `coordinator`.
 
-    theater: its policies can be watched there once it has been built, also after its end.
+    watching: its policies can be watched there once it has been built, also after its end.
     """
 
     def __init__(self, bus: EventBus):
         self.error: RlTuiError | None = None
-        self.theater = Theater(bus)
+        self.watching = WatchService(bus)
         self._bus = bus
         self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
-        self._courtesy = Courtesy()
+        self._ui_priority = UiPriority()
         self._ended = threading.Event()
         self._exit_code = 1
 
@@ -63,13 +63,13 @@ class Launch:
         if self._ended.is_set():  # meanwhile
             self._refuse_waiting()
 
-    def give_way(self, seconds: float) -> None:
+    def prioritize_ui(self, seconds: float) -> None:
         """Let training stand aside for that long, as soon as each of its threads comes to a safe point."""
-        self._courtesy.ask(seconds)
+        self._ui_priority.request(seconds)
 
     def attend(self, is_attended: bool) -> None:
         """Whether somebody watches: a behavior that diverged then waits to be rolled back instead of ending the run."""
-        self._courtesy.is_attended = is_attended
+        self._ui_priority.is_attended = is_attended
 
     def subscribe(self) -> Subscription:
         """A mailbox with every event from now on."""
@@ -79,7 +79,7 @@ class Launch:
         from rl_tui.engine.running.run import Run  # imports torch: 1.3 s in which the screen is there already
 
         try:
-            self._exit_code = Run(config, self._bus, self._commands, self._courtesy, self.theater).main()
+            self._exit_code = Run(config, self._bus, self._commands, self._ui_priority, self.watching).main()
         except RlTuiError as error:
             self.error, self._exit_code = error, error.exit_code
         self._end()
@@ -91,7 +91,7 @@ class Launch:
 
     def _end(self) -> None:
         self._refuse_waiting()
-        self.theater.release()
+        self.watching.release()
         self._ended.set()
         self._refuse_waiting()  # what came between
 

@@ -16,11 +16,11 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import metric_tag
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from rl_tui.engine.learning.trainer import Trainer, always
+from rl_tui.engine.running.checkpoint_scheduler import HYPERPARAMETERS, CheckpointScheduler, SaveContext
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters, ranges
-from rl_tui.engine.running.newest import Learned, NewestPolicy
+from rl_tui.engine.running.latest_policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.running.saver import Saver
-from rl_tui.engine.running.saving import HYPERPARAMETERS, Saving, Standing
 from rl_tui.engine.running.statistics import SummaryStatistics, histogram
 from rl_tui.engine.running.triggers import IntervalTrigger
 from rl_tui.engine.running.workers import Mailbox
@@ -70,7 +70,7 @@ class _Since:
 class Learner:
     """Lives in its own thread when `threaded`, else in its collector's. Owns the trainer, the counters, the triggers.
 
-    `take` is called with every block. Commands may be left in `commands` from any thread; `serve` answers them.
+    `learn_from` is called with every block. Commands may be left in `commands` from any thread; `serve` answers them.
     first_version: the oldest policy whose experience is learned from; it grows with every roll back, after `step` has
     changed. evaluator: None where the policy is not measured apart from its training.
     """
@@ -90,7 +90,7 @@ class Learner:
         self.failure: RlTuiError | None = None
         self.commands: deque[LearnerCommand] = deque()
         self.weights: Mailbox[Weights] = Mailbox()
-        self.newest = NewestPolicy(Learned(trainer.weights(), step if settings.is_training else None))
+        self.latest_policy = LatestPolicy(PolicySnapshot(trainer.weights(), step if settings.is_training else None))
         self.first_version = 0
         self.hyperparameters = LiveHyperparameters(trainer)
         self.evaluator = evaluator
@@ -102,7 +102,9 @@ class Learner:
         self._trainer = trainer
         self._saver = saver
         self._bus = bus
-        self._saving = Saving(self.behavior, settings.config, trainer, self.hyperparameters, saver, step)
+        self._scheduler = CheckpointScheduler(
+            self.behavior, settings.config, trainer, self.hyperparameters, saver, step
+        )
         self._since = _Since(IntervalTrigger(settings.config.summary_freq, step))
         self._version_ahead = 0  # of the trainer's own count, which a roll back lets begin again
         self._origin = step  # `step` less the rows of all blocks that came
@@ -148,7 +150,7 @@ class Learner:
         """Updates since the beginning of training."""
         return self._trainer.num_updates
 
-    def take(
+    def learn_from(
         self,
         block: Trajectories,
         policy_state: State,
@@ -190,7 +192,7 @@ class Learner:
         if mark is not None:
             self._summarize(mark)
         if has_updated and not self.is_finished:
-            self._saving.offer_due(self._standing)
+            self._scheduler.offer_due(self._save_context)
 
     @contextmanager
     def _busy(self, doing: WaitsFor) -> Iterator[None]:
@@ -230,18 +232,18 @@ class Learner:
     def _put_weights(self) -> None:
         weights = self._newest_weights()
         self.weights.put(weights)
-        self.newest.learned = Learned(weights, self.step)
+        self.latest_policy.snapshot = PolicySnapshot(weights, self.step)
 
     def _newest_weights(self) -> Weights:
         return replace(self._trainer.weights(), version=self._version)
 
     @property
-    def _standing(self) -> Standing:
+    def _save_context(self) -> SaveContext:
         """The newest evaluation ranks checkpoints, or else the newest episodes of training."""
         mean_return = float(np.mean(self._since.returns)) if self._since.returns else None
         if self.evaluator is not None and self.evaluator.is_on:
             mean_return = self.evaluator.mean_return
-        return Standing(self.step, self._policy_state, mean_return)
+        return SaveContext(self.step, self._policy_state, mean_return)
 
     def _evaluate_if_due(self, may_go_on: Callable[[], bool]) -> None:
         """Measure the policy apart from its training, after every interval and at the end."""
@@ -256,7 +258,7 @@ class Learner:
 
     def _summarize(self, mark: int) -> None:
         self._tell_unmeasured()
-        summary = self._since.statistics.take()
+        summary = self._since.statistics.flush()
         returns = summary.returns
         self._bus.publish(
             MetricsReported(
@@ -306,7 +308,7 @@ class Learner:
             asked[type(command)].append(command.id)
         for kind, ids in asked.items():
             if ids:
-                self._saving.put_asked(self._standing, tuple(ids), with_state=kind is SaveCheckpoint)
+                self._scheduler.put_requested(self._save_context, tuple(ids), with_state=kind is SaveCheckpoint)
 
     @property
     def _unchangeable(self) -> str:
@@ -362,7 +364,7 @@ class Learner:
         newest, from_step, before = self._version, self.step, self.hyperparameters.values
         self._trainer.load(state.part("trainer"))
         self._since = _Since(IntervalTrigger(self._settings.config.summary_freq, checkpoint.step))
-        self._saving.restart(checkpoint.step)
+        self._scheduler.restart(checkpoint.step)
         if self.evaluator is not None:
             self.evaluator.restart(checkpoint.step)
         self._version_ahead = newest + 1 - self._trainer.num_updates
@@ -393,7 +395,7 @@ class Learner:
         if self.failure is not None:
             reason = "error"
         if reason is not None and self._settings.is_training:
-            self._saving.put_last(self._standing, reason)
+            self._scheduler.put_final(self._save_context, reason)
         if self.evaluator is not None:
             self.evaluator.close()
         if self.failure is not None:

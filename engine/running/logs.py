@@ -40,8 +40,8 @@ class RunLogs:
         """Write everything that is told, until `close`."""
         try:
             while not self._closing.wait(TAKE_SECONDS):
-                self._write(self._subscription.take())
-            self._write(self._subscription.take())
+                self._write(self._subscription.drain())
+            self._write(self._subscription.drain())
         finally:
             self._events.close()
             self._tensorboard.close()

@@ -8,7 +8,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.learning.trainer import Trainer
-from rl_tui.engine.running.saving import keeps_replay
+from rl_tui.engine.running.checkpoint_scheduler import keeps_replay
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogEmitted
 from rl_tui.engine.specs import State

@@ -23,9 +23,9 @@ from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.allocator import keep_freed_memory
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.saver import Saver
-from rl_tui.engine.running.supervisor import Crew
-from rl_tui.engine.running.watching.audience import Theater
-from rl_tui.engine.running.workers import Courtesy, spawn
+from rl_tui.engine.running.supervisor import Supervisor
+from rl_tui.engine.running.watching.service import WatchService
+from rl_tui.engine.running.workers import UiPriority, spawn
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     AddNote,
@@ -68,14 +68,14 @@ class Run:
         config: RunConfig,
         bus: EventBus,
         commands: queue.Queue[Command | None],
-        courtesy: Courtesy,
-        theater: Theater,
+        ui_priority: UiPriority,
+        watching: WatchService,
     ):
         self._config = config
-        self._theater = theater
+        self._watching = watching
         self._bus = bus
         self._commands = commands
-        self._courtesy = courtesy
+        self._ui_priority = ui_priority
         self._folder = RunFolder.of(config)
         self._ledger = CommandLedger(bus)
         self._state: RunState = "starting"
@@ -141,20 +141,20 @@ class Run:
             self._write_configuration()
         self._announce(seed, device)
         self._log("debug", f"device {device} ({_why_device(self._config)}), threads: {torch.get_num_threads()}")
-        builder = Builder(self._config, self._folder, seed, device, self._bus, self._courtesy)
+        builder = Builder(self._config, self._folder, seed, device, self._bus, self._ui_priority)
         saver = Saver(builder.files, self._bus, self._ledger.report, lambda: self._write_status(builder))
-        sources = builder.sources(saver)
+        workers = builder.workers(saver)
         try:
-            for source in sources:
-                source.build()
+            for worker in workers:
+                worker.build()
             if is_intact and self._is_training:  # not before: a run that cannot go on with these settings keeps its own
                 self._write_configuration()
         except BaseException:
-            for source in sources:
-                source.close()
+            for worker in workers:
+                worker.close()
             raise
-        self._theater.admit(builder.plays)
-        crew = Crew(sources, saver, self._bus, self._crashed, self._look_around)
+        self._watching.admit(builder.plays)
+        supervisor = Supervisor(workers, saver, self._bus, self._crashed, self._look_around)
         self._has_trained = True
         if self._config.checkpoint_settings.resume:
             self._keep_status(builder)  # it names the newest max_steps
@@ -162,19 +162,19 @@ class Run:
         probe = spawn("devices", lambda: self._sample_devices(device), self._bus, self._crashed)
         try:
             while not self._commands.empty():  # a pause or a stop that came meanwhile holds the first step
-                self._take_command(crew)
+                self._take_command(supervisor)
             gc.freeze()  # what was imported and built stays: looking through it again and again takes 0.1 s each time
-            crew.start()
-            while not crew.has_ended:
-                self._tick(crew)
+            supervisor.start()
+            while not supervisor.has_ended:
+                self._tick(supervisor)
                 health.tick()
         finally:  # also when this thread makes a mistake: the others must not go on without it
-            crew.end(ENDING_SECONDS)
+            supervisor.end(ENDING_SECONDS)
             self._ended.set()
             probe.join(PROBE_SECONDS)
             health.tick()  # the last checkpoint may have failed
             self._answer_all()
-        return self._end(crew, builder)
+        return self._end(supervisor, builder)
 
     def _announce(self, seed: int, device: torch.device) -> None:
         settings = self._config.checkpoint_settings
@@ -204,58 +204,60 @@ class Run:
         except OSError as error:
             raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
 
-    def _tick(self, crew: Crew) -> None:
+    def _tick(self, supervisor: Supervisor) -> None:
         """Take one command, tell outcomes, look after the workers."""
-        self._take_command(crew)
+        self._take_command(supervisor)
         if self._bug is not None and self._stop is None:
-            self._halt(Stop("checkpoint"), crew)
-        crew.look_after(self._config.env_settings.timeout_wait)
+            self._halt(Stop("checkpoint"), supervisor)
+        supervisor.look_after(self._config.env_settings.timeout_wait)
         self._ledger.settle()
         if self._stop is None:
-            paused = crew.is_paused
+            paused = supervisor.is_paused
             if paused != (self._state == "paused"):
                 self._enter("paused" if paused else "training")
 
-    def _take_command(self, crew: Crew) -> None:
-        is_calm = self._stop is None and not self._ledger.is_waiting and not crew.is_leaving
+    def _take_command(self, supervisor: Supervisor) -> None:
+        is_calm = self._stop is None and not self._ledger.is_waiting and not supervisor.is_leaving
         try:
             command = self._commands.get(timeout=CALM_SECONDS if is_calm else TICK_SECONDS)
         except queue.Empty:
             return
         if command is not None:
             self._ledger.open(command.id)
-            self._obey(command, crew)
+            self._obey(command, supervisor)
 
     def _look_around(self) -> None:
         """Any thread: the coordinator should not wait any longer. It does not where commands wait for it."""
         with suppress(queue.Full):
             self._commands.put_nowait(None)
 
-    def _obey(self, command: Command, crew: Crew) -> None:
+    def _obey(self, command: Command, supervisor: Supervisor) -> None:
         match command:
             case Stop():
-                self._halt(command, crew)
-                self._ledger.expect_when(command.id, lambda: (True, "stopped") if crew.has_ended else None)
+                self._halt(command, supervisor)
+                self._ledger.expect_when(command.id, lambda: (True, "stopped") if supervisor.has_ended else None)
             case Pause():
-                self._pause(command, crew)
+                self._pause(command, supervisor)
             case Resume():
-                names = crew.resume(command.behavior)
-                nothing = _nothing(crew, command.behavior, "nothing is paused")
+                names = supervisor.resume(command.behavior)
+                nothing = _nothing(supervisor, command.behavior, "nothing is paused")
                 self._ledger.finish(command.id, bool(names), f"{_listed(names)} training" if names else nothing)
             case SaveCheckpoint() | ExportPolicy() | SetHyperparameter() | RollBack():
-                names = crew.names(command.behavior)
+                names = supervisor.names(command.behavior)
                 self._ledger.expect(command.id, names)
-                crew.give(command, names)
+                supervisor.give(command, names)
                 if not names:
-                    self._ledger.finish(command.id, False, _nothing(crew, command.behavior, "there is no behavior"))
+                    self._ledger.finish(
+                        command.id, False, _nothing(supervisor, command.behavior, "there is no behavior")
+                    )
             case AddNote():
-                self._ledger.finish(command.id, *self._note(command, crew))
+                self._ledger.finish(command.id, *self._note(command, supervisor))
 
-    def _note(self, command: AddNote, crew: Crew) -> tuple[bool, str]:
+    def _note(self, command: AddNote, supervisor: Supervisor) -> tuple[bool, str]:
         """Whether the note is in the run's events, and what it is or why it is not."""
         text = one_line(command.text)
-        if command.behavior is not None and not crew.names(command.behavior):
-            return False, _nothing(crew, command.behavior, "")
+        if command.behavior is not None and not supervisor.names(command.behavior):
+            return False, _nothing(supervisor, command.behavior, "")
         if not text:
             return False, "the note is empty"
         if len(text) > NOTE_LENGTH:
@@ -263,41 +265,41 @@ class Run:
         self._bus.publish(NoteAdded(text, command.behavior))
         return True, text
 
-    def _halt(self, stop: Stop, crew: Crew) -> None:
+    def _halt(self, stop: Stop, supervisor: Supervisor) -> None:
         """Let everybody leave; of several stops, the first exit code but 0 counts and the hastiest mode."""
         if self._stop is not None:
             mode: StopMode = "now" if "now" in (stop.mode, self._stop.mode) else "checkpoint"
             stop = Stop(mode, self._stop.exit_code or stop.exit_code)
         self._stop = stop
         self._enter("stopping", "saving" if stop.mode == "checkpoint" else "")
-        crew.stop(stop.mode)
+        supervisor.stop(stop.mode)
 
-    def _pause(self, command: Pause, crew: Crew) -> None:
-        names = crew.pause(command.behavior)
+    def _pause(self, command: Pause, supervisor: Supervisor) -> None:
+        names = supervisor.pause(command.behavior)
         if not names:
-            self._ledger.finish(command.id, False, _nothing(crew, command.behavior, "nothing trains"))
+            self._ledger.finish(command.id, False, _nothing(supervisor, command.behavior, "nothing trains"))
             return
 
         def outcome() -> tuple[bool, str] | None:
-            has_parked = crew.has_parked(names)
+            has_parked = supervisor.has_parked(names)
             if has_parked is None:
                 return None
             return has_parked, f"{_listed(names)} {'paused' if has_parked else 'went on or ended before it was paused'}"
 
         self._ledger.expect_when(command.id, outcome)
 
-    def _end(self, crew: Crew, builder: Builder) -> int:
+    def _end(self, supervisor: Supervisor, builder: Builder) -> int:
         """Everything is on disk; the last state is told with the exit code."""
         self._keep_status(builder, has_ended=True)
         self._answer_all()
-        exit_code = self._exit_code(crew)
-        self._enter(self._end_of(crew), self._reason(crew), exit_code)
+        exit_code = self._exit_code(supervisor)
+        self._enter(self._end_of(supervisor), self._reason(supervisor), exit_code)
         return exit_code
 
-    def _end_of(self, crew: Crew) -> RunState:
-        if self._bug is not None or crew.failures:
+    def _end_of(self, supervisor: Supervisor) -> RunState:
+        if self._bug is not None or supervisor.failures:
             return "failed"
-        if crew.losses:
+        if supervisor.losses:
             return "unsaved"
         return "finished" if self._stop is None else "stopped"
 
@@ -310,24 +312,24 @@ class Run:
                 if command is not None:
                     self._ledger.finish(command.id, False, OVER)
 
-    def _reason(self, crew: Crew) -> str:
+    def _reason(self, supervisor: Supervisor) -> str:
         """Why the run ended before its time; empty when it did not."""
         if self._bug is not None:
             return f"{type(self._bug).__name__}: {self._bug}"
-        failures = [*crew.failures, *crew.losses]
+        failures = [*supervisor.failures, *supervisor.losses]
         if failures:
             return "; ".join(map(str, failures))
         if self._stop is not None:
             return "everything is saved" if self._stop.mode == "checkpoint" else "without saving"
         return ""
 
-    def _exit_code(self, crew: Crew) -> int:
+    def _exit_code(self, supervisor: Supervisor) -> int:
         """A bug of ours first, then what was not saved, what the user or a signal asked for, what ended a behavior."""
         if self._bug is not None:
             return 1
-        if self._stop is not None and self._stop.exit_code and not crew.losses:
+        if self._stop is not None and self._stop.exit_code and not supervisor.losses:
             return self._stop.exit_code
-        return crew.exit_code
+        return supervisor.exit_code
 
     def _crashed(self, error: BaseException) -> None:
         """Any thread: a bug of ours stops the run with everything saved; the first one is told."""
@@ -385,9 +387,9 @@ def _why_device(config: RunConfig) -> str:
     return "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"
 
 
-def _nothing(crew: Crew, behavior: str | None, otherwise: str) -> str:
+def _nothing(supervisor: Supervisor, behavior: str | None, otherwise: str) -> str:
     """Why a command touched no behavior."""
-    return otherwise if behavior is None or crew.names(behavior) else f"there is no behavior {behavior}"
+    return otherwise if behavior is None or supervisor.names(behavior) else f"there is no behavior {behavior}"
 
 
 def _listed(names: list[str]) -> str:

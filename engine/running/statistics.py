@@ -26,7 +26,7 @@ class Summary:
 
 
 class SummaryStatistics:
-    """Means of every metric since the last `take`, and the episodes that ended since."""
+    """Means of every metric since the last `flush`, and the episodes that ended since."""
 
     def __init__(self) -> None:
         self._totals: dict[str, tuple[float, int]] = {}  # by tag: sum and count
@@ -51,7 +51,7 @@ class SummaryStatistics:
         """Count what the environment reported beside rewards."""
         add_up(self._totals, measured)
 
-    def take(self) -> Summary:
+    def flush(self) -> Summary:
         """Everything so far; the next summary starts empty."""
         metrics = {tag: total / count for tag, (total, count) in self._totals.items() if count}
         counts = {tag: count for tag, (_, count) in self._totals.items() if count}

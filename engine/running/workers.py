@@ -16,18 +16,18 @@ T = TypeVar("T")
 PARK_SECONDS = 0.05  # how long a parked worker may take to see its mailbox or a stop
 
 
-class Courtesy:
+class UiPriority:
     """Lets workers stand aside for a moment, so that the screen has the interpreter to itself. Any thread."""
 
     def __init__(self) -> None:
         self.is_attended = False  # somebody watches the run, and may decide how it goes on
         self._until = 0.0
 
-    def ask(self, seconds: float) -> None:
+    def request(self, seconds: float) -> None:
         """Workers that come to a safe point from now on wait there until that time has passed."""
         self._until = time.monotonic() + seconds
 
-    def give_way(self) -> None:
+    def wait_for_ui(self) -> None:
         """Wait if that was asked for."""
         left = self._until - time.monotonic()
         if left > 0:
@@ -37,8 +37,8 @@ class Courtesy:
 class Control:
     """Pause and stop of a group of workers. The workers call `safe_point`, everybody else the rest."""
 
-    def __init__(self, courtesy: Courtesy) -> None:
-        self._courtesy = courtesy
+    def __init__(self, ui_priority: UiPriority) -> None:
+        self._ui_priority = ui_priority
         self._changed = threading.Condition()
         self._is_paused = False
         self._stop: StopMode | None = None
@@ -53,7 +53,7 @@ class Control:
     @property
     def is_attended(self) -> bool:
         """Whether somebody watches who may decide how the run goes on."""
-        return self._courtesy.is_attended
+        return self._ui_priority.is_attended
 
     @property
     def is_paused(self) -> bool:
@@ -95,7 +95,7 @@ class Control:
 
     def safe_point(self, serve: Callable[[], None]) -> bool:
         """Give way, serve the mailbox, park while paused (still serving), and tell whether to go on."""
-        self._courtesy.give_way()
+        self._ui_priority.wait_for_ui()
         serve()
         if not self._is_paused:
             return self._stop is None
@@ -107,7 +107,7 @@ class Control:
 
     def may_continue(self) -> bool:
         """Give way and tell whether to go on, where a worker is amid something and can neither serve nor park."""
-        self._courtesy.give_way()
+        self._ui_priority.wait_for_ui()
         return self._stop is None
 
     def _stays_parked(self) -> bool:
@@ -137,7 +137,7 @@ class Mailbox(Generic[T]):
             self._content = content
             self._changed.notify()
 
-    def take(self, timeout: float = 0.0) -> T | None:
+    def pop(self, timeout: float = 0.0) -> T | None:
         """What is there, waiting at most `timeout` seconds for it."""
         if self._content is None and timeout <= 0:
             return None

@@ -38,7 +38,7 @@ class Subscription:
             self._num_deltas += is_delta
             self._changed.notify()
 
-    def take(self, timeout: float = 0.0) -> list[Envelope]:
+    def drain(self, timeout: float = 0.0) -> list[Envelope]:
         """Everything in the mailbox, oldest first; waits at most `timeout` seconds for the first one."""
         with self._changed:
             if not self._mail and timeout > 0 and not self._closed:

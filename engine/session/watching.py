@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 SceneState: TypeAlias = Literal["starting", "playing", "paused", "failed"]
-Wish: TypeAlias = Literal[
+WatchCommand: TypeAlias = Literal[
     "pause",
     "resume",
     "step",  # one step, paused from then on
@@ -77,10 +77,10 @@ class Watching(Protocol):
     def end(self) -> None:
         """Nobody watches any more. Harmless when nobody did."""
 
-    def take(self) -> Scene | None:
+    def pop_scene(self) -> Scene | None:
         """The newest scene, once. The next one is drawn after this one was taken: who is slow gets fewer."""
 
-    def ask(self, wish: Wish) -> None:
+    def send(self, command: WatchCommand) -> None:
         """Change how it is played."""
 
     def resize(self, size: tuple[int, int]) -> None:
@@ -100,11 +100,11 @@ class Unwatchable:
     def end(self) -> None:
         """Nothing was watched."""
 
-    def take(self) -> Scene | None:
+    def pop_scene(self) -> Scene | None:
         """There is none."""
         return None
 
-    def ask(self, wish: Wish) -> None:
+    def send(self, command: WatchCommand) -> None:
         """Nothing plays."""
 
     def resize(self, size: tuple[int, int]) -> None:

@@ -237,7 +237,7 @@ def run_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
         is_over = False
         while not is_over:
             is_over = launch.wait(POLL_SECONDS)
-            for envelope in mail.take():
+            for envelope in mail.drain():
                 event = envelope.event
                 last[type(event)] = event
                 if isinstance(event, BehaviorStateChanged):

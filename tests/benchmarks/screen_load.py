@@ -71,7 +71,7 @@ def run_app(report: Path, seconds: float) -> None:
     session = DemoSession(behaviors=BEHAVIORS, hours=HOURS)
     view, mail = RunView(), session.subscribe()
     session.begin()
-    for envelope in mail.take():
+    for envelope in mail.drain():
         view.apply(envelope)
     app = TrainerApp(session, view, subscription=mail, clock=session.clock)
     gc.freeze()  # as a run does once it is built

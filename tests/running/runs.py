@@ -127,7 +127,7 @@ class LiveRun:
         return self.launch.wait(0)
 
     def _read(self, seconds: float) -> bool:
-        mail = self._subscription.take(seconds)
+        mail = self._subscription.drain(seconds)
         self.mail += mail
         return bool(mail)
 

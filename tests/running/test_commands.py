@@ -251,11 +251,11 @@ def test_command_for_several_is_done_when_all_are() -> None:
     ledger.expect("a", ["Left", "Right"])
     ledger.report("a", "Left", True, "left.onnx")
     ledger.settle()
-    assert mail.take() == []
+    assert mail.drain() == []
     ledger.report("a", "Right", False, "disk full")
     ledger.settle()
     ledger.close("over")
-    assert [envelope.event for envelope in mail.take()] == [CommandFinished("a", False, "left.onnx; disk full")]
+    assert [envelope.event for envelope in mail.drain()] == [CommandFinished("a", False, "left.onnx; disk full")]
 
 
 def test_what_is_open_at_the_end_has_failed() -> None:
@@ -267,7 +267,7 @@ def test_what_is_open_at_the_end_has_failed() -> None:
     ledger.report("x", "Left", True, "nobody asked")
     ledger.close("over")
     ledger.close("over")
-    assert {envelope.event for envelope in mail.take()} == {
+    assert {envelope.event for envelope in mail.drain()} == {
         CommandFinished("o", False, "over"),
         CommandFinished("a", False, "over"),
         CommandFinished("b", False, "over"),

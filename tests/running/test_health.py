@@ -17,18 +17,18 @@ def test_a_warning_follows_what_caused_it() -> None:
     bus = EventBus()
     reporter, mail = HealthReporter(bus), bus.subscribe()
     bus.publish(FAILED)
-    assert [envelope.event for envelope in mail.take()] == [FAILED], "nobody has ticked yet"
+    assert [envelope.event for envelope in mail.drain()] == [FAILED], "nobody has ticked yet"
     reporter.tick()
-    (warning,) = [envelope.event for envelope in mail.take()]
+    (warning,) = [envelope.event for envelope in mail.drain()]
     assert isinstance(warning, WarningRaised)
     assert (warning.kind, warning.behavior) == ("checkpoint_failed", "Walker")
     bus.publish(SAVED)
     reporter.tick()
-    assert [envelope.event for envelope in mail.take()] == [SAVED, WarningCleared("checkpoint_failed", "Walker")]
+    assert [envelope.event for envelope in mail.drain()] == [SAVED, WarningCleared("checkpoint_failed", "Walker")]
     reporter.close()
     bus.publish(FAILED)
     reporter.tick()
-    assert [envelope.event for envelope in mail.take()] == [FAILED], "it has left"
+    assert [envelope.event for envelope in mail.drain()] == [FAILED], "it has left"
 
 
 def test_news_that_nobody_asks_for_does_not_pile_up() -> None:
@@ -38,10 +38,10 @@ def test_news_that_nobody_asks_for_does_not_pile_up() -> None:
     for number in range(MAIL_WAITING):
         bus.publish(LogEmitted("info", "", str(number)))
     reporter.tick()
-    assert not isinstance(mail.take()[-1].event, WarningRaised), "the oldest is lost"
+    assert not isinstance(mail.drain()[-1].event, WarningRaised), "the oldest is lost"
     bus.publish(FAILED)
     reporter.tick()
-    assert isinstance(mail.take()[-1].event, WarningRaised)
+    assert isinstance(mail.drain()[-1].event, WarningRaised)
 
 
 def test_a_short_run_that_goes_well_warns_of_nothing(tmp_path: Path) -> None:

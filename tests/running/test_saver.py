@@ -71,7 +71,7 @@ class Bench:
 
     def train(self, num_rows: int, value: float = 1.0) -> None:
         """The learner takes one block of rows of one agent."""
-        self.learner.take(block(num_rows, value), State())
+        self.learner.learn_from(block(num_rows, value), State())
 
     def write(self) -> list[Event]:
         """Everything that waits is written; all events since the last call."""
@@ -80,7 +80,7 @@ class Bench:
         return self.events()
 
     def events(self) -> list[Event]:
-        return [envelope.event for envelope in self.mail.take()]
+        return [envelope.event for envelope in self.mail.drain()]
 
     def job(self, step: int, reason: CheckpointReason = "interval", *commands: str) -> SaveJob:
         return SaveJob("Walker", step, self.trainer.weights(), self.trainer.state(), reason, None, commands)
@@ -260,20 +260,20 @@ def test_experience_of_a_given_up_policy_is_not_learned_from(tmp_path: Path) -> 
     bench.learner.serve()
     bench.train(64)
     bench.train(40)  # waits for an update, and is given up
-    newest = bench.learner.weights.take()
+    newest = bench.learner.weights.pop()
     assert newest is not None
     path = tmp_path / "Walker/checkpoints/Walker-64"
     bench.learner.commands.append(RollBack("Walker", str(path)))
     bench.learner.serve()
-    gone_back_to = bench.learner.weights.take()
+    gone_back_to = bench.learner.weights.pop()
     assert gone_back_to is not None
     assert gone_back_to.version > newest.version, "no two have the same"
-    bench.learner.take(block(64, 1.0, newest.version), State())
+    bench.learner.learn_from(block(64, 1.0, newest.version), State())
     assert (bench.learner.step, bench.learner.num_updates) == (64, 1)
-    assert bench.learner.weights.take() is None
-    bench.learner.take(block(63, 1.0, gone_back_to.version), State())
+    assert bench.learner.weights.pop() is None
+    bench.learner.learn_from(block(63, 1.0, gone_back_to.version), State())
     assert (bench.learner.step, bench.learner.num_updates) == (127, 1), "the 40 rows do not count"
-    bench.learner.take(block(1, 1.0, gone_back_to.version), State())
+    bench.learner.learn_from(block(1, 1.0, gone_back_to.version), State())
     assert (bench.learner.step, bench.learner.num_updates) == (128, 2)
     bench.saver.end()
     thread.join(DEADLINE_SECONDS)
@@ -305,7 +305,7 @@ def test_roll_back_that_nobody_can_serve_any_more_is_refused(tmp_path: Path) -> 
 def test_learner_warns_once_of_agents_that_left_in_the_middle_of_an_episode(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     for departed in ([], [3, 5], [7]):
-        bench.learner.take(replace(block(8, 1.0), departed=np.array(departed, np.int64)), State())
+        bench.learner.learn_from(replace(block(8, 1.0), departed=np.array(departed, np.int64)), State())
     warnings = [event for event in bench.events() if isinstance(event, LogEmitted) and event.level == "warning"]
     assert [event.message for event in warnings] == [
         "2 agents have left without the end of an episode; their unfinished steps were dropped"

@@ -20,7 +20,7 @@ def test_metrics_are_means_since_the_last_summary() -> None:
     statistics.add_episodes(returns(3.0, 5.0), np.array([10, 20]))
     statistics.add_episodes(returns(), np.array([], np.int64))
     statistics.add_episodes(returns(10.0), np.array([30]))
-    summary = statistics.take()
+    summary = statistics.flush()
     assert summary.metrics == {
         "Losses/Value Loss": 1.5,
         "Policy/Extrinsic Reward": 6.0,
@@ -34,7 +34,7 @@ def test_metrics_are_means_since_the_last_summary() -> None:
         "Environment/Episode Length": 3,
     }
     assert summary.returns.tolist() == [3.0, 5.0, 10.0]
-    empty = statistics.take()
+    empty = statistics.flush()
     assert (empty.metrics, empty.counts, len(empty.returns)) == ({}, {}, 0)
 
 

@@ -18,7 +18,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.sac.trainer import SACTrainer
 from rl_tui.engine.learning.trainer import Metrics
-from rl_tui.engine.running.hanging import Watch
+from rl_tui.engine.running.call_timeout import CallTimer
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointSaved,
@@ -366,7 +366,7 @@ def test_mistake_of_ours_stops_the_run_with_everything_saved(
 
 def test_time_in_which_the_whole_process_stood_still_counts_for_no_call() -> None:
     now = [100.0]
-    watch, pool = Watch(lambda: now[0]), SimpleNamespace(busy_since=100.0)
+    watch, pool = CallTimer(lambda: now[0]), SimpleNamespace(busy_since=100.0)
 
     def look_on(seconds: int) -> float:
         for _ in range(seconds):

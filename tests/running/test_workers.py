@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rl_tui.engine.running.workers import Control, Courtesy, Mailbox, spawn
+from rl_tui.engine.running.workers import Control, Mailbox, UiPriority, spawn
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import WorkerFailed
 
@@ -43,7 +43,7 @@ class Worker:
 
 
 def test_parked_workers_serve_and_do_nothing_else() -> None:
-    control = Control(Courtesy())
+    control = Control(UiPriority())
     workers = [Worker(control), Worker(control)]
     assert until(lambda: all(worker.turns for worker in workers))
     control.pause()
@@ -62,7 +62,7 @@ def test_parked_workers_serve_and_do_nothing_else() -> None:
 
 
 def test_nothing_is_parked_before_its_worker_has_come() -> None:
-    control = Control(Courtesy())
+    control = Control(UiPriority())
     control.pause()
     assert not control.is_parked, "nobody is there"
     control.join()
@@ -72,7 +72,7 @@ def test_nothing_is_parked_before_its_worker_has_come() -> None:
 
 
 def test_pause_and_resume_in_quick_succession_never_call_a_working_thread_parked() -> None:
-    control = Control(Courtesy())
+    control = Control(UiPriority())
     worker = Worker(control)
     for _ in range(200):
         control.pause()
@@ -88,7 +88,7 @@ def test_pause_and_resume_in_quick_succession_never_call_a_working_thread_parked
 
 @pytest.mark.parametrize("first", ["checkpoint", "now"])
 def test_hastier_stop_wins_and_ends_what_is_parked(first: str) -> None:
-    control = Control(Courtesy())
+    control = Control(UiPriority())
     worker = Worker(control)
     control.pause()
     assert until(lambda: control.is_parked)
@@ -101,12 +101,12 @@ def test_hastier_stop_wins_and_ends_what_is_parked(first: str) -> None:
 
 def test_newer_content_of_a_mailbox_replaces_the_older() -> None:
     mailbox: Mailbox[int] = Mailbox()
-    assert mailbox.take() is None
+    assert mailbox.pop() is None
     mailbox.put(1)
     mailbox.put(2)
-    assert (mailbox.take(), mailbox.take(0.001)) == (2, None)
+    assert (mailbox.pop(), mailbox.pop(0.001)) == (2, None)
     thread = spawn("late", lambda: mailbox.put(3), EventBus(), lambda _: None)
-    assert mailbox.take(SECONDS) == 3
+    assert mailbox.pop(SECONDS) == 3
     thread.join(SECONDS)
 
 
@@ -119,7 +119,7 @@ def test_thread_that_fails_is_told_with_its_traceback() -> None:
 
     thread = spawn("broken", broken, bus, failures.append)
     thread.join(SECONDS)
-    (envelope,) = mail.take()
+    (envelope,) = mail.drain()
     assert isinstance(envelope.event, WorkerFailed)
     assert (envelope.event.worker, envelope.event.error) == ("broken", "SystemExit: not even this ends in silence")
     assert "in broken" in envelope.event.traceback
@@ -128,9 +128,9 @@ def test_thread_that_fails_is_told_with_its_traceback() -> None:
 
 
 def test_worker_stands_aside_as_long_as_it_was_asked_to() -> None:
-    courtesy = Courtesy()
-    control = Control(courtesy)
-    courtesy.ask(0.2)
+    ui_priority = UiPriority()
+    control = Control(ui_priority)
+    ui_priority.request(0.2)
     start = time.monotonic()
     assert control.safe_point(lambda: None)
     assert time.monotonic() - start >= 0.19

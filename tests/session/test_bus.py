@@ -25,11 +25,11 @@ def test_every_subscriber_sees_the_same_events_in_the_same_order():
     one, two = bus.subscribe(), bus.subscribe()
     for step in range(100):
         bus.publish(progress(step))
-    mail = one.take()
-    assert mail == two.take()
+    mail = one.drain()
+    assert mail == two.drain()
     assert [envelope.number for envelope in mail] == list(range(1, 101))
     assert [envelope.event.step for envelope in mail] == list(range(100))
-    assert one.take() == []
+    assert one.drain() == []
 
 
 def test_numbers_have_no_gaps_when_many_threads_publish():
@@ -43,7 +43,7 @@ def test_numbers_have_no_gaps_when_many_threads_publish():
         publisher.start()
     for publisher in publishers:
         publisher.join(DEADLINE)
-    mail = subscription.take()
+    mail = subscription.drain()
     assert [envelope.number for envelope in mail] == list(range(1, 2001))
     for name in range(4):
         own = [e.event.message for e in mail if e.event.message.startswith(f"{name} ")]
@@ -55,7 +55,7 @@ def test_a_late_subscriber_sees_what_is_published_from_then_on():
     bus.publish(log("before"))
     subscription = bus.subscribe()
     bus.publish(log("after"))
-    assert [(e.number, e.event.message) for e in subscription.take()] == [(2, "after")]
+    assert [(e.number, e.event.message) for e in subscription.drain()] == [(2, "after")]
 
 
 @settings(max_examples=200, deadline=None)
@@ -65,7 +65,7 @@ def test_a_full_mailbox_drops_deltas_first(deltas, size):
     subscription = bus.subscribe(size)
     for number, is_delta in enumerate(deltas, start=1):
         bus.publish(progress(number) if is_delta else log(number))
-    mail = subscription.take()
+    mail = subscription.drain()
     numbers = [envelope.number for envelope in mail]
     assert numbers == sorted(numbers)
     assert len(mail) <= size
@@ -80,9 +80,9 @@ def test_deltas_fit_again_after_the_mailbox_was_emptied():
     subscription = bus.subscribe(2)
     for step in range(5):
         bus.publish(progress(step))
-    assert [e.event.step for e in subscription.take()] == [0, 1]
+    assert [e.event.step for e in subscription.drain()] == [0, 1]
     bus.publish(progress(5))
-    assert [e.event.step for e in subscription.take()] == [5]
+    assert [e.event.step for e in subscription.drain()] == [5]
     assert subscription.dropped == 3
 
 
@@ -95,7 +95,7 @@ def test_publishing_to_a_reader_that_never_reads_stays_fast():
         bus.publish(progress(number) if number % 2 else log(number))
         longest = max(longest, time.perf_counter() - began)
     assert longest < 5.0  # never waits for anybody; what remains are other processes on the same core
-    assert len(subscription.take()) <= 1000
+    assert len(subscription.drain()) <= 1000
 
 
 def test_a_waiting_reader_wakes_when_mail_comes():
@@ -104,30 +104,30 @@ def test_a_waiting_reader_wakes_when_mail_comes():
     publisher = threading.Timer(0.05, lambda: bus.publish(log("here")))
     publisher.start()
     began = time.monotonic()
-    mail = subscription.take(timeout=DEADLINE)
+    mail = subscription.drain(timeout=DEADLINE)
     publisher.join(DEADLINE)
     assert [envelope.event.message for envelope in mail] == ["here"]
     assert time.monotonic() - began < DEADLINE / 2
 
 
 def test_waiting_ends_at_its_timeout():
-    assert EventBus().subscribe().take(timeout=0.01) == []
+    assert EventBus().subscribe().drain(timeout=0.01) == []
 
 
 def test_closing_the_bus_wakes_readers_and_leaves_their_mail():
     bus = EventBus()
     waiting, full = bus.subscribe(), bus.subscribe()
     bus.publish(log("last"))
-    waiting.take()
+    waiting.drain()
     closer = threading.Timer(0.05, bus.close)
     closer.start()
-    assert waiting.take(timeout=DEADLINE) == []
+    assert waiting.drain(timeout=DEADLINE) == []
     closer.join(DEADLINE)
     assert waiting.is_closed
     assert full.is_closed
-    assert [envelope.event.message for envelope in full.take(timeout=DEADLINE)] == ["last"]
+    assert [envelope.event.message for envelope in full.drain(timeout=DEADLINE)] == ["last"]
     bus.publish(log("too late"))
-    assert full.take() == []
+    assert full.drain() == []
 
 
 def test_subscribing_to_a_closed_bus_gives_a_closed_mailbox():
@@ -142,5 +142,5 @@ def test_leaving_twice_does_no_harm():
     subscription.close()
     subscription.close()
     bus.publish(log("for the other"))
-    assert subscription.take() == []
-    assert len(other.take()) == 1
+    assert subscription.drain() == []
+    assert len(other.drain()) == 1

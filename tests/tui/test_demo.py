@@ -59,7 +59,7 @@ class Watched:
         while left >= 0:
             self.session.advance(min(left, 0.2))
             left -= 0.2
-        for envelope in self._mail.take():
+        for envelope in self._mail.drain():
             self.told.append(envelope)
             self.view.apply(envelope)
 

@@ -86,7 +86,7 @@ class Watched:
     def advance(self, seconds: float) -> list[Event]:
         """What is told meanwhile."""
         self.replay.advance(seconds)
-        envelopes = self.mail.take()
+        envelopes = self.mail.drain()
         for envelope in envelopes:
             self.view.apply(envelope)
         self.told += [envelope.event for envelope in envelopes]
@@ -100,7 +100,7 @@ class Watched:
             self.replay.advance(0)
             rebuilt = self.replay.rebuilt()
             if rebuilt is not None:
-                self.mail.take()
+                self.mail.drain()
                 self.view = rebuilt
                 self.replay.take_over()
                 return rebuilt
@@ -168,7 +168,7 @@ def test_reader_that_is_behind_loses_nothing() -> None:
     for _ in range(10):
         replay.advance(0.1)
         assert mail.num_waiting <= MAIL
-        told += mail.take()
+        told += mail.drain()
     assert mail.dropped == 0
     assert len(told) == 3 * MAIL + 3
 

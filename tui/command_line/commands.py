@@ -232,7 +232,7 @@ def demo(arguments: DemoArguments) -> int:
     )
     view, mail = RunView(), session.subscribe()
     session.begin()
-    for envelope in mail.take():  # before the first picture, so that it shows hours of curves
+    for envelope in mail.drain():  # before the first picture, so that it shows hours of curves
         view.apply(envelope)
 
     def start() -> None:

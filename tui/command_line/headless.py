@@ -39,7 +39,7 @@ def follow(launch: Launch, mail: Subscription, writer: ConsoleWriter, signals: S
         is_over = launch.wait(POLL_SECONDS)
         for stop in signals.take():
             launch.send(stop)
-        for envelope in mail.take():
+        for envelope in mail.drain():
             writer.write(envelope)
             if isinstance(envelope.event, RunStarted):
                 output.keep_in(output_log(envelope.event.path))

@@ -61,15 +61,15 @@ def run_on_screen(arguments: Arguments) -> int:
         view,
         mail,
         runs=runs,
-        give_way=launch.give_way,
-        watching=launch.theater,
+        prioritize_ui=launch.prioritize_ui,
+        watching=launch.watching,
         outlives_screen=True,
         output_log=lambda: None if view.run is None else output_log(view.run.path),
     )
     with StopSignals() as signals:
         shown = show(subject, arguments.look, signals)
         launch.attend(False)
-        launch.theater.end()  # a screen that failed has not said so
+        launch.watching.end()  # a screen that failed has not said so
         goes_on = not shown.was_left and not launch.wait(0)
         keep_output(shown, view, goes_on=goes_on)
         if goes_on:

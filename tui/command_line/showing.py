@@ -62,7 +62,7 @@ class Subject:
     opened: str = ""
     notes: Callable[[], tuple[str, ...]] = tuple
     is_remembered: bool = True
-    give_way: Callable[[float], None] | None = None
+    prioritize_ui: Callable[[float], None] | None = None
     outlives_screen: bool = False
     output_log: Callable[[], Path | None] = lambda: None
     watching: Watching | None = None
@@ -185,7 +185,7 @@ def _app(subject: Subject, look: Look, begin: Callable[[], None], keep_output: C
         title=look.has_title,
         user_keys=read_user_keys(config_folder()),
         memory=memory if subject.is_remembered else None,
-        give_way=subject.give_way,
+        prioritize_ui=subject.prioritize_ui,
         watching=subject.watching,
     )
 

@@ -8,7 +8,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from rl_tui.engine.session.watching import Scene, Wish
+from rl_tui.engine.session.watching import Scene, WatchCommand
 from rl_tui.tui.context import Context
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.picture import PicturePane
@@ -68,7 +68,7 @@ class WatchScreen(RunScreen):
         now = time.monotonic()
         self._follow_selection(now)
         frames = self.context.frames
-        scene = self.context.watching.take() if frames.is_ready else None
+        scene = self.context.watching.pop_scene() if frames.is_ready else None
         if scene is not None:
             self._heard_at = now
             self._take(scene)
@@ -103,33 +103,33 @@ class WatchScreen(RunScreen):
             self.picture.words, self.picture.scene, self.watched.scene = words, None, None
             self.context.redraw()
 
-    def _wish(self, wish: Wish) -> None:
+    def _send(self, command: WatchCommand) -> None:
         scene = self.watched.scene
         if scene is None:
             self.say(f"watch: {self.picture.words or 'nothing is played yet'}")
-        elif scene.state == "failed" and wish != "restart":
+        elif scene.state == "failed" and command != "restart":
             self.say(f"watch: it has failed; {self.context.keymap.of_id('watch-restart').shown} begins anew")
         else:
-            self.context.watching.ask(wish)
+            self.context.watching.send(command)
 
     def action_watch_hold(self) -> None:
         """Hold the play still, or let it go on."""
         scene = self.watched.scene
-        self._wish("resume" if scene is not None and scene.state == "paused" else "pause")
+        self._send("resume" if scene is not None and scene.state == "paused" else "pause")
 
     def action_watch_step(self) -> None:
         """One step, and hold still."""
-        self._wish("step")
+        self._send("step")
 
     def action_watch_restart(self) -> None:
         """Begin an episode."""
-        self._wish("restart")
+        self._send("restart")
 
     def action_watch_renew(self) -> None:
         """The newest policy plays from now on."""
-        self._wish("renew")
+        self._send("renew")
 
     def action_watch_greedy(self) -> None:
         """The most likely actions, or drawn ones."""
         scene = self.watched.scene
-        self._wish("drawn" if scene is None or scene.is_greedy else "greedy")
+        self._send("drawn" if scene is None or scene.is_greedy else "greedy")

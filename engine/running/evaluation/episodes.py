@@ -79,7 +79,7 @@ def play(
         arrived = dict(pool.receive(RECEIVE_SECONDS))
         for instance, told in arrived.items():
             if behavior in told:
-                tally.take(told[behavior])
+                tally.add(told[behavior])
                 watch(instance, told[behavior])
         if tally.is_complete:
             return tally.scores()
@@ -147,7 +147,7 @@ class _Tally:
         """Whether all of them have ended."""
         return self._num_open == 0
 
-    def take(self, steps: Steps) -> None:
+    def add(self, steps: Steps) -> None:
         """Count what one instance tells."""
         if steps.terminals is not None:
             for agent, reward in zip(steps.terminals.agent_ids.tolist(), steps.terminals.rewards.tolist(), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from rl_tui.engine.running.newest import NewestPolicy
+from rl_tui.engine.running.latest_policy import LatestPolicy
 from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, Policy, State, Weights
 
 MakePolicy: TypeAlias = Callable[[BehaviorSpec, bool], Policy]  # whether its actions are the most likely ones
@@ -17,7 +17,7 @@ class WatchedPolicy:
     observations: what it sees. step: at which it was learned. last: the agents that acted last, and their actions.
     """
 
-    def __init__(self, spec: BehaviorSpec, make: MakePolicy, newest: NewestPolicy) -> None:
+    def __init__(self, spec: BehaviorSpec, make: MakePolicy, newest: LatestPolicy) -> None:
         self.is_greedy = True
         self.step: int | None = None
         self.version = -1
@@ -30,7 +30,7 @@ class WatchedPolicy:
 
     def renew(self) -> None:
         """It acts as the newest one from now on."""
-        learned = self._newest.learned
+        learned = self._newest.snapshot
         self.step = learned.step
         if learned.weights.version != self.version:
             self.load(learned.weights)

@@ -33,7 +33,7 @@ class WatchedTally:
         """The episode ends here, uncounted."""
         self._agent = None
 
-    def take(self, steps: Steps, policy: WatchedPolicy) -> bool:
+    def add(self, steps: Steps, policy: WatchedPolicy) -> bool:
         """Count what came of the last actions; returns whether an episode begins."""
         ended = None if steps.terminals is None else _row(steps.terminals.agent_ids, self._agent)
         waiting = _row(steps.decisions.agent_ids, self._agent)

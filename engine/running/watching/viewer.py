@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.running.evaluation.episodes import play
-from rl_tui.engine.running.newest import NewestPolicy
+from rl_tui.engine.running.latest_policy import LatestPolicy
 from rl_tui.engine.running.watching.clock import PlayClock
 from rl_tui.engine.running.watching.policy import MakePolicy, WatchedPolicy
 from rl_tui.engine.running.watching.tally import WatchedTally
@@ -23,7 +23,7 @@ from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogEmitted
-from rl_tui.engine.session.watching import Pixels, Scene, SceneState, Wish
+from rl_tui.engine.session.watching import Pixels, Scene, SceneState, WatchCommand
 from rl_tui.engine.specs import Steps
 
 NICENESS = 10  # a tenth of what another process gets; with 19, a busy machine would never start the environment
@@ -42,7 +42,7 @@ class Play:
     """
 
     source: EnvironmentSource
-    behaviors: Mapping[str, tuple[MakePolicy, NewestPolicy]]
+    behaviors: Mapping[str, tuple[MakePolicy, LatestPolicy]]
     seed: int
     timeout: float
     logs: Path
@@ -61,7 +61,7 @@ class Viewer:
     ) -> None:
         self.scenes: Mailbox[Scene] = Mailbox()
         self._play, self._behavior, self._size, self._bus, self._spares = play, behavior, size, bus, spares
-        self._wishes: queue.SimpleQueue[Wish | None] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[WatchCommand | None] = queue.SimpleQueue()
         self._has_ended = False
         self._is_paused, self._is_greedy, self._restarts, self._num_owed = False, True, False, 0
         self._tally = WatchedTally()
@@ -71,26 +71,26 @@ class Viewer:
         self._clock = PlayClock()
         self._num_begun = 0
 
-    def ask(self, wish: Wish) -> None:
+    def send(self, command: WatchCommand) -> None:
         """It is heeded at once, or as soon as the environment has answered."""
-        self._wishes.put(wish)
+        self._commands.put(command)
 
     def resize(self, size: tuple[int, int]) -> None:
         """The newest picture is drawn anew in that size."""
         self._size = size
-        self._wishes.put(None)
+        self._commands.put(None)
 
     def end(self) -> None:
         """Nothing is played any more."""
         self._has_ended = True
-        self._wishes.put(None)
+        self._commands.put(None)
 
     def crashed(self, error: BaseException) -> None:
         """A mistake of ours ends the play, and nothing else."""
         self._show("failed", f"{type(error).__name__}: {error}")
 
     def main(self) -> None:
-        """Play until the end; after a failure wait for a wish to begin anew."""
+        """Play until the end; after a failure wait for a command to begin anew."""
         while not self._has_ended:
             self._show("starting")
             try:
@@ -149,7 +149,7 @@ class Viewer:
 
     def _watch(self, instance: int, steps: Steps) -> None:
         """Show what came, and return when it is time to act."""
-        if self._tally.take(steps, self._policies[self._behavior]):
+        if self._tally.add(steps, self._policies[self._behavior]):
             self._renew()
         self._clock.stepped(spares=self._spares())
         if self._is_paused or (self.scenes.is_empty and self._clock.may_draw):
@@ -167,16 +167,16 @@ class Viewer:
         self._clock.begin()
 
     def _heed(self, seconds: float) -> None:
-        """Obey the next wish, waiting so long for it."""
+        """Obey the next command, waiting so long for it."""
         try:
-            wish = self._wishes.get(timeout=seconds)
+            command = self._commands.get(timeout=seconds)
         except queue.Empty:
             return
-        match wish:
+        match command:
             case None:
                 self._draw()
             case "pause" | "resume":
-                self._is_paused, self._num_owed = wish == "pause", 0
+                self._is_paused, self._num_owed = command == "pause", 0
             case "step":
                 self._is_paused, self._num_owed = True, self._num_owed + 1
             case "restart":
@@ -184,7 +184,7 @@ class Viewer:
             case "renew":
                 self._renew()
             case "greedy" | "drawn":
-                self._is_greedy = wish == "greedy"
+                self._is_greedy = command == "greedy"
                 self._choose()
         if self._pool is not None:
             self._show()

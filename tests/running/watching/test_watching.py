@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from rl_tui.engine.running.watching import viewer
-from rl_tui.engine.running.watching.audience import NEVER, NOT_YET, Theater
+from rl_tui.engine.running.watching.service import NEVER, NOT_YET, WatchService
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     LogEmitted,
@@ -50,24 +50,24 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def watched(
     folder: Path, env: str, *commands: Any, name: str = "B", settings: Any = None, **changes: Any
-) -> Iterator[tuple[LiveRun, Theater]]:
+) -> Iterator[tuple[LiveRun, WatchService]]:
     """A run whose policy plays. It is watched from the moment at which there is something to watch."""
     behaviors = {name: behavior(**({"max_steps": ENDLESS} | (settings or {})))}
     with live(configuration(folder, behaviors, env, **changes), *commands) as run:
-        theater = run.launch.theater
+        watching = run.launch.watching
         run.wait_for(RunStateChanged, lambda event: event.state == "training")
-        assert theater.begin(name, SIZE) == ""
+        assert watching.begin(name, SIZE) == ""
         try:
-            yield run, theater
+            yield run, watching
         finally:
-            theater.end()
+            watching.end()
 
 
-def until(theater: Theater, when: Callable[[Scene], bool]) -> Scene:
+def until(watching: WatchService, when: Callable[[Scene], bool]) -> Scene:
     """The first scene of which that is true."""
     deadline, last = time.monotonic() + DEADLINE_SECONDS, None
     while time.monotonic() < deadline:
-        scene = theater.take()
+        scene = watching.pop_scene()
         if scene is not None and when(scene):
             return scene
         last = scene or last
@@ -80,8 +80,8 @@ def misbehaving(failing: str, how: str = "raises") -> dict[str, Any]:
 
 
 def test_cart_pole_is_watched_as_pixels_with_its_figures(tmp_path: Path) -> None:
-    with watched(tmp_path, "gymnasium:CartPole-v1") as (run, theater):
-        scene = until(theater, lambda scene: scene.pixels is not None and scene.step > 0)
+    with watched(tmp_path, "gymnasium:CartPole-v1") as (run, watching):
+        scene = until(watching, lambda scene: scene.pixels is not None and scene.step > 0)
         assert scene.pixels is not None
         assert (scene.pixels.width, scene.pixels.height) == (30, 20), "600 by 400, as large as there is room"
         assert len(scene.pixels.rgb) == 3 * 30 * 20
@@ -89,56 +89,56 @@ def test_cart_pole_is_watched_as_pixels_with_its_figures(tmp_path: Path) -> None
         assert scene.total == scene.step, "CartPole gives 1 for each step"
         assert len(scene.discrete) == 1
         assert [seen.shape for seen in scene.seen] == [(4,)]
-        first = until(theater, lambda scene: bool(scene.returns))
+        first = until(watching, lambda scene: bool(scene.returns))
         assert first.returns == tuple(map(float, first.lengths))
         assert first.episode > len(first.returns)
-        theater.resize((8, 80))
-        small = until(theater, lambda scene: scene.pixels is not None and scene.pixels.width == 8)
+        watching.resize((8, 80))
+        small = until(watching, lambda scene: scene.pixels is not None and scene.pixels.width == 8)
         assert small.pixels is not None
         assert small.pixels.height == 5
         step = run.wait_for(ProgressReported).step
-        until(theater, lambda scene: (scene.policy_step or 0) > step)
+        until(watching, lambda scene: (scene.policy_step or 0) > step)
 
 
 def test_text_environment_is_watched_as_text(tmp_path: Path) -> None:
-    with watched(tmp_path, "gymnasium:FrozenLake-v1") as (_, theater):
-        scene = until(theater, lambda scene: scene.state == "playing" and bool(scene.text))
+    with watched(tmp_path, "gymnasium:FrozenLake-v1") as (_, watching):
+        scene = until(watching, lambda scene: scene.state == "playing" and bool(scene.text))
         assert scene.pixels is None
         assert "FHFH" in scene.text
         assert scene.hz == 4, "as the environment means it"
 
 
 def test_what_has_no_picture_says_so_and_is_played_all_the_same(tmp_path: Path) -> None:
-    with watched(tmp_path, "toy:line") as (_, theater):
-        scene = until(theater, lambda scene: bool(scene.returns))
+    with watched(tmp_path, "toy:line") as (_, watching):
+        scene = until(watching, lambda scene: bool(scene.returns))
         assert scene.undrawn == "the environment has no method `render`"
         assert scene.seen
     other = tmp_path / "other"
-    with watched(other, f"{WORLDS}:windowless") as (_, theater):
-        scene = until(theater, lambda scene: bool(scene.returns))
+    with watched(other, f"{WORLDS}:windowless") as (_, watching):
+        scene = until(watching, lambda scene: bool(scene.returns))
         assert scene.undrawn == "it has no render mode that gives pixels or text"
         assert set(scene.returns) == {4.0}
 
 
 def test_play_is_held_stepped_begun_anew_and_drawn_from_other_actions(tmp_path: Path) -> None:
-    with watched(tmp_path, f"{WORLDS}:Drawn") as (_, theater):
-        theater.ask("pause")
-        held = until(theater, lambda scene: scene.state == "paused")
+    with watched(tmp_path, f"{WORLDS}:Drawn") as (_, watching):
+        watching.send("pause")
+        held = until(watching, lambda scene: scene.state == "paused")
         assert held.is_greedy
-        theater.ask("step")
-        stepped = until(theater, lambda scene: (scene.episode, scene.step) != (held.episode, held.step))
+        watching.send("step")
+        stepped = until(watching, lambda scene: (scene.episode, scene.step) != (held.episode, held.step))
         assert stepped.state == "paused"
         assert (stepped.step - held.step) % 4 == 1, "an episode has four steps"
-        theater.ask("drawn")
-        until(theater, lambda scene: not scene.is_greedy)
-        theater.ask("restart")
-        anew = until(theater, lambda scene: scene.episode > stepped.episode and scene.step == 0)
+        watching.send("drawn")
+        until(watching, lambda scene: not scene.is_greedy)
+        watching.send("restart")
+        anew = until(watching, lambda scene: scene.episode > stepped.episode and scene.step == 0)
         assert anew.state == "paused"
         assert len(anew.returns) < anew.episode - 1 or stepped.step == 0, (
             "what was not played to its end counts nothing"
         )
-        theater.ask("resume")
-        until(theater, lambda scene: scene.state == "playing" and scene.episode > anew.episode)
+        watching.send("resume")
+        until(watching, lambda scene: scene.state == "playing" and scene.episode > anew.episode)
 
 
 def test_run_learns_bit_for_bit_what_it_learns_unwatched(tmp_path: Path) -> None:
@@ -146,13 +146,13 @@ def test_run_learns_bit_for_bit_what_it_learns_unwatched(tmp_path: Path) -> None
     alone = run_to_end(configuration(tmp_path / "alone", {"B": settings}, f"{WORLDS}:Drawn"))
     with watched(tmp_path, f"{WORLDS}:Drawn", Pause(), settings={"max_steps": 512, "summary_freq": 128}) as (
         run,
-        theater,
+        watching,
     ):
-        until(theater, lambda scene: len(scene.returns) > 1)  # also while training is paused
+        until(watching, lambda scene: len(scene.returns) > 1)  # also while training is paused
         run.send(Resume())
         run.wait()
         assert run.of(MetricsReported)
-        last = until(theater, lambda scene: (scene.policy_step or 0) >= 512)
+        last = until(watching, lambda scene: (scene.policy_step or 0) >= 512)
         assert last.state == "playing", "the policy is still there once the run is over"
     ours, theirs = (numbers(each) for each in (run, alone))
     assert ours == theirs
@@ -173,22 +173,22 @@ def newest(run: LiveRun) -> Path:
 
 def test_environment_that_raises_ends_the_play_alone_and_can_begin_anew(tmp_path: Path) -> None:
     changes = {"env_settings": misbehaving("step")}
-    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, theater):
-        failed = until(theater, lambda scene: scene.state == "failed")
+    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, watching):
+        failed = until(watching, lambda scene: scene.state == "failed")
         assert "step raised ValueError: the wheels came off" in failed.reason
         told = run.wait_for(LogEmitted, lambda event: event.level == "warning" and "watching failed" in event.message)
         assert "training goes on" in told.message
         run.wait_for(LogEmitted, lambda event: "traceback is in" in event.message)
         assert "self._fail_in" in (run.folder / "run_logs" / "output.log").read_text()
-        theater.ask("restart")
-        until(theater, lambda scene: scene.state != "failed")
+        watching.send("restart")
+        until(watching, lambda scene: scene.state != "failed")
         run.wait_for(MetricsReported, after=len(run.mail))
 
 
 def test_picture_that_cannot_be_drawn_costs_the_picture_alone(tmp_path: Path) -> None:
     changes = {"env_settings": misbehaving("render")}
-    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, theater):
-        scene = until(theater, lambda scene: bool(scene.returns))
+    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, watching):
+        scene = until(watching, lambda scene: bool(scene.returns))
         assert "render raised ValueError: the wheels came off" in scene.undrawn
         run.wait_for(LogEmitted, lambda event: "goes on without pictures" in event.message)
 
@@ -196,15 +196,15 @@ def test_picture_that_cannot_be_drawn_costs_the_picture_alone(tmp_path: Path) ->
 @pytest.mark.parametrize("failing", ["step", "render"])
 def test_environment_that_hangs_holds_up_nobody(tmp_path: Path, failing: str) -> None:
     changes = {"env_settings": misbehaving(failing, "hangs")}
-    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, theater):
+    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, watching):
         log, deadline = run.folder / "run_logs" / "watch-0.log", time.monotonic() + DEADLINE_SECONDS
         while not (log.exists() and "hanging" in log.read_text()):
             assert time.monotonic() < deadline
-            theater.take()  # else there is nobody to draw for
+            watching.pop_scene()  # else there is nobody to draw for
             time.sleep(0.01)
         children = psutil.Process().children()
         assert children
-        theater.end()
+        watching.end()
         run.launch.send(Stop("now"))
         run.wait()
         psutil.wait_procs(children, DEADLINE_SECONDS)
@@ -213,14 +213,14 @@ def test_environment_that_hangs_holds_up_nobody(tmp_path: Path, failing: str) ->
 
 def test_environment_that_hangs_beyond_its_deadline_is_told(tmp_path: Path) -> None:
     changes = {"env_settings": misbehaving("step", "hangs") | {"timeout_wait": 1}}
-    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (_, theater):
-        assert "step" in until(theater, lambda scene: scene.state == "failed").reason
+    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (_, watching):
+        assert "step" in until(watching, lambda scene: scene.state == "failed").reason
 
 
 def test_policy_with_a_memory_plays(tmp_path: Path) -> None:
     memory = {"network_settings__memory": {"memory_size": 8, "sequence_length": 8}}
-    with watched(tmp_path, "toy:memory", settings=memory) as (_, theater):
-        until(theater, lambda scene: len(scene.returns) > 1)
+    with watched(tmp_path, "toy:memory", settings=memory) as (_, watching):
+        until(watching, lambda scene: len(scene.returns) > 1)
 
 
 def test_behaviors_of_one_environment_are_watched_one_at_a_time(tmp_path: Path) -> None:
@@ -228,21 +228,21 @@ def test_behaviors_of_one_environment_are_watched_one_at_a_time(tmp_path: Path) 
         tmp_path, {name: behavior(max_steps=ENDLESS) for name in ("Quick", "Slow")}, f"{WORLDS}:Talking"
     )
     with live(config) as run:
-        theater = run.launch.theater
+        watching = run.launch.watching
         run.wait_for(RunStateChanged, lambda event: event.state == "training")
         for name in ("Quick", "Slow"):
-            assert theater.begin(name, SIZE) == ""
-            scene = until(theater, lambda scene: bool(scene.returns))
+            assert watching.begin(name, SIZE) == ""
+            scene = until(watching, lambda scene: bool(scene.returns))
             assert scene.behavior == name
             assert scene.text.startswith("step ")
-        theater.end()
+        watching.end()
 
 
 def test_there_is_nothing_to_watch_before_the_start_and_after_a_run_that_had_none() -> None:
-    theater = Theater(EventBus())
-    assert theater.begin("B", SIZE) == NOT_YET
-    theater.release()
-    assert theater.begin("B", SIZE) == NEVER
-    assert theater.take() is None
-    theater.ask("pause")
-    theater.end()
+    watching = WatchService(EventBus())
+    assert watching.begin("B", SIZE) == NOT_YET
+    watching.release()
+    assert watching.begin("B", SIZE) == NEVER
+    assert watching.pop_scene() is None
+    watching.send("pause")
+    watching.end()

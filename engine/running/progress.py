@@ -13,7 +13,7 @@ from rl_tui.engine.session.messages import EpisodesFinished, ProgressReported, T
 EPISODES_HZ, PROGRESS_HZ, TIME_SPLIT_HZ = 10.0, 4.0, 1.0  # a terminal shows no more
 
 
-class Clock:
+class Throttle:
     """True at most `hz` times a second."""
 
     def __init__(self, hz: float):
@@ -33,7 +33,7 @@ class Clock:
         return True
 
 
-class Reports:
+class ProgressReporter:
     """What a source tells a few times a second. Lives in its thread."""
 
     def __init__(
@@ -51,32 +51,32 @@ class Reports:
         self._offsets = {name: behavior.learner.step for name, behavior in behaviors.items()}  # step minus sampled
         self._first_versions = {name: behavior.learner.first_version for name, behavior in behaviors.items()}
         self._sampled = dict.fromkeys(behaviors, 0)
-        self._clocks = Clock(EPISODES_HZ), Clock(PROGRESS_HZ), Clock(TIME_SPLIT_HZ)
+        self._throttles = Throttle(EPISODES_HZ), Throttle(PROGRESS_HZ), Throttle(TIME_SPLIT_HZ)
 
     def tick(self) -> None:
         """Tell what is due."""
-        episodes, progress, time_split = self._clocks
+        episodes, progress, time_split = self._throttles
         if episodes.ticks():
-            self.follow_roll_backs()
+            self.follow_rollbacks()
             self._tell_episodes()
             if progress.ticks():
                 self._tell_progress()
             if time_split.ticks():
                 self._tell_time_split()
 
-    def tell_all(self) -> None:
+    def publish_all(self) -> None:
         """Tell everything as it stands now."""
-        self.follow_roll_backs()
+        self.follow_rollbacks()
         self._tell_episodes()
         self._tell_progress()
         self._tell_time_split()
 
-    def go_on(self) -> None:
-        """A pause is over: speeds are not measured across it. Nothing was sampled since `tell_all` at its start."""
+    def resume(self) -> None:
+        """A pause is over: speeds are not measured across it. Nothing was sampled since `publish_all` at its start."""
         self._last = time.monotonic()
-        self._clocks[1].restart()
+        self._throttles[1].restart()
 
-    def follow_roll_backs(self) -> None:
+    def follow_rollbacks(self) -> None:
         """Steps count on from where a behavior was rolled back to; what its given-up policy did is not told.
 
         Called before agents act with the weights gone back to, so that each of their steps counts.

@@ -17,7 +17,7 @@ HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint that holds what 
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SaveContext:
     """Where a behavior stands. policy: the state of the acting policy. mean_return: what checkpoints are ranked by."""
 
     step: int
@@ -30,7 +30,7 @@ def keeps_replay(config: BehaviorConfig) -> bool:
     return isinstance(config.hyperparameters, SACSettings) and config.hyperparameters.save_replay_buffer
 
 
-class Saving:
+class CheckpointScheduler:
     """Lives with its learner. Copies what the trainer has learned for the saver, when that is due or asked for."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Saving:
         self._checkpoints = Reminder(interval if interval > 0 else None, step)
         self._exports = Reminder(self._config.export_interval, step)
 
-    def offer_due(self, at: Standing) -> None:
+    def offer_due(self, at: SaveContext) -> None:
         """Offer what is due; while another job waits, it stays due."""
         saves, exports = self._checkpoints.is_due(at.step), self._exports.is_due(at.step)
         if not (saves or exports) or not self._saver.has_room:
@@ -66,12 +66,12 @@ class Saving:
             self._checkpoints.done()
             self._exports.done()
 
-    def put_asked(self, at: Standing, commands: tuple[str, ...], with_state: bool) -> None:
+    def put_requested(self, at: SaveContext, commands: tuple[str, ...], with_state: bool) -> None:
         """Hand over what these commands ask for: a checkpoint, or else an export."""
         with_export = not with_state or self._exports_with_checkpoints
         self._saver.put(self._job(at, "asked", commands, with_state=with_state, with_export=with_export))
 
-    def put_last(self, at: Standing, reason: CheckpointReason) -> None:
+    def put_final(self, at: SaveContext, reason: CheckpointReason) -> None:
         """Hand over everything for the last time, once the replay buffer that was handed over before is written.
 
         Before the first step there is nothing to keep: a run that fails there is begun anew, not gone on with.
@@ -87,7 +87,7 @@ class Saving:
 
     def _job(
         self,
-        at: Standing,
+        at: SaveContext,
         reason: CheckpointReason,
         commands: tuple[str, ...] = (),
         with_state: bool = True,

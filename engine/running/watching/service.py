@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.running.workers import spawn
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.watching import Scene, Wish
+from rl_tui.engine.session.watching import Scene, WatchCommand
 
 if TYPE_CHECKING:
     from rl_tui.engine.running.watching.viewer import Play, Viewer
@@ -16,7 +16,7 @@ NOT_YET = "the engine is starting"
 NEVER = "the run ended before it had a policy"
 
 
-class Theater:
+class WatchService:
     """A Watching over the policies of a run in this process, from before its start until after its end.
 
     The run admits plays and says when it is over; everything else is called by one thread of a front end.
@@ -54,14 +54,14 @@ class Theater:
             self._viewer.end()
             self._viewer = None
 
-    def take(self) -> Scene | None:
+    def pop_scene(self) -> Scene | None:
         """The newest scene, once."""
-        return None if self._viewer is None else self._viewer.scenes.take()
+        return None if self._viewer is None else self._viewer.scenes.pop()
 
-    def ask(self, wish: Wish) -> None:
+    def send(self, command: WatchCommand) -> None:
         """Change how it is played."""
         if self._viewer is not None:
-            self._viewer.ask(wish)
+            self._viewer.send(command)
 
     def resize(self, size: tuple[int, int]) -> None:
         """Draw at most so many pixels from now on."""

@@ -8,7 +8,7 @@ from rl_tui.engine.sampling.collector import Collector
 BLOCK_ROWS = 2048  # a block is at most about so long, so that long rollouts still show in the counters
 
 
-class Portions:
+class BlockSizes:
     """The blocks of one behavior. Lives in the thread of its collector.
 
     size: rows of the next block, which ends where an update begins, and as soon as max_steps is reached.

@@ -8,15 +8,15 @@ from rl_tui.engine.specs import Weights
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class PolicySnapshot:
     """Weights, and how many steps they were learned from; None for a policy that only plays."""
 
     weights: Weights
     step: int | None
 
 
-class NewestPolicy:
+class LatestPolicy:
     """Written by its learner, read by any thread at any time. Outlives both the learner and the run."""
 
-    def __init__(self, learned: Learned) -> None:
-        self.learned = learned
+    def __init__(self, snapshot: PolicySnapshot) -> None:
+        self.snapshot = snapshot

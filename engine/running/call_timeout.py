@@ -16,7 +16,7 @@ T = TypeVar("T")
 STANDSTILL_SECONDS = 3.0  # between two looks, which come several times as often, unless the process was stopped
 
 
-class Watch:
+class CallTimer:
     """Owned by whoever looks, often, how long calls take. While the whole process stood still, none did anything."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -33,16 +33,16 @@ class Watch:
         return 0.0 if since is None else now - max(since, self._awake_since)
 
 
-def call_watched(seconds: float, pool: EnvironmentPool, call: Callable[[], T], advice: str = "") -> T:
+def call_with_timeout(seconds: float, pool: EnvironmentPool, call: Callable[[], T], advice: str = "") -> T:
     """What the call, which uses the pool, returns. Raises what it raises.
 
     Raises InstanceFailure when an environment is busy for longer than that: its thread is then left behind.
     """
     returned: list[T] = []
-    watch = Watch()
+    watch = CallTimer()
     if has_returned("environment", lambda: returned.append(call()), lambda: watch.busy_seconds(pool) > seconds):
         return returned[0]
-    at, stack = whereabouts(pool)
+    at, stack = locate_call(pool)
     text = f"{pool.busy_with} has not returned for {seconds:g} s{at}{'. ' if advice else ''}{advice}"
     raise InstanceFailure(text, None, detail=stack)
 
@@ -53,7 +53,7 @@ def busy_seconds(pool: EnvironmentPool) -> float:
     return 0.0 if since is None else time.monotonic() - since
 
 
-def whereabouts(pool: EnvironmentPool) -> tuple[str, str]:
+def locate_call(pool: EnvironmentPool) -> tuple[str, str]:
     """Where the call in progress is, as a sentence goes on, and its stack."""
     place, stack = ("", "") if pool.busy_in is None else place_in_thread(pool.busy_in)
     return (f", at {place}" if place else ""), stack
