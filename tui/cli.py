@@ -117,12 +117,12 @@ def print_effective(config: RunConfig) -> int:
 
     Returns the exit code: 2 for a run that would not start, 0 for one that would and where no environment is named.
     """
-    from rl_tui.engine.config.loading import effective_yaml, list_warnings, without_effect
+    from rl_tui.engine.config.loading import effective_yaml, find_unused, list_warnings
     from rl_tui.engine.running.preflight import refusals
 
     answer(effective_yaml(config))
     refused = refusals(config)
-    for note in (*refused, *without_effect(config), *list_warnings(config)):
+    for note in (*refused, *find_unused(config), *list_warnings(config)):
         complain(note)
     names_environment = config.env_settings.env is not None or config.env_settings.env_path is not None
     return ConfigError.exit_code if refused and names_environment else 0

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import ValidationError
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import KeyPath, Mistake
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
 from rl_tui.engine.config.hyperparameters import TRAINERS
 
 _RESUME: KeyPath = ("checkpoint_settings", "resume")
@@ -41,7 +41,7 @@ def settle_start(raw: Mapping[str, object], typed: Mapping[KeyPath, str]) -> tup
     return ("both resume and initialize_from are set: resume is followed",)
 
 
-def missing_trainers(raw: Mapping[str, object]) -> Iterator[Mistake]:
+def missing_trainers(raw: Mapping[str, object]) -> Iterator[Diagnostic]:
     """Which keys are hyperparameters depends on the trainer, so it has to be named beside them, as in ML-Agents."""
     default = raw.get("default_settings")
     if isinstance(default, dict):
@@ -51,10 +51,10 @@ def missing_trainers(raw: Mapping[str, object]) -> Iterator[Mistake]:
     for path, section in sections:
         if "hyperparameters" in section and "trainer_type" not in section:
             text = "trainer_type is missing beside it. trainer_type: ppo, sac or poca is right"
-            yield Mistake((*path, "hyperparameters"), text, of_key=True)
+            yield Diagnostic((*path, "hyperparameters"), text, of_key=True)
 
 
-def merge_defaults(raw: dict[str, object]) -> list[Mistake]:
+def merge_defaults(raw: dict[str, object]) -> list[Diagnostic]:
     """Lay every behavior over the fully expanded default_settings, as ML-Agents does; the mistakes this brings.
 
     A behavior that only the mapping of environments names gets the defaults as they are.
@@ -69,12 +69,14 @@ def merge_defaults(raw: dict[str, object]) -> list[Mistake]:
         expanded = BehaviorConfig.model_validate(default).model_dump()
     except ValidationError:
         expanded = default  # its mistakes are told when the whole is checked
-    mistakes = [mistake for name, behavior in _named_behaviors(raw) for mistake in _clash(name, behavior, expanded)]
+    diagnostics = [
+        diagnostic for name, behavior in _named_behaviors(raw) for diagnostic in _clash(name, behavior, expanded)
+    ]
     for name, behavior in list(_named_behaviors(raw)):
         behaviors[name] = _merge(_inheritable(behavior, expanded), behavior)
     for name in _mapped_environments(raw):
         behaviors.setdefault(name, _merge(expanded, {}))
-    return mistakes
+    return diagnostics
 
 
 def _named_behaviors(raw: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
@@ -89,12 +91,12 @@ def _trainer(section: Mapping[str, object]) -> str | None:
     return name if isinstance(name, str) and name in TRAINERS else None
 
 
-def _clash(name: str, behavior: Mapping[str, object], default: Mapping[str, object]) -> Iterator[Mistake]:
+def _clash(name: str, behavior: Mapping[str, object], default: Mapping[str, object]) -> Iterator[Diagnostic]:
     """Another trainer than the default's would be handed hyperparameters that it does not know."""
     own, inherited = _trainer(behavior), _trainer(default)
     if "trainer_type" in behavior and own and inherited and own != inherited:
         text = f"found {own}, which cannot use the hyperparameters of {inherited} that default_settings hand down"
-        yield Mistake(("behaviors", name, "trainer_type"), f"{text}. {inherited} is right")
+        yield Diagnostic(("behaviors", name, "trainer_type"), f"{text}. {inherited} is right")
 
 
 def _inheritable(behavior: Mapping[str, object], default: Mapping[str, object]) -> Mapping[str, object]:

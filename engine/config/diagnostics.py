@@ -21,7 +21,7 @@ class Mark(NamedTuple):
     column: int
 
 
-class Mistake(NamedTuple):
+class Diagnostic(NamedTuple):
     """One thing that is wrong at a path.
 
     mark: where it stands when the path alone does not tell. of_key: the key itself is wrong, not its value.
@@ -34,7 +34,7 @@ class Mistake(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceMap:
     """Where every key of a configuration was written; empty for one that was built in code.
 
     keys, values: the place of each key and of its value. flags: the command line flag that set a path. written: what
@@ -61,31 +61,31 @@ class Source:
         """The path as the file spells it."""
         return in_file(path, self.written)
 
-    def lines(self, mistakes: Iterable[Mistake]) -> list[str]:
+    def lines(self, diagnostics: Iterable[Diagnostic]) -> list[str]:
         """The mistakes in the file's order, those of the command line first, each once."""
-        return list(dict.fromkeys(self._line(mistake) for mistake in sorted(mistakes, key=self._order)))
+        return list(dict.fromkeys(self._line(diagnostic) for diagnostic in sorted(diagnostics, key=self._order)))
 
-    def _order(self, mistake: Mistake) -> Mark:
-        return Mark(0, 0) if self._flag(mistake.path) or not self.file else self._mark(mistake)
+    def _order(self, diagnostic: Diagnostic) -> Mark:
+        return Mark(0, 0) if self._flag(diagnostic.path) or not self.file else self._mark(diagnostic)
 
-    def _line(self, mistake: Mistake) -> str:
+    def _line(self, diagnostic: Diagnostic) -> str:
         """`file:line:column: path: text`, or `--flag: text` for what came from the command line."""
-        if flag := self._flag(mistake.path):
-            return f"{flag}: {mistake.text}"
-        place = ":".join((visible(self.file, limit=4096), *map(str, self._mark(mistake)))) if self.file else ""
-        return ": ".join(part for part in (place, path_text(self.in_file(mistake.path)), mistake.text) if part)
+        if flag := self._flag(diagnostic.path):
+            return f"{flag}: {diagnostic.text}"
+        place = ":".join((visible(self.file, limit=4096), *map(str, self._mark(diagnostic)))) if self.file else ""
+        return ": ".join(part for part in (place, path_text(self.in_file(diagnostic.path)), diagnostic.text) if part)
 
     def _flag(self, path: KeyPath) -> str | None:
         prefixes = (path[:length] for length in range(len(path), 0, -1))
         return next((self.flags[prefix] for prefix in prefixes if prefix in self.flags), None)
 
-    def _mark(self, mistake: Mistake) -> Mark:
+    def _mark(self, diagnostic: Diagnostic) -> Mark:
         """The value at the path; else the closest key around it, there or in the defaults it was inherited from."""
-        if mistake.mark:
-            return mistake.mark
-        marks = self.keys if mistake.of_key else self.values
-        for length in range(len(mistake.path), 0, -1):
-            for path in own_and_inherited(mistake.path[:length]):
+        if diagnostic.mark:
+            return diagnostic.mark
+        marks = self.keys if diagnostic.of_key else self.values
+        for length in range(len(diagnostic.path), 0, -1):
+            for path in own_and_inherited(diagnostic.path[:length]):
                 if found := marks.get(self.in_file(path)):
                     return found
             marks = self.keys  # around what is not written, the key tells more than where its value begins

@@ -20,12 +20,12 @@ from pydantic_core import ErrorDetails
 from rl_tui.engine.config import support
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.defaults import merge_defaults, missing_trainers, override, settle_start
-from rl_tui.engine.config.diagnostics import KeyPath, Mistake, Source, own_and_inherited, suggest, visible
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, own_and_inherited, suggest, visible
 from rl_tui.engine.config.environment_parameters import EnvironmentParameter
 from rl_tui.engine.config.flags import why_unusable
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
 from rl_tui.engine.config.run import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
-from rl_tui.engine.config.types import Settings, as_mistake, refusal
+from rl_tui.engine.config.types import Settings, as_diagnostic, refusal
 from rl_tui.engine.config.yaml_document import Document, write_yaml
 from rl_tui.engine.errors import ConfigError
 
@@ -60,14 +60,14 @@ class RunConfig(Settings):
     torch_settings: TorchSettings = Field(default_factory=TorchSettings)
     debug: bool = False
 
-    _source: Source = PrivateAttr(default_factory=Source)
+    _source: SourceMap = PrivateAttr(default_factory=SourceMap)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> SourceMap:
         """Where each key was written, for messages."""
         return self._source
 
-    def with_source(self, source: Source) -> Self:
+    def with_source(self, source: SourceMap) -> Self:
         """The same settings, knowing where they were written."""
         config = self.model_copy()
         config._source = source
@@ -114,27 +114,34 @@ def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | No
     """The settings in the content of a file; `file` is its name in messages. Raises ConfigError."""
     document = read_document(content, RunConfig.model_fields)
     if not document.complete:
-        raise ConfigError("\n".join(Source(file).lines(document.mistakes)))
+        raise ConfigError("\n".join(SourceMap(file).lines(document.diagnostics)))
     raw = document.values
     rewriting = modernize(raw, RunConfig.model_fields)
     typed = {_key_path(dotted, raw): (_flag(dotted), value) for dotted, value in (overrides or {}).items()}
     flags = {path: flag for path, (flag, _) in typed.items()}
-    source = Source(file, document.keys, document.key_values, flags, rewriting.written)
+    source = SourceMap(file, document.keys, document.key_values, flags, rewriting.written)
     unusable = {path: text for path, (_, value) in typed.items() if (text := why_unusable(path, value))}
     for path, (_, value) in typed.items():
         if path not in unusable:
             override(raw, path, value)
-    older = source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated])
-    notes = (*older, *settle_start(raw, flags))
-    mistakes = [*document.mistakes, *starmap(Mistake, unusable.items()), *missing_trainers(raw), *merge_defaults(raw)]
-    mistakes += [mistake for mistake in rewriting.mistakes if not _is_unusable(mistake.path, document, source)]
+    legacy = source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated])
+    notes = (*legacy, *settle_start(raw, flags))
+    diagnostics = [
+        *document.diagnostics,
+        *starmap(Diagnostic, unusable.items()),
+        *missing_trainers(raw),
+        *merge_defaults(raw),
+    ]
+    diagnostics += [
+        diagnostic for diagnostic in rewriting.diagnostics if not _is_unusable(diagnostic.path, document, source)
+    ]
     classes: dict[int, type[Settings]] = {}
     try:
         config = RunConfig.model_validate(raw, context=classes)
     except ValidationError as error:
-        mistakes += _schema_mistakes(error.errors(include_url=False), document, source, classes)
-    if mistakes:
-        raise ConfigError("\n".join(source.lines(mistakes)))
+        diagnostics += _schema_diagnostics(error.errors(include_url=False), document, source, classes)
+    if diagnostics:
+        raise ConfigError("\n".join(source.lines(diagnostics)))
     return config.with_source(replace(source, notes=notes))
 
 
@@ -163,26 +170,26 @@ def _flag(dotted: str) -> str:
     return f"--set {visible(dotted)}"
 
 
-def _schema_mistakes(
-    errors: Iterable[ErrorDetails], document: Document, source: Source, classes: Mapping[int, type[Settings]]
-) -> list[Mistake]:
+def _schema_diagnostics(
+    errors: Iterable[ErrorDetails], document: Document, source: SourceMap, classes: Mapping[int, type[Settings]]
+) -> list[Diagnostic]:
     """The schema's complaints, less those that only follow from a mistake already told."""
-    mistakes = [
-        as_mistake(error, document.values, classes)
+    diagnostics = [
+        as_diagnostic(error, document.values, classes)
         for error in errors
         if error["type"] != "default_factory_not_called" and not _is_unusable(error["loc"], document, source)
     ]
-    told = {mistake.path for mistake in mistakes}
-    return [mistake for mistake in mistakes if not _is_inherited(mistake.path, told, source)]
+    told = {diagnostic.path for diagnostic in diagnostics}
+    return [diagnostic for diagnostic in diagnostics if not _is_inherited(diagnostic.path, told, source)]
 
 
-def _is_unusable(path: KeyPath, document: Document, source: Source) -> bool:
+def _is_unusable(path: KeyPath, document: Document, source: SourceMap) -> bool:
     prefixes = (path[:length] for length in range(1, len(path) + 1))
     places = (place for prefix in prefixes for place in own_and_inherited(prefix))
     return any(source.in_file(place) in document.unusable for place in places)
 
 
-def _is_inherited(path: KeyPath, told: set[KeyPath], source: Source) -> bool:
+def _is_inherited(path: KeyPath, told: set[KeyPath], source: SourceMap) -> bool:
     return path[:1] == ("behaviors",) and not source.has(path) and ("default_settings", *path[2:]) in told
 
 
@@ -205,14 +212,14 @@ def find_unsupported(config: RunConfig) -> list[str]:
     return config.source.lines([*support.unsupported(config), *support.incomplete(config)])
 
 
-def without_effect(config: RunConfig) -> list[str]:
+def find_unused(config: RunConfig) -> list[str]:
     """One line, with its place, for every key of the user's file and every flag that changes nothing in this run."""
     source = config.source
-    unused = list(support.ineffective(config))
+    unused = list(support.unused(config))
     keys = [key for key in unused if source.has(key.path)]
     return source.lines([*keys, *(key._replace(path=path) for key in unused for path in source.flags_within(key.path))])
 
 
 def list_warnings(config: RunConfig) -> list[str]:
     """One line for everything that was accepted and is probably not meant."""
-    return [*config.source.notes, *config.source.lines(support.doubtful(config))]
+    return [*config.source.notes, *config.source.lines(support.suspicious(config))]

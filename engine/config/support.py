@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import KeyPath, Mistake, suggest
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.hyperparameters import SACSettings
 from rl_tui.engine.config.run import NO_UNITY, EnvSettings
@@ -17,24 +17,24 @@ if TYPE_CHECKING:  # the root imports this file
 _LATER = "is not supported yet"
 
 
-def unsupported(config: RunConfig) -> Iterator[Mistake]:
+def unsupported(config: RunConfig) -> Iterator[Diagnostic]:
     """What is understood and not built yet."""
     for name, behavior in config.behaviors.items():
         yield from _unsupported_in_behavior(("behaviors", name), behavior)
     if config.environment_parameters:
         for parameter in config.environment_parameters:
-            yield Mistake(("environment_parameters", parameter), f"an environment parameter {_LATER}", of_key=True)
+            yield Diagnostic(("environment_parameters", parameter), f"an environment parameter {_LATER}", of_key=True)
     settings = config.env_settings
     if _plays_in_unity(settings):
-        yield Mistake(("env_settings", "env_path"), f"found a Unity player. {NO_UNITY}")
+        yield Diagnostic(("env_settings", "env_path"), f"found a Unity player. {NO_UNITY}")
     if settings.num_areas > 1:
-        yield Mistake(("env_settings", "num_areas"), f"more than one area in an environment {_LATER}")
+        yield Diagnostic(("env_settings", "num_areas"), f"more than one area in an environment {_LATER}")
     for path, environment in _environments(settings):
         scheme = environment.partition(":")[0]
         if scheme == "unity":
-            yield Mistake(path, f"found a Unity player. {NO_UNITY}")
+            yield Diagnostic(path, f"found a Unity player. {NO_UNITY}")
         elif scheme == "pettingzoo":
-            yield Mistake(path, f"an environment of {scheme} {_LATER}")
+            yield Diagnostic(path, f"an environment of {scheme} {_LATER}")
 
 
 def _plays_in_unity(settings: EnvSettings) -> bool:
@@ -42,18 +42,18 @@ def _plays_in_unity(settings: EnvSettings) -> bool:
     return settings.env is None and settings.env_path is not None
 
 
-def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
+def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
     if behavior.trainer_type == "poca":
-        yield Mistake((*path, "trainer_type"), f"the trainer {behavior.trainer_type} {_LATER}")
+        yield Diagnostic((*path, "trainer_type"), f"the trainer {behavior.trainer_type} {_LATER}")
     for signal in behavior.reward_signals:
         if signal != "extrinsic":
-            yield Mistake((*path, "reward_signals", signal), f"the reward signal {signal} {_LATER}", of_key=True)
+            yield Diagnostic((*path, "reward_signals", signal), f"the reward signal {signal} {_LATER}", of_key=True)
     if behavior.self_play:
-        yield Mistake((*path, "self_play"), f"self-play {_LATER}", of_key=True)
+        yield Diagnostic((*path, "self_play"), f"self-play {_LATER}", of_key=True)
     if behavior.behavioral_cloning:
-        yield Mistake((*path, "behavioral_cloning"), f"behavioral cloning {_LATER}", of_key=True)
+        yield Diagnostic((*path, "behavioral_cloning"), f"behavioral cloning {_LATER}", of_key=True)
     if behavior.init_path is not None and behavior.init_path.endswith(".pt"):
-        yield Mistake((*path, "init_path"), f"starting from a PyTorch file (.pt) {_LATER}")
+        yield Diagnostic((*path, "init_path"), f"starting from a PyTorch file (.pt) {_LATER}")
 
 
 def _environments(settings: EnvSettings) -> Iterator[tuple[KeyPath, str]]:
@@ -64,32 +64,32 @@ def _environments(settings: EnvSettings) -> Iterator[tuple[KeyPath, str]]:
         yield from (((*path, behavior), environment) for behavior, environment in settings.env.items())
 
 
-def incomplete(config: RunConfig) -> Iterator[Mistake]:
+def incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     """What a file may leave open, but a run may not."""
     env, path = config.env_settings.env, ("env_settings", "env")
     if not config.behaviors:
-        yield Mistake(("behaviors",), "no behavior is named. A key under behaviors for each is right", of_key=True)
+        yield Diagnostic(("behaviors",), "no behavior is named. A key under behaviors for each is right", of_key=True)
     if env is None and config.env_settings.env_path is None:
-        yield Mistake(path, f"no environment is named. {NO_UNITY}")
+        yield Diagnostic(path, f"no environment is named. {NO_UNITY}")
     if isinstance(env, str) and env.startswith("gymnasium:") and len(config.behaviors) > 1:
         text = f"a Gymnasium environment has one behavior, and {len(config.behaviors)} are named"
-        yield Mistake(path, f"{text}. A mapping of each behavior to its environment is right")
+        yield Diagnostic(path, f"{text}. A mapping of each behavior to its environment is right")
 
 
-def ineffective(config: RunConfig) -> Iterator[Mistake]:
+def unused(config: RunConfig) -> Iterator[Diagnostic]:
     """Every key that changes nothing in this run, whether the file holds it or not."""
     if config.env_settings.env is not None:
-        yield Mistake(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
+        yield Diagnostic(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
     if not _plays_in_unity(config.env_settings):
-        yield Mistake(("engine_settings",), "no effect: only Unity players have an engine", of_key=True)
+        yield Diagnostic(("engine_settings",), "no effect: only Unity players have an engine", of_key=True)
         for key in ("env_args", "base_port"):
-            yield Mistake(("env_settings", key), "no effect: only Unity players use it", of_key=True)
+            yield Diagnostic(("env_settings", key), "no effect: only Unity players use it", of_key=True)
     for key in ("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"):
-        yield Mistake(("env_settings", key), "no effect: a failed environment is not restarted yet", of_key=True)
+        yield Diagnostic(("env_settings", key), "no effect: a failed environment is not restarted yet", of_key=True)
     for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):
-        yield Mistake(("checkpoint_settings", key), f"no effect: {reason}", of_key=True)
+        yield Diagnostic(("checkpoint_settings", key), f"no effect: {reason}", of_key=True)
     for path, behavior in _sections(config):
-        yield from _ineffective_in_behavior(path, behavior)
+        yield from _unused_in_behavior(path, behavior)
 
 
 def _sections(config: RunConfig) -> Iterator[tuple[KeyPath, BehaviorConfig]]:
@@ -99,28 +99,28 @@ def _sections(config: RunConfig) -> Iterator[tuple[KeyPath, BehaviorConfig]]:
         yield ("behaviors", name), behavior
 
 
-def _ineffective_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
+def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
     signal = (*path, "reward_signals", "extrinsic", "network_settings")
-    yield Mistake(signal, "no effect: the environment's reward needs no network", of_key=True)
+    yield Diagnostic(signal, "no effect: the environment's reward needs no network", of_key=True)
     if isinstance(behavior.hyperparameters, SACSettings) and list(behavior.reward_signals) == ["extrinsic"]:
         steps = (*path, "hyperparameters", "reward_signal_steps_per_update")
-        yield Mistake(steps, "no effect: the environment's reward learns nothing", of_key=True)
+        yield Diagnostic(steps, "no effect: the environment's reward learns nothing", of_key=True)
     if behavior.even_checkpoints:
         text = f"no effect: even_checkpoints makes it {behavior.checkpoint_interval}"
-        yield Mistake((*path, "checkpoint_interval"), text, of_key=True)
+        yield Diagnostic((*path, "checkpoint_interval"), text, of_key=True)
 
 
-def doubtful(config: RunConfig) -> Iterator[Mistake]:
+def suspicious(config: RunConfig) -> Iterator[Diagnostic]:
     """What is accepted and probably not meant."""
     yield from _untrained(config)
     for path, behavior in _sections(config):
-        yield from _doubtful_in_behavior(config, path, behavior)
+        yield from _suspicious_in_behavior(config, path, behavior)
     for parameter, value in (config.environment_parameters or {}).items():
         if isinstance(value, CurriculumSettings):
-            yield from _doubtful_in_curriculum(config, ("environment_parameters", parameter, "curriculum"), value)
+            yield from _suspicious_in_curriculum(config, ("environment_parameters", parameter, "curriculum"), value)
 
 
-def _untrained(config: RunConfig) -> Iterator[Mistake]:
+def _untrained(config: RunConfig) -> Iterator[Diagnostic]:
     """Policies that only play, and nothing names what they have learned."""
     settings = config.checkpoint_settings
     if not settings.inference or settings.resume or settings.initialize_from is not None:
@@ -128,47 +128,47 @@ def _untrained(config: RunConfig) -> Iterator[Mistake]:
     names = [name for name, behavior in config.behaviors.items() if behavior.init_path is None]
     if names:
         text = f"{', '.join(names)} will act untrained. Add --resume, --initialize-from or an init_path"
-        yield Mistake(("checkpoint_settings", "inference"), text)
+        yield Diagnostic(("checkpoint_settings", "inference"), text)
 
 
-def _doubtful_in_behavior(config: RunConfig, path: KeyPath, behavior: BehaviorConfig) -> Iterator[Mistake]:
+def _suspicious_in_behavior(config: RunConfig, path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
     if behavior.checkpoint_interval == -1:
         text = "no checkpoint before the end: a crash or a power cut then loses everything since the start"
-        yield Mistake((*path, "checkpoint_interval"), text)
+        yield Diagnostic((*path, "checkpoint_interval"), text)
     memory, horizon = behavior.network_settings.memory, behavior.time_horizon
     if memory and memory.sequence_length > horizon:
         text = f"found {memory.sequence_length}. Sequences end with the experience of time_horizon ({horizon}) steps"
-        yield Mistake((*path, "network_settings", "memory", "sequence_length"), text)
+        yield Diagnostic((*path, "network_settings", "memory", "sequence_length"), text)
     if isinstance(behavior.hyperparameters, SACSettings):
-        yield from _doubtful_in_sac((*path, "hyperparameters"), behavior.hyperparameters, horizon, behavior.max_steps)
+        yield from _suspicious_in_sac((*path, "hyperparameters"), behavior.hyperparameters, horizon, behavior.max_steps)
     for name in behavior.reward_signals:
         place = (*path, "reward_signals", name, "network_settings", "memory")
         if any(config.source.has((*place, key)) for key in ("memory_size", "sequence_length")):
-            yield Mistake(place, "ignored: a reward signal's network has no memory", of_key=True)
+            yield Diagnostic(place, "ignored: a reward signal's network has no memory", of_key=True)
     if behavior.self_play and not 0 <= behavior.self_play.play_against_latest_model_ratio <= 1:
         text = "a share of games is a number from 0 to 1"
-        yield Mistake((*path, "self_play", "play_against_latest_model_ratio"), text)
+        yield Diagnostic((*path, "self_play", "play_against_latest_model_ratio"), text)
 
 
-def _doubtful_in_sac(path: KeyPath, hyper: SACSettings, horizon: int, max_steps: int) -> Iterator[Mistake]:
+def _suspicious_in_sac(path: KeyPath, hyper: SACSettings, horizon: int, max_steps: int) -> Iterator[Diagnostic]:
     if hyper.buffer_init_steps > hyper.buffer_size:
         text = f"found {hyper.buffer_init_steps}, which counts as buffer_size ({hyper.buffer_size}): no more is kept"
-        yield Mistake((*path, "buffer_init_steps"), text)
+        yield Diagnostic((*path, "buffer_init_steps"), text)
     elif hyper.buffer_init_steps >= max_steps:
         text = f"found {hyper.buffer_init_steps}. Training ends at max_steps ({max_steps}), before anything is learned"
-        yield Mistake((*path, "buffer_init_steps"), text)
+        yield Diagnostic((*path, "buffer_init_steps"), text)
     if hyper.n_step > horizon:
         text = f"found {hyper.n_step}. Sums end with the experience of time_horizon ({horizon}) steps"
-        yield Mistake((*path, "n_step"), text)
+        yield Diagnostic((*path, "n_step"), text)
 
 
-def _doubtful_in_curriculum(config: RunConfig, path: KeyPath, parameter: CurriculumSettings) -> Iterator[Mistake]:
+def _suspicious_in_curriculum(config: RunConfig, path: KeyPath, parameter: CurriculumSettings) -> Iterator[Diagnostic]:
     lessons = parameter.curriculum
     if lessons[-1].completion_criteria:
         place = (*path, len(lessons) - 1, "completion_criteria")
-        yield Mistake(place, "ignored: nothing follows the last lesson", of_key=True)
+        yield Diagnostic(place, "ignored: nothing follows the last lesson", of_key=True)
     for position, lesson in enumerate(lessons):
         criteria = lesson.completion_criteria
         if criteria and criteria.behavior not in config.behaviors and not config.default_settings:
             text = f"not a key under behaviors; its lessons never end.{suggest(criteria.behavior, config.behaviors)}"
-            yield Mistake((*path, position, "completion_criteria", "behavior"), text)
+            yield Diagnostic((*path, position, "completion_criteria", "behavior"), text)

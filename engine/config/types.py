@@ -10,8 +10,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from rl_tui.engine.config.diagnostics import (
     LARGEST_WHOLE,
+    Diagnostic,
     KeyPath,
-    Mistake,
     closest,
     describe,
     one_of,
@@ -92,23 +92,23 @@ NotNegative: TypeAlias = Annotated[float, Field(ge=0)]
 Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-def as_mistake(error: ErrorDetails, root: object, classes: Mapping[int, type[Settings]]) -> Mistake:
+def as_diagnostic(error: ErrorDetails, root: object, classes: Mapping[int, type[Settings]]) -> Diagnostic:
     """One pydantic error about `root`, in our words. classes: the context that the validation filled."""
     path: KeyPath = tuple(part for part in error["loc"] if part != "[key]")
     match error["type"]:
         case "refusal":
             at = error["ctx"]["at"]
-            return Mistake((*path, *at), error["ctx"]["text"], of_key=path != error["loc"])
+            return Diagnostic((*path, *at), error["ctx"]["text"], of_key=path != error["loc"])
         case "missing":
             text = f"{path[-1]} is missing. It has no default and must be written"
-            return Mistake(path[:-1], text, of_key=True)
+            return Diagnostic(path[:-1], text, of_key=True)
         case "extra_forbidden":
             section = classes.get(id(_value_at(root, path[:-1])))
-            return Mistake(path, _unknown_key(str(path[-1]), section), of_key=True)
+            return Diagnostic(path, _unknown_key(str(path[-1]), section), of_key=True)
     found, right = describe(error["input"]), _RIGHT.get(error["type"])
     if right is None:
-        return Mistake(path, f"found {found}. {visible(error['msg'], limit=200)}")
-    return Mistake(path, f"found {found}. {right(error)}")
+        return Diagnostic(path, f"found {found}. {visible(error['msg'], limit=200)}")
+    return Diagnostic(path, f"found {found}. {right(error)}")
 
 
 def _value_at(value: object, path: KeyPath) -> object:

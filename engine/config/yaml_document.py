@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 import yaml
 from yaml.emitter import ScalarAnalysis
 
-from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, KeyPath, Mark, Mistake, visible
+from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, Mark, visible
 
 # YAML 1.1 (which ML-Agents reads) wants a dot and a signed exponent; people write 1e5 and 3e-4, so the dot and the
 # sign may be left out here.
@@ -59,14 +59,14 @@ class Document:
     values: dict[str, object] = field(default_factory=dict)
     keys: dict[KeyPath, Mark] = field(default_factory=dict)
     key_values: dict[KeyPath, Mark] = field(default_factory=dict)
-    mistakes: list[Mistake] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     unusable: set[KeyPath] = field(default_factory=set)
-    repeated: list[Mistake] = field(default_factory=list)
+    repeated: list[Diagnostic] = field(default_factory=list)
     complete: bool = True
 
 
 def read_yaml(content: bytes, last_counts: bool = False) -> Document:
-    """The document in a UTF-8 file; whatever is wrong with it stands in `mistakes`, nothing is raised.
+    """The document in a UTF-8 file; whatever is wrong with it stands in `diagnostics`, nothing is raised.
 
     last_counts: of a key that is written more than once the last value is taken, and that is no mistake.
     """
@@ -91,7 +91,7 @@ def read_yaml(content: bytes, last_counts: bool = False) -> Document:
 
 
 def _give_up(document: Document, text: str, mark: Mark) -> Document:
-    document.mistakes.append(Mistake((), text, mark))
+    document.diagnostics.append(Diagnostic((), text, mark))
     document.complete = False
     return document
 
@@ -149,7 +149,7 @@ class _Reader:
         self._read_ending()
         if isinstance(values, dict):
             self._document.values = values
-        elif not self._document.mistakes:
+        elif not self._document.diagnostics:
             found = "the top of the file is no mapping. Keys such as `behaviors:` are right"
             self._refuse((), found, _mark(first.start_mark))
 
@@ -162,7 +162,7 @@ class _Reader:
             self._refuse((), "a second document begins. One document in a file is right", _mark(event.start_mark))
 
     def _refuse(self, path: KeyPath, text: str, mark: Mark) -> None:
-        self._document.mistakes.append(Mistake(path, text, mark))
+        self._document.diagnostics.append(Diagnostic(path, text, mark))
 
     def _node(self, event: yaml.Event, path: KeyPath) -> object:
         mark = _mark(event.start_mark)
@@ -240,7 +240,7 @@ class _Reader:
         if key in entries:
             first = self._document.keys[*path, key]
             text = f"written twice, first at line {first.line}. The last one counts"
-            self._document.repeated.append(Mistake((*path, key), text, mark))
+            self._document.repeated.append(Diagnostic((*path, key), text, mark))
             if not self._last_counts:
                 self._refuse((*path, key), f"duplicate key, first at line {first.line}. Remove one of the two", mark)
         return key

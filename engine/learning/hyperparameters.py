@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from rl_tui.engine.config.diagnostics import one_of, suggest, visible
-from rl_tui.engine.config.types import Settings, as_mistake
+from rl_tui.engine.config.types import Settings, as_diagnostic
 from rl_tui.engine.errors import ConfigError
 
 S = TypeVar("S", bound=Settings)
@@ -32,5 +32,5 @@ def with_value(settings: S, names: Sequence[str], name: str, value: float) -> S:
     try:
         return type(settings).model_validate(settings.model_dump() | {name: value})
     except ValidationError as error:
-        mistake = as_mistake(error.errors()[0], None, {})
-        raise ConfigError(f"{name}: {mistake.text}") from error
+        diagnostic = as_diagnostic(error.errors()[0], None, {})
+        raise ConfigError(f"{name}: {diagnostic.text}") from error

@@ -13,7 +13,7 @@ import numpy as np
 import threadpoolctl
 import torch
 
-from rl_tui.engine.config.loading import RunConfig, effective_yaml, list_warnings, without_effect
+from rl_tui.engine.config.loading import RunConfig, effective_yaml, find_unused, list_warnings
 from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
 from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.commands import CommandLedger
@@ -189,7 +189,7 @@ class Run:
                 versions=versions | {"numpy": np.__version__},
             )
         )
-        for line in (*list_warnings(self._config), *without_effect(self._config)):
+        for line in (*list_warnings(self._config), *find_unused(self._config)):
             self._log("warning", line)
         if settings.resume and self._folder.training_status.exists():
             warning = read_training_status(self._folder.training_status, torch.__version__).warning

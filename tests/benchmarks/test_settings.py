@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
-from rl_tui.engine.config.loading import find_unsupported, list_warnings, parse_config, without_effect
+from rl_tui.engine.config.loading import find_unsupported, find_unused, list_warnings, parse_config
 from tests.benchmarks.comparison import report
 from tests.benchmarks.peers import RL_TUI, RL_TUI_BFLOAT16, RL_TUI_MEMORY, RL_TUI_THREADED, SB3, Measurement
 from tests.benchmarks.settings import WORKLOADS, configuration
@@ -20,7 +20,7 @@ def test_every_workload_is_a_configuration_that_can_start(name: str, is_threaded
     workload = WORKLOADS[name]
     text = configuration(workload, 1, Path("results"), is_threaded=is_threaded)
     config = parse_config(text.encode(), "bench.yaml")
-    assert [*find_unsupported(config), *without_effect(config), *list_warnings(config)] == []
+    assert [*find_unsupported(config), *find_unused(config), *list_warnings(config)] == []
     behavior = config.behaviors[workload.behavior]
     assert behavior.threaded is is_threaded
     assert behavior.max_steps % workload.rollout_steps == 0

@@ -14,9 +14,9 @@ from rl_tui.engine.config.loading import (
     RunConfig,
     effective_yaml,
     find_unsupported,
+    find_unused,
     list_warnings,
     parse_config,
-    without_effect,
 )
 from rl_tui.engine.errors import ConfigError
 
@@ -240,7 +240,7 @@ def read(text: str) -> RunConfig | ConfigError:
 def check_accepted(config: RunConfig) -> None:
     again = parse_config(effective_yaml(config).encode(), "fuzz.yaml")
     assert again.model_dump() == config.model_dump()
-    for line in [*find_unsupported(config), *without_effect(config), *list_warnings(config)]:
+    for line in [*find_unsupported(config), *find_unused(config), *list_warnings(config)]:
         assert line.isprintable()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.config.hyperparameters import PPOSettings
-from rl_tui.engine.config.loading import find_unsupported, list_warnings, load_config, without_effect
+from rl_tui.engine.config.loading import find_unsupported, find_unused, list_warnings, load_config
 from rl_tui.engine.config.presets import preset_names, preset_path, read_preset
 from rl_tui.engine.errors import ConfigError
 
@@ -30,7 +30,7 @@ def test_presets_of_one_name_are_told_apart_by_their_trainer() -> None:
 def test_preset_loads_and_can_start_and_says_nothing_in_vain(name: str) -> None:
     config = load_config(preset_path(name))
     assert find_unsupported(config) == []
-    assert without_effect(config) == []
+    assert find_unused(config) == []
     assert list_warnings(config) == []
 
 

@@ -11,10 +11,10 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.loading import (
     RunConfig,
     find_unsupported,
+    find_unused,
     list_warnings,
     load_config,
     parse_config,
-    without_effect,
 )
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
@@ -113,7 +113,7 @@ def test_another_environment_takes_the_place_of_a_unity_player() -> None:
     text = "behaviors: {A: {}}\nenv_settings: {env_path: builds/3DBall, base_port: 6000}\n"
     config = parse(text, **CARTPOLE)
     assert find_unsupported(config) == []
-    assert without_effect(config) == [
+    assert find_unused(config) == [
         "c.yaml:2:16: env_settings.env_path: no effect: env names the environment",
         "c.yaml:2:41: env_settings.base_port: no effect: only Unity players use it",
     ]
@@ -126,7 +126,7 @@ def test_memories_images_and_goals_are_supported_by_both_trainers(trainer: str) 
         "goal_conditioning_type: none, precision: bfloat16, deterministic: true}, threaded: true}}"
     )
     config = parse(text % trainer, **CARTPOLE)
-    assert (find_unsupported(config), without_effect(config), list_warnings(config)) == ([], [], [])
+    assert (find_unsupported(config), find_unused(config), list_warnings(config)) == ([], [], [])
 
 
 def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several() -> None:
@@ -144,7 +144,7 @@ def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several()
 def test_configuration_built_in_code_is_judged_without_places() -> None:
     config = RunConfig(behaviors={"A": BehaviorConfig(trainer_type="poca")})
     assert find_unsupported(config)[0] == "behaviors.A.trainer_type: the trainer poca is not supported yet"
-    assert without_effect(config) == []
+    assert find_unused(config) == []
 
 
 def test_only_written_keys_without_effect_are_named() -> None:
@@ -159,7 +159,7 @@ env_settings: {env: "gymnasium:X-v1", base_port: 5004, restarts_rate_limit_n: 2}
 engine_settings: {width: 3}
 checkpoint_settings: {train_model: true}
 """
-    assert without_effect(parse(text)) == [
+    assert find_unused(parse(text)) == [
         "c.yaml:3:5: behaviors.A.checkpoint_interval: no effect: even_checkpoints makes it 200",
         (
             "c.yaml:6:34: behaviors.A.reward_signals.extrinsic.network_settings: "
@@ -170,7 +170,7 @@ checkpoint_settings: {train_model: true}
         "c.yaml:8:1: engine_settings: no effect: only Unity players have an engine",
         "c.yaml:9:23: checkpoint_settings.train_model: no effect: training is the default",
     ]
-    assert without_effect(parse("behaviors: {A: {}}")) == []
+    assert find_unused(parse("behaviors: {A: {}}")) == []
 
 
 def test_flags_without_effect_are_named_as_keys_are() -> None:
@@ -184,7 +184,7 @@ def test_flags_without_effect_are_named_as_keys_are() -> None:
         "env_settings.num_envs": 2,
     }
     config = parse("behaviors: {A: {}}\nengine_settings: {width: 3}\n", **typed)
-    assert sorted(without_effect(config)) == [
+    assert sorted(find_unused(config)) == [
         "--base-port: no effect: only Unity players use it",
         "--env-args: no effect: only Unity players use it",
         "--max-lifetime-restarts: no effect: a failed environment is not restarted yet",
@@ -203,13 +203,13 @@ behaviors:
     reward_signals: {%s: {}}
 env_settings: {env: "gymnasium:X-v1"}
 """
-    assert without_effect(parse(text % "extrinsic")) == [
+    assert find_unused(parse(text % "extrinsic")) == [
         (
             "c.yaml:4:23: behaviors.A.hyperparameters.reward_signal_steps_per_update: "
             "no effect: the environment's reward learns nothing"
         )
     ]
-    assert without_effect(parse(text % "rnd")) == []
+    assert find_unused(parse(text % "rnd")) == []
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_policy_that_plays_without_having_learned_is_warned_of(
     assert list_warnings(parse(text)) == ([] if untrained is None else [expected])
 
 
-def test_doubtful_settings_are_accepted_with_a_warning() -> None:
+def test_suspicious_settings_are_accepted_with_a_warning() -> None:
     text = """\
 behaviors:
   A:

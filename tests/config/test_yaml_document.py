@@ -13,12 +13,12 @@ from rl_tui.engine.config.yaml_document import Document, plain_value, read_yaml
 def told(content: str | bytes) -> list[tuple[int, int, str]]:
     """Line, column and text of every mistake."""
     document = read_yaml(content.encode() if isinstance(content, str) else content)
-    return [(*(mistake.mark or Mark(0, 0)), mistake.text) for mistake in document.mistakes]
+    return [(*(mistake.mark or Mark(0, 0)), mistake.text) for mistake in document.diagnostics]
 
 
 def values(text: str) -> dict[str, object]:
     document = read_yaml(text.encode())
-    assert document.mistakes == []
+    assert document.diagnostics == []
     return document.values
 
 
@@ -195,8 +195,8 @@ def test_unusable_values_are_known() -> None:
 def test_any_bytes_give_a_document_or_mistakes_with_places(content: bytes) -> None:
     document = read_yaml(content)
     assert isinstance(document, Document)
-    assert document.complete or document.mistakes
-    for mistake in document.mistakes:
+    assert document.complete or document.diagnostics
+    for mistake in document.diagnostics:
         assert mistake.mark is not None
         assert mistake.mark >= (1, 1)
         assert mistake.text.isprintable()

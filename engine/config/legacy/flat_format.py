@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from rl_tui.engine.config.behavior import NetworkSettings
-from rl_tui.engine.config.diagnostics import KeyPath, Mistake
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
 from rl_tui.engine.config.hyperparameters import TRAINERS
 from rl_tui.engine.config.legacy.behaviors import MEMORY, PACE, SIGNAL_STEPS, SIGNAL_UPDATES
 from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
@@ -44,7 +44,7 @@ def sort_flat_behaviors(rewriting: Rewriting, sections: Container[str]) -> None:
         _sort(Section(rewriting, ("default_settings",), default))
         if "default_settings" in values:
             text = "default_settings is written too. Remove one of the two"
-            rewriting.mistakes.append(Mistake((*place, "default"), text, of_key=True))
+            rewriting.diagnostics.append(Diagnostic((*place, "default"), text, of_key=True))
         values["default_settings"] = default
     if is_top:
         kept = {name: value for name, value in values.items() if name in sections}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rl_tui.engine.config.diagnostics import KeyPath, Mistake, describe, in_file, path_text, visible
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, describe, in_file, path_text, visible
 from rl_tui.engine.config.types import is_positive
 
 _MOST_NAMES = 5  # of behaviors in one note
@@ -29,11 +29,11 @@ class Deprecation(NamedTuple):
     text: str
     is_flat: bool
 
-    def note(self) -> Mistake:
+    def note(self) -> Diagnostic:
         """What is said of it in a file that is otherwise of today's form."""
         others = f" (with {', '.join(self.old[1:])})" if self.old[1:] else ""
         said = f". Today's spelling: {self.new}{self.text}" if self.new else f" and ignored: {self.text}"
-        return Mistake(self.path, f"deprecated{others}{said}", of_key=True)
+        return Diagnostic(self.path, f"deprecated{others}{said}", of_key=True)
 
 
 @dataclass
@@ -47,12 +47,12 @@ class Rewriting:
     values: dict[str, object]
     written: dict[KeyPath, KeyPath] = field(default_factory=dict)
     deprecations: list[Deprecation] = field(default_factory=list)
-    mistakes: list[Mistake] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     flat: list[KeyPath] = field(default_factory=list)
     has_default: bool = False
 
     @property
-    def is_of_today(self) -> bool:
+    def is_current(self) -> bool:
         """Whether nothing had to be rewritten."""
         return not (self.deprecations or self.flat)
 
@@ -60,10 +60,10 @@ class Rewriting:
         """Where what stands at a path of today's form stands in the file."""
         return in_file(path, self.written)
 
-    def notes(self, hint: str = "") -> Iterator[Mistake]:
+    def notes(self, hint: str = "") -> Iterator[Diagnostic]:
         """One for all flat behaviors together, with a hint, and one for each other old spelling."""
         if self.flat:
-            yield Mistake((), self._flat_note() + hint)
+            yield Diagnostic((), self._flat_note() + hint)
         yield from (one.note() for one in self.deprecations if not one.is_flat)
 
     def _flat_note(self) -> str:
@@ -126,12 +126,12 @@ class Section:
 
     def refuse(self, key: str, text: str, of_key: bool = True) -> None:
         """Tell that something is wrong about a key, or with its value."""
-        self.rewriting.mistakes.append(Mistake(self.origin(key), text, of_key=of_key))
+        self.rewriting.diagnostics.append(Diagnostic(self.origin(key), text, of_key=of_key))
 
     def miss(self, key: str, right: str) -> None:
         """Tell that a key is not written and has to be."""
         place = self.rewriting.origin(self.path)
-        self.rewriting.mistakes.append(Mistake(place, f"{key} is missing. {right}", of_key=True))
+        self.rewriting.diagnostics.append(Diagnostic(place, f"{key} is missing. {right}", of_key=True))
 
     def deprecate(self, old: Sequence[str], new: str, text: str = "") -> None:
         """Tell how keys that are written are spelled today."""
@@ -160,7 +160,7 @@ class Section:
             origin, value = self.origin(key), self.keys.pop(key)
             if key in into.keys:
                 text = f"{path_text(into.origin(key))} is written too. Remove one of the two"
-                self.rewriting.mistakes.append(Mistake(origin, text, of_key=True))
+                self.rewriting.diagnostics.append(Diagnostic(origin, text, of_key=True))
             else:
                 into.keys[key] = value
                 self.rewriting.written[*into.path, key] = origin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rl_tui.engine.config.diagnostics import Source
+from rl_tui.engine.config.diagnostics import SourceMap
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
 from rl_tui.engine.config.loading import RunConfig, parse_config
 from rl_tui.engine.config.yaml_document import write_yaml
@@ -28,9 +28,9 @@ def upgrade(content: bytes, file: str) -> Upgrade:
     config = parse_config(content, file)
     document = read_document(content, RunConfig.model_fields)
     rewriting = modernize(document.values, RunConfig.model_fields)
-    if rewriting.is_of_today:
+    if rewriting.is_current:
         return Upgrade(content, ())
-    source = Source(file, document.keys, document.key_values, written=rewriting.written)
+    source = SourceMap(file, document.keys, document.key_values, written=rewriting.written)
     text = write_yaml(_as_read(document.values, config.model_dump()))
     return Upgrade(text.encode(), tuple(source.lines([*rewriting.notes(), *document.repeated])))
 
