@@ -42,7 +42,8 @@ from rl_tui.tui.outcomes import Outcomes
 from rl_tui.tui.panes.base import Frame, in_words
 from rl_tui.tui.remembered import Memory, RunMemory
 from rl_tui.tui.runs.history import Past
-from rl_tui.tui.screens.base import HELP, PaneDialog, RunScreen, prepare_help
+from rl_tui.tui.screens.base import HELP, RunScreen, prepare_help
+from rl_tui.tui.screens.dialog import PaneDialog
 from rl_tui.tui.screens.overview import OverviewScreen
 from rl_tui.tui.state import ScreenState
 from rl_tui.tui.title import title_of

@@ -9,8 +9,8 @@ from textual.command import CommandPalette
 
 from rl_tui.engine.session.messages import BehaviorStarted, BehaviorStateChanged, RunStateChanged, SaveCheckpoint
 from rl_tui.tui.keys.keymap import KEYMAP
-from rl_tui.tui.keys.palette import offers, palette
 from rl_tui.tui.screens.help import HelpScreen
+from rl_tui.tui.screens.palette import Palette, offers
 from tests.tui import scenes
 from tests.tui.driver import Driven
 
@@ -40,9 +40,9 @@ async def test_every_screen_offers_the_commands_of_its_keys() -> None:
     async with Driven(scenes.healthy(3).view()) as screen:
         here = {"overview", "run", "anywhere", *(screen.screen.pane.places if screen.screen.pane else ())}
         wanted = {key.id for key in KEYMAP if not here.isdisjoint(key.places)} - {"palette", "select"}
-        offered = {offer.action.partition("('")[0] for offer in offers(screen.screen)}
+        offered = {offer.action.partition("('")[0] for offer in offers(screen.screen.context, screen.screen.key_owners)}
         assert {key.id for key in KEYMAP if key.id in wanted and key.action.partition("('")[0] not in offered} == set()
-        words = [offer.words for offer in offers(screen.screen)]
+        words = [offer.words for offer in offers(screen.screen.context, screen.screen.key_owners)]
         assert {"select Walker", "select Crawler", "select Hopper"} <= set(words)
 
 
@@ -89,15 +89,15 @@ async def test_themes_are_chosen_by_name() -> None:
 
 async def test_useless_commands_are_not_offered() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
-        ids = {offer.action for offer in offers(screen.screen)}
+        ids = {offer.action for offer in offers(screen.screen.context, screen.screen.key_owners)}
         assert "pause(True)" not in ids  # with a single behavior
         assert "pause(False)" in ids
         assert "speed(1)" not in ids  # no replay
         assert "roll_back" not in ids  # of another screen
         await screen.tell(BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0))
-        assert "pause(False)" not in {offer.action for offer in offers(screen.screen)}
+        assert "pause(False)" not in {offer.action for offer in offers(screen.screen.context, screen.screen.key_owners)}
     async with Driven(scenes.healthy(1).view(), refuses="the screen is read-only") as screen:
-        ids = {offer.action for offer in offers(screen.screen)}
+        ids = {offer.action for offer in offers(screen.screen.context, screen.screen.key_owners)}
         assert "note" not in ids
         assert "help" in ids
 
@@ -142,4 +142,4 @@ async def test_it_opens_while_a_filter_is_typed() -> None:
 
 
 def test_placeholder_is_ascii() -> None:
-    assert palette()._placeholder.isascii()
+    assert Palette(lambda: iter(()))._placeholder.isascii()

@@ -9,7 +9,7 @@ from itertools import pairwise
 from rl_tui.tui.charts.arrays import Codes, Points, np
 from rl_tui.tui.charts.curve import Range
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples, has_one_line, sample
-from rl_tui.tui.charts.outliers import edges, ends
+from rl_tui.tui.charts.outside import edges, ends
 from rl_tui.tui.charts.raster import BRAILLE, Bars, bars, braille_codes, dot_rows, filled
 from rl_tui.tui.charts.scale import LABEL_WIDTH, Scale
 from rl_tui.tui.charts.x_axis import x_ticks

@@ -16,7 +16,7 @@ from rl_tui.tui.charts.arrays import Floats, np
 from rl_tui.tui.charts.curve import Range
 from rl_tui.tui.charts.drawing import ASCII_LINES, Look, dot_texts
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples, sample
-from rl_tui.tui.charts.outliers import edges, ends
+from rl_tui.tui.charts.outside import edges, ends
 from rl_tui.tui.charts.raster import bars
 from rl_tui.tui.charts.sampling import columns
 from rl_tui.tui.charts.scale import Scale

@@ -10,7 +10,7 @@ from rl_tui.tui.charts.drawing import GUTTER
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples
 from rl_tui.tui.charts.headline import headline, kind_of
 from rl_tui.tui.charts.metrics import metric_title
-from rl_tui.tui.charts.outliers import outside
+from rl_tui.tui.charts.outside import outside
 from rl_tui.tui.charts.run_figure import MAX_CURVES
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.charts.x_axis import span_label, step_label, x_label

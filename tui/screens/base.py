@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.app import App, ComposeResult
-from textual.containers import Vertical
-from textual.screen import ModalScreen, Screen
+from textual.dom import DOMNode
+from textual.screen import Screen
 from textual.widget import Widget
 
+from rl_tui.engine.session.messages import CheckpointSaved, RollBack
 from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui import clipboard
 from rl_tui.tui.context import Context
 from rl_tui.tui.drawing.painting import Piece, spots
@@ -99,6 +101,12 @@ class RunScreen(Screen[None]):
         """Whose keys work, nearest first."""
         replay: tuple[Place, ...] = ("replay",) if self.context.player is not None else ()
         return (*replay, *(self.pane.places if self.pane else ()), *self.places, "run")
+
+    @property
+    def key_owners(self) -> Sequence[tuple[DOMNode, tuple[Place, ...]]]:
+        """Who acts on keys, nearest first, and on those of which places."""
+        pane = [(self.pane, self.pane.places)] if self.pane is not None else []
+        return [*pane, (self, self.places_now), (self.app, ("anywhere",))]
 
     @property
     def list_pane(self) -> ListPane | None:
@@ -220,9 +228,9 @@ class RunScreen(Screen[None]):
 
     def action_palette(self) -> None:
         """Every command by name."""
-        from rl_tui.tui.keys.palette import palette
+        from rl_tui.tui.screens.palette import Palette, offers
 
-        self.app.push_screen(palette())
+        self.app.push_screen(Palette(lambda: offers(self.context, self.key_owners)))
 
     def action_note(self) -> None:
         """Ask for a note, and write it into the run."""
@@ -255,8 +263,6 @@ class RunScreen(Screen[None]):
 
     def action_roll_back_failed(self) -> None:
         """Ask, and then let a behavior that diverged go on from its newest good checkpoint."""
-        from rl_tui.tui.screens.rolling_back import roll_back
-
         behavior = self.context.controls.selected
         good = good_checkpoint(behavior) if behavior is not None else None
         if behavior is not None and not self.context.controls.may(f"roll back {safe_text(behavior.name)}"):
@@ -264,7 +270,19 @@ class RunScreen(Screen[None]):
         elif behavior is None or good is None:
             self.say("roll back: the behavior has not diverged; k shows its checkpoints, R there goes back to one")
         else:
-            roll_back(self, behavior, *good)
+            self.roll_back(behavior, *good)
+
+    def roll_back(self, behavior: BehaviorView, at: float, saved: CheckpointSaved) -> None:
+        """Ask, and then go back to that checkpoint, saved at time `at`; or say why that cannot be."""
+        from rl_tui.tui.screens.rolling_back import roll_back_dialog
+
+        controls = self.context.controls
+        if not controls.may(f"roll back {safe_text(behavior.name)}"):
+            self.context.redraw()
+            return
+        command = RollBack(behavior.name, saved.path)
+        dialog = roll_back_dialog(behavior, at, saved, now=self.context.view.now)
+        self.open_dialog(dialog, lambda is_yes: controls.ask(command) if is_yes else None)
 
     def action_freeze(self) -> None:
         """Hold the picture still, or let it follow."""
@@ -347,25 +365,3 @@ def turn_of(pane: Pane, *, is_beat: bool) -> Turn:
     if not is_beat or pane.seconds in (0, math.inf):
         return "own"
     return "now" if pane.seconds == BEAT else "later"
-
-
-class PaneDialog(ModalScreen[bool]):
-    """A dialog whose one pane is drawn like those of the screens."""
-
-    def __init__(self, pane: Pane) -> None:
-        super().__init__()
-        self.pane = pane
-
-    def compose(self) -> ComposeResult:
-        """One box."""
-        with Vertical(classes="dialog"):
-            yield self.pane
-
-    @property
-    def panes(self) -> Sequence[Pane]:
-        """What is drawn."""
-        return [self.pane]
-
-    def draw(self, frame: Frame) -> list[Piece]:
-        """Bring the box up to `frame` and return what is to be painted."""
-        return self.pane.draw(frame, spots(self).get(self.pane))

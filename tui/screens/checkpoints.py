@@ -10,7 +10,6 @@ from rl_tui.tui.context import Context
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.checkpoint_list import CheckpointDetails, CheckpointList
 from rl_tui.tui.screens.base import RunScreen
-from rl_tui.tui.screens.rolling_back import roll_back
 
 
 class CheckpointsScreen(RunScreen):
@@ -51,7 +50,7 @@ class CheckpointsScreen(RunScreen):
         if found is None:  # the view is frozen, and time went on
             self.say("roll back: this checkpoint is no longer on disk")
         else:
-            roll_back(self, behavior, *found)
+            self.roll_back(behavior, *found)
 
     def _why_no_checkpoint(self, behavior: BehaviorView | None) -> str:
         if behavior is not None and behavior.checkpoints:

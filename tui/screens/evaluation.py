@@ -17,7 +17,7 @@ from rl_tui.tui.drawing.lines import Line, Span, line
 from rl_tui.tui.drawing.text import duration, wrapped
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, Pane
-from rl_tui.tui.screens.base import PaneDialog
+from rl_tui.tui.screens.dialog import PaneDialog
 
 LINES_KEPT = 100
 ROWS_SHOWN = 12  # the last, so that the keys stay in sight

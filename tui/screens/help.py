@@ -20,7 +20,7 @@ from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.blocks import Block, BlocksPane
 from rl_tui.tui.panes.filter_line import FilterLine, filtering
 from rl_tui.tui.panes.list import Entry, same
-from rl_tui.tui.screens.base import PaneDialog
+from rl_tui.tui.screens.dialog import PaneDialog
 
 KEY_WIDTH = 15
 ELSEWHERE, OTHER_SCREENS = "when another pane has the keys", "on other screens"  # a nearer command has its keys

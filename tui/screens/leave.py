@@ -15,7 +15,7 @@ from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
 from rl_tui.tui.drawing.text import count, duration, fit, left
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, Pane
-from rl_tui.tui.screens.base import PaneDialog
+from rl_tui.tui.screens.dialog import PaneDialog
 
 ANSWER_WIDTH = 22  # cells of "checkpoint and stop" and the blanks after it
 KEY_WIDTH = 7

@@ -18,7 +18,7 @@ from rl_tui.tui.drawing.text import fit
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.line_input import LineInput
-from rl_tui.tui.screens.base import PaneDialog
+from rl_tui.tui.screens.dialog import PaneDialog
 
 ROWS = 12
 

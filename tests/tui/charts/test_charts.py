@@ -19,7 +19,7 @@ from rl_tui.tui.charts.bar import bar
 from rl_tui.tui.charts.curve import Curve, history_curve, plain_curve
 from rl_tui.tui.charts.drawing import ASCII_LINES, GUTTER, Look, draw
 from rl_tui.tui.charts.figure import Figure, Mark, read, sample
-from rl_tui.tui.charts.outliers import outside
+from rl_tui.tui.charts.outside import outside
 from rl_tui.tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
 from rl_tui.tui.charts.sampling import columns, polyline
 from rl_tui.tui.charts.scale import Scale, scale_of

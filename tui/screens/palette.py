@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from textual.actions import parse
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
@@ -13,10 +14,13 @@ from textual.dom import DOMNode
 from textual.widgets import OptionList
 
 from rl_tui.engine.session.text import safe_text
+from rl_tui.engine.session.view import RunView
+from rl_tui.tui.context import Context
 from rl_tui.tui.drawing.text import left
 from rl_tui.tui.drawing.themes import THEMES
-from rl_tui.tui.keys.keymap import Key
-from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.keys.keymap import Key, Place
+
+Owners: TypeAlias = Sequence[tuple[DOMNode, tuple[Place, ...]]]
 
 KEY_WIDTH = 15
 
@@ -31,8 +35,21 @@ class Offer:
     words: str
 
 
+class Palette(CommandPalette):
+    """The dialog; it goes away with the command that is chosen. offers: the commands that can be chosen now."""
+
+    def __init__(self, offers: Callable[[], Iterator[Offer]]) -> None:
+        super().__init__([Commands], placeholder="a command")
+        self.offers = offers
+
+    def _action_command_list(self, action: str) -> None:
+        """A list has no lines before it was laid out or where it has no room; Textual would page through them."""
+        if not action.startswith("page_") or self.query_one(OptionList).scrollable_content_region:
+            super()._action_command_list(action)
+
+
 class Commands(Provider):
-    """The commands of the screen that the palette was called from."""
+    """The commands that the palette on top offers."""
 
     async def search(self, query: str) -> Hits:
         """Those whose words match."""
@@ -49,57 +66,32 @@ class Commands(Provider):
             yield DiscoveryHit(display, self._running(offer), text=offer.words)
 
     def _offers(self) -> Iterator[Offer]:
-        return offers(self.screen) if isinstance(self.screen, RunScreen) else iter(())
+        return self.app.screen.offers() if isinstance(self.app.screen, Palette) else iter(())
 
     def _running(self, offer: Offer) -> Callable[[], Awaitable[bool]]:
         return partial(self.app.run_action, offer.action, offer.node)
 
 
-class Palette(CommandPalette):
-    """The dialog; it goes away with the command that is chosen."""
-
-    def _action_command_list(self, action: str) -> None:
-        """A list has no lines before it was laid out or where it has no room; Textual would page through them."""
-        if not action.startswith("page_") or self.query_one(OptionList).scrollable_content_region:
-            super()._action_command_list(action)
-
-
-def palette() -> Palette:
-    """The dialog, over the screen that it is about."""
-    return Palette([Commands], placeholder="a command")
-
-
-def offers(screen: RunScreen) -> Iterator[Offer]:
-    """The commands that have a use there, in the order of the keymap."""
-    for key in screen.context.keymap.keys:
-        node = owner(key, screen)
-        if node is None or not is_useful(key, screen) or key.id == "palette":
+def offers(context: Context, owners: Owners) -> Iterator[Offer]:
+    """The commands that have a use now, in the order of the keymap. owners: see RunScreen.key_owners."""
+    for key in context.keymap.keys:
+        node = next((node for node, places in owners if not set(key.places).isdisjoint(places)), None)
+        if node is None or not is_useful(key, context) or key.id == "palette":
             continue
-        for action, shown, words in _variants(key, screen):
+        for action, shown, words in _variants(key, context.view):
             _, name, parameters = parse(action)
             if node.check_action(name, parameters):
                 yield Offer(node, action, shown, words)
 
 
-def owner(key: Key, screen: RunScreen) -> DOMNode | None:
-    """Who acts on that key when `screen` has the keys; None when nobody does."""
-    pane = screen.pane
-    if pane is not None and not set(key.places).isdisjoint(pane.places):
-        return pane
-    if not set(key.places).isdisjoint(screen.places_now):
-        return screen
-    return screen.app if "anywhere" in key.places else None
-
-
-def is_useful(key: Key, screen: RunScreen) -> bool:
+def is_useful(key: Key, context: Context) -> bool:
     """Whether the run is in a state, and of a size, in which the command does something."""
-    context = screen.context
     has_run = not context.controls.why_not()
     has_several = len(context.view.behaviors) > 1
     return (has_run or not (key.needs_run or key.changes)) and (has_several or not key.needs_several)
 
 
-def _variants(key: Key, screen: RunScreen) -> Iterator[tuple[str, str, str]]:
+def _variants(key: Key, view: RunView) -> Iterator[tuple[str, str, str]]:
     """Action, key and words; a command that takes a number is one for each behavior."""
     if key.id == "theme":
         for name, words in THEMES.items():
@@ -108,6 +100,6 @@ def _variants(key: Key, screen: RunScreen) -> Iterator[tuple[str, str, str]]:
     if "{n}" not in key.action:
         yield key.action, key.shown, f"{key.label}: {key.explained}"
         return
-    for name, number in zip(screen.context.view.behaviors, key.keys, strict=False):
+    for name, number in zip(view.behaviors, key.keys, strict=False):
         words = f"{key.label} {safe_text(name)}"
         yield key.action.replace("{n}", number), number, words

@@ -1,0 +1,34 @@
+"""What the dialogs of one pane have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from rl_tui.tui.drawing.painting import Piece, spots
+from rl_tui.tui.panes.base import Frame, Pane
+
+
+class PaneDialog(ModalScreen[bool]):
+    """A dialog whose one pane is drawn like those of the screens."""
+
+    def __init__(self, pane: Pane) -> None:
+        super().__init__()
+        self.pane = pane
+
+    def compose(self) -> ComposeResult:
+        """One box."""
+        with Vertical(classes="dialog"):
+            yield self.pane
+
+    @property
+    def panes(self) -> Sequence[Pane]:
+        """What is drawn."""
+        return [self.pane]
+
+    def draw(self, frame: Frame) -> list[Piece]:
+        """Bring the box up to `frame` and return what is to be painted."""
+        return self.pane.draw(frame, spots(self).get(self.pane))
