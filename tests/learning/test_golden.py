@@ -1,0 +1,39 @@
+"""What trainers report and learn, and what their exported policies give, is what it was when golden.json was written.
+
+Every number holds to 1e-6 of itself, or to 1e-6 where it is smaller than one. Rounding alone differs by 3e-7 at most
+between vector units from SSE4 to AVX-512, other kernels of BLAS and one thread or two; a loss whose terms changed, a
+schedule that is one step off or a row that was drawn twice differs by far more. Of clipping and of drawn actions only
+the rows near a limit can tell: rounding may tip one of them on some processor, which would change every number after
+it. On the machine that wrote the file `python -m tests.learning.golden --compare` asks for the same bits.
+
+A change that is meant to alter the numbers writes them anew, and says so:
+
+    python -m tests.learning.golden --write tests/learning/golden.json
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.learning.golden import CASES, FINGERPRINT, compute
+
+GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_number_is_what_it_was(name: str) -> None:
+    expected, found = GOLDEN[name], compute(name)
+    assert found.keys() == expected.keys()
+    wrong = {
+        key: f"expected {expected[key]}, found {values}"
+        for key, values in found.items()
+        if key != FINGERPRINT and values != pytest.approx(expected[key], rel=1e-6, abs=1e-6)
+    }
+    assert not wrong, "\n".join(f"{key}: {text}" for key, text in wrong.items())
+
+
+def test_no_case_is_left_out() -> None:
+    assert GOLDEN.keys() == CASES.keys()
