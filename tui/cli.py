@@ -95,8 +95,8 @@ def require_folder(arguments: Arguments) -> None:
     For what is to be said without a screen that opens and closes: the configuration is not read for it, which takes
     half as long as everything else before the first picture.
     """
-    from rl_tui.engine.storage.naming import run_name
     from rl_tui.engine.storage.run_folder import RunFolder
+    from rl_tui.engine.storage.run_ids import run_name
 
     path, flags = find_config(arguments.config), arguments.overrides
     if not path.is_file() or b"checkpoint_settings" in path.read_bytes() or "checkpoint_settings" in flags:

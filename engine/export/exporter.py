@@ -16,10 +16,10 @@ from torch import Tensor
 
 from rl_tui.engine.config.behavior import ExportedKind, NetworkSettings
 from rl_tui.engine.errors import ExportError
-from rl_tui.engine.export.check import check
+from rl_tui.engine.export.exported_policy import ExportedPolicy
+from rl_tui.engine.export.graph_check import check
 from rl_tui.engine.export.graph_names import CONSTANTS, GraphKind
 from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
-from rl_tui.engine.export.policy_graph import ExportedPolicy
 from rl_tui.engine.specs import BehaviorSpec, Weights
 from rl_tui.engine.storage.disk import make_folders, write_atomically
 from rl_tui.engine.storage.run_folder import BehaviorFolder

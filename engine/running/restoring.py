@@ -14,7 +14,7 @@ from rl_tui.engine.session.messages import LogEmitted
 from rl_tui.engine.specs import State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, read
 from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
-from rl_tui.engine.storage.replay_file import read_replay
+from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
 from rl_tui.engine.storage.run_folder import BehaviorFolder, RunFolder
 from rl_tui.engine.version import VERSION
 
@@ -63,7 +63,7 @@ class Restorer:
         if not self._settings.resume or self._settings.inference or not keeps_replay(config):
             return False
         try:
-            trainer.load_replay(read_replay(folder.replay_buffer, name))
+            trainer.load_replay(read_replay_buffer(folder.replay_buffer, name))
         except CheckpointError as error:
             self._warn(name, f"the replay buffer starts empty: {error}")
             return False

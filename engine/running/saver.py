@@ -26,7 +26,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.specs import State, Weights
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
-from rl_tui.engine.storage.replay_file import write_replay
+from rl_tui.engine.storage.replay_buffer_file import write_replay_buffer
 from rl_tui.engine.storage.run_folder import BehaviorFolder
 
 POLL_SECONDS = 0.1
@@ -223,7 +223,7 @@ class Saver:
     def _save_replay(self, job: SaveJob, replay: State) -> None:
         path = self._files[job.behavior].folder.replay_buffer
         try:
-            write_replay(path, job.behavior, job.step, replay)
+            write_replay_buffer(path, job.behavior, job.step, replay)
         except CheckpointError as error:
             self._warn(job.behavior, f"the replay buffer is not saved: {error}")
 

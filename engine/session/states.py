@@ -18,4 +18,4 @@ SummaryState: TypeAlias = RunState | Literal["unknown"]
 REPORTED_ENDS = frozenset({"finished", "stopped", "unsaved", "failed"})  # by the run itself, with its exit code
 ENDS = REPORTED_ENDS | {"interrupted"}
 BAD_ENDS = frozenset({"unsaved", "failed"})
-GOING = frozenset({"starting", "training", "paused", "stopping"})
+ACTIVE = frozenset({"starting", "training", "paused", "stopping"})

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.summaries import Removal, RunSummary
-from rl_tui.engine.storage.layout import CONFIGURATION, EVENTS
+from rl_tui.engine.storage.file_names import CONFIGURATION, EVENTS
 from rl_tui.engine.storage.ownership import writing_process
 from rl_tui.engine.storage.run_summary import RUN_FILES, summarize
 
 if TYPE_CHECKING:
+    from rl_tui.engine.session.log_position import LogPosition
     from rl_tui.engine.session.messages import Envelope
-    from rl_tui.engine.session.place import Place
 
 
 class Archive:
@@ -62,16 +62,16 @@ class Archive:
                 return
             yield envelope
 
-    def following(self, name: str, place: Place | None = None) -> Iterator[Envelope | None]:
+    def following(self, name: str, position: LogPosition | None = None) -> Iterator[Envelope | None]:
         """Every event of that run, and None where there is no further one yet; never ends. Raises as `events` does.
 
-        place: where to begin; kept up to date, see Place.
+        position: where to begin; kept up to date, see LogPosition.
         """
         from rl_tui.engine.storage.event_log import follow_events
 
         path = self._file(name, EVENTS)
         try:
-            yield from follow_events(path, place)
+            yield from follow_events(path, position)
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:

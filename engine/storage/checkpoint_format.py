@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
-from rl_tui.engine.storage.layout import MANIFEST
+from rl_tui.engine.storage.file_names import MANIFEST
 from rl_tui.engine.version import VERSION
 
 FORMAT_VERSION = 1

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
     DELTAS,
     DevicesSampled,
@@ -18,8 +19,7 @@ from rl_tui.engine.session.messages import (
     decode,
     encode,
 )
-from rl_tui.engine.session.place import Place
-from rl_tui.engine.storage.appending import BlockFile
+from rl_tui.engine.storage.block_file import BlockFile
 
 # A day of one busy behavior then takes about 15 MB of these instead of 150 MB.
 DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, StepsAwaited: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}
@@ -90,16 +90,16 @@ def read_events(path: Path) -> Iterator[Envelope]:
         yield envelope
 
 
-def follow_events(path: Path, place: Place | None = None) -> Iterator[Envelope | None]:
+def follow_events(path: Path, position: LogPosition | None = None) -> Iterator[Envelope | None]:
     """The events of a file that may still be written to, oldest first; None where it holds no further whole line yet.
 
     It never ends: whoever is given None may ask again later. A resumed run starts its numbers again: here they go on
     from the highest before, so that they never repeat. Raises ValueError, naming file and line, on a line that is no
     event; OSError when the file cannot be read.
 
-    place: where to begin; it is always behind the event that was yielded last, for another reader to begin there.
+    position: where to begin; it is always behind the event that was yielded last, for another reader to begin there.
     """
-    at = Place() if place is None else place
+    at = LogPosition() if position is None else position
     with path.open("rb") as file:
         file.seek(at.num_bytes)
         for line in _whole_lines(file):

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rl_tui.engine.storage.disk import UNFINISHED, open_regular
-from rl_tui.engine.storage.layout import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST, RUN_LOGS, TRAINING_STATUS
+from rl_tui.engine.storage.file_names import (
+    CHECKPOINTS,
+    CONFIGURATION,
+    EVENTS,
+    LOCK,
+    MANIFEST,
+    RUN_LOGS,
+    TRAINING_STATUS,
+)
 
 Owner: TypeAlias = Literal["nobody", "rl-tui", "ML-Agents", "somebody"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rl_tui.engine.errors import ConfigError, RunBusyError
 from rl_tui.engine.session.summaries import Removal
 from rl_tui.engine.storage.disk import DISK, Disk, remove_tree
-from rl_tui.engine.storage.layout import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST
+from rl_tui.engine.storage.file_names import CHECKPOINTS, CONFIGURATION, EVENTS, LOCK, MANIFEST
 from rl_tui.engine.storage.ownership import foreign_text, owner_of, writing_process
 
 LAST = (CONFIGURATION, EVENTS, LOCK)  # so that a folder that was removed by half is still a run that can be removed

@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError, RunBusyError
-from rl_tui.engine.session.processes import this_process
+from rl_tui.engine.session.summaries import this_process
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
-from rl_tui.engine.storage.layout import (
+from rl_tui.engine.storage.file_names import (
     ABANDONED_CHECKPOINTS,
     CHECKPOINTS,
     CONFIGURATION,
@@ -31,8 +31,8 @@ from rl_tui.engine.storage.layout import (
     TIMERS,
     TRAINING_STATUS,
 )
-from rl_tui.engine.storage.naming import newest_run_id, next_run_id, run_name
 from rl_tui.engine.storage.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
+from rl_tui.engine.storage.run_ids import newest_run_id, next_run_id, run_name
 
 if TYPE_CHECKING:  # their imports take longer than to list fifty runs
     from rl_tui.engine.config.behavior import ExportedKind

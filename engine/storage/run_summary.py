@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, cast
 from rl_tui.engine.session.states import REPORTED_ENDS
 from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary
 from rl_tui.engine.storage.disk import open_regular
-from rl_tui.engine.storage.event_digest import Digest, Saved, number, whole
-from rl_tui.engine.storage.layout import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
+from rl_tui.engine.storage.file_names import CONFIGURATION, EVENTS, INFERENCE, LOCK, RUN_LOGS, TRAINING_STATUS
 from rl_tui.engine.storage.ownership import writing_process
+from rl_tui.engine.storage.summary_fold import Saved, SummaryFold, number, whole
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.states import SummaryState
@@ -40,21 +40,19 @@ def summarize(folder: Path) -> RunSummary | None:
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOTDIR}:
             return None
-        return _summary(folder, Digest(), None, f"cannot be read ({error.strerror})")
+        return _summary(folder, SummaryFold(), None, f"cannot be read ({error.strerror})")
     process = writing_process(folder)  # asked first: a run that ends meanwhile is not an interrupted one
-    digest = Digest()
-    notes = filter(
-        None, (_read_events(folder / EVENTS, digest), _read_status(folder / RUN_LOGS / TRAINING_STATUS, digest))
-    )
-    return _summary(folder, digest, process, "; ".join(notes))
+    fold = SummaryFold()
+    notes = filter(None, (_read_events(folder / EVENTS, fold), _read_status(folder / RUN_LOGS / TRAINING_STATUS, fold)))
+    return _summary(folder, fold, process, "; ".join(notes))
 
 
-def _read_events(path: Path, digest: Digest) -> str:
+def _read_events(path: Path, fold: SummaryFold) -> str:
     """Take in what the file tells, and return what is wrong with it."""
     try:
         descriptor = open_regular(path, follows_links=True)
         try:
-            _read_ends(descriptor, digest)
+            _read_ends(descriptor, fold)
         finally:
             os.close(descriptor)
     except FileNotFoundError:
@@ -62,43 +60,43 @@ def _read_events(path: Path, digest: Digest) -> str:
         return f"no {EVENTS}: it was only played, see {INFERENCE}" if played else f"no {EVENTS}"
     except OSError as error:
         return f"{EVENTS}: {error.strerror}"
-    return "" if digest.last_at is not None else f"{EVENTS} holds no events"
+    return "" if fold.last_at is not None else f"{EVENTS} holds no events"
 
 
-def _read_ends(descriptor: int, digest: Digest) -> None:
+def _read_ends(descriptor: int, fold: SummaryFold) -> None:
     """Take in the whole lines at both ends of the file; of a short one, all of them."""
     size = os.fstat(descriptor).st_size
     if size <= HEAD_BYTES + TAIL_BYTES:
-        _take_lines(_lines(os.pread(descriptor, size, 0)), digest)
+        _take_lines(_lines(os.pread(descriptor, size, 0)), fold)
         return
     head = _lines(os.pread(descriptor, HEAD_BYTES, 0))[:-1]
-    _take_all([line for line in head if "Started" in line], digest)
+    _take_all([line for line in head if "Started" in line], fold)
     for length in (TAIL_BYTES, LONG_TAIL_BYTES):
-        digest.skip()
+        fold.skip()
         start = max(0, size - length)
-        _take_lines(_lines(os.pread(descriptor, length, start))[1 if start else 0 :], digest)
-        if digest.has_recent_episodes:
+        _take_lines(_lines(os.pread(descriptor, length, start))[1 if start else 0 :], fold)
+        if fold.has_recent_episodes:
             return
 
 
-def _take_lines(lines: list[str], digest: Digest) -> None:
+def _take_lines(lines: list[str], fold: SummaryFold) -> None:
     """Take in lines up to the end of a file."""
     *others, torn, last = ["", "", *lines]
-    _take_all([line for line in others if not any(kind in line for kind in _IDLE)], digest)
-    _take_all([torn, last], digest)  # of any kind: they tell when the run was heard from
+    _take_all([line for line in others if not any(kind in line for kind in _IDLE)], fold)
+    _take_all([torn, last], fold)  # of any kind: they tell when the run was heard from
 
 
-def _take_all(lines: Iterable[str], digest: Digest) -> None:
+def _take_all(lines: Iterable[str], fold: SummaryFold) -> None:
     for line in lines:
         with suppress(ValueError, RecursionError):  # torn, or of somebody else
-            digest.take(json.loads(line))
+            fold.take(json.loads(line))
 
 
 def _lines(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").split("\n")
 
 
-def _read_status(path: Path, digest: Digest) -> str:
+def _read_status(path: Path, fold: SummaryFold) -> str:
     """Take in the checkpoints that training_status.json lists, and return what is wrong with it."""
     try:
         descriptor = open_regular(path, follows_links=True)
@@ -108,9 +106,9 @@ def _read_status(path: Path, digest: Digest) -> str:
         body = json.loads(os.pread(descriptor, STATUS_BYTES, 0))
         for name, status in body.items():
             if "max_steps" in status:  # of the newest process, whose start may lie in what is not read
-                digest.behavior(name).max_steps = whole(status["max_steps"]) or 0
+                fold.behavior(name).max_steps = whole(status["max_steps"]) or 0
             if "checkpoints" in status:  # all that are on disk, whatever events were read
-                digest.behavior(name).checkpoints = {
+                fold.behavior(name).checkpoints = {
                     f"{at}": Saved(whole(entry["steps"]) or 0, number(entry["reward"]))
                     for at, entry in enumerate(status["checkpoints"])
                 }
@@ -123,18 +121,18 @@ def _read_status(path: Path, digest: Digest) -> str:
     return ""
 
 
-def _summary(folder: Path, digest: Digest, process: str | None, note: str) -> RunSummary:
+def _summary(folder: Path, fold: SummaryFold, process: str | None, note: str) -> RunSummary:
     elapsed = None
-    if digest.last_at is not None and digest.process_began_at is not None:
-        elapsed = max(0.0, digest.last_at - digest.process_began_at)
-    state = _state(digest, process is not None and not _only_plays(folder))
+    if fold.last_at is not None and fold.process_began_at is not None:
+        elapsed = max(0.0, fold.last_at - fold.process_began_at)
+    state = _state(fold, process is not None and not _only_plays(folder))
     return RunSummary(
         run_id=folder.name,
         path=str(folder),
         state=state,
         is_alive=process is not None,
-        started_at=digest.first_at,
-        last_event_at=digest.last_at,
+        started_at=fold.first_at,
+        last_event_at=fold.last_at,
         elapsed_seconds=elapsed,
         behaviors=tuple(
             BehaviorSummary(
@@ -145,9 +143,9 @@ def _summary(folder: Path, digest: Digest, process: str | None, note: str) -> Ru
                 best_return=behavior.best_return,
                 last_return=behavior.last_return,
             )
-            for name, behavior in digest.behaviors.items()
+            for name, behavior in fold.behaviors.items()
         ),
-        exit_code=digest.exit_code if state in REPORTED_ENDS else None,
+        exit_code=fold.exit_code if state in REPORTED_ENDS else None,
         note=note,
         process=process or "",
     )
@@ -161,11 +159,11 @@ def _only_plays(folder: Path) -> bool:
         return False
 
 
-def _state(digest: Digest, is_alive: bool) -> SummaryState:
-    if digest.last_at is None:
+def _state(fold: SummaryFold, is_alive: bool) -> SummaryState:
+    if fold.last_at is None:
         return "starting" if is_alive else "unknown"
-    if is_alive and digest.state is None:  # it was told further back than was read
-        return "training" if digest.has_progress else "paused"
-    if is_alive or digest.state in REPORTED_ENDS:
-        return cast("SummaryState", digest.state)
+    if is_alive and fold.state is None:  # it was told further back than was read
+        return "training" if fold.has_progress else "paused"
+    if is_alive or fold.state in REPORTED_ENDS:
+        return cast("SummaryState", fold.state)
     return "interrupted"

@@ -18,10 +18,10 @@ import torch
 
 from rl_tui.engine.config.behavior import ExportedKind, NetworkSettings
 from rl_tui.engine.errors import ExportError
-from rl_tui.engine.export.check import Run, check
+from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.exporter import OPSET, PolicyExporter
+from rl_tui.engine.export.graph_check import Run, check
 from rl_tui.engine.export.onnx_graph import OnnxGraph, Outputs
-from rl_tui.engine.export.policy_graph import ExportedPolicy
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights

@@ -15,7 +15,7 @@ from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.specs import State
 from rl_tui.engine.storage.checkpoint_format import STATE, TENSORS, encode_manifest
 from rl_tui.engine.storage.checkpoints import CheckpointStore
-from rl_tui.engine.storage.layout import MANIFEST
+from rl_tui.engine.storage.file_names import MANIFEST
 
 FILES = (TENSORS, STATE, MANIFEST)
 WEIGHT = np.arange(40, dtype=np.float32)

@@ -16,7 +16,7 @@ from rl_tui.engine.specs import State
 from rl_tui.engine.storage.checkpoint_format import STATE, TENSORS
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.disk import UNFINISHED
-from rl_tui.engine.storage.layout import MANIFEST
+from rl_tui.engine.storage.file_names import MANIFEST
 from tests.faults.crash_model import Call, Killed, Machine, RecordingDisk, Tree, write_tree
 
 STORE = Path("results/first/Walker/checkpoints")

@@ -31,7 +31,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.disk import Disk
-from rl_tui.engine.storage.replay_file import read_replay
+from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
 from rl_tui.engine.storage.run_folder import BehaviorFolder
 from tests.running.runs import DEADLINE_SECONDS, behavior
 
@@ -170,7 +170,7 @@ def test_there_is_one_copy_of_a_replay_buffer_at_a_time(tmp_path: Path) -> None:
     thread.start()
     assert bench.saver.has_written_replay("Walker", may_wait=True)
     thread.join(DEADLINE_SECONDS)
-    assert read_replay(tmp_path / "Walker/replay_buffer.safetensors", "Walker").values == replay.values
+    assert read_replay_buffer(tmp_path / "Walker/replay_buffer.safetensors", "Walker").values == replay.values
 
 
 def test_replay_buffer_that_cannot_be_written_is_told_and_the_checkpoint_stands(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
 from rl_tui.engine.storage.checkpoint_format import STATE, TENSORS, describe, encode_manifest
 from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
-from rl_tui.engine.storage.layout import MANIFEST
+from rl_tui.engine.storage.file_names import MANIFEST
 from rl_tui.engine.version import VERSION
 
 SPEC = BehaviorSpec(

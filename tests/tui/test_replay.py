@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     CommandFinished,
@@ -23,8 +24,7 @@ from rl_tui.engine.session.messages import (
     Stop,
     encode,
 )
-from rl_tui.engine.session.place import Place
-from rl_tui.engine.session.processes import this_process
+from rl_tui.engine.session.summaries import this_process
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -44,9 +44,9 @@ def episodes(step: int) -> EpisodesFinished:
 class Recorded(list[Envelope]):
     """Events that can be read from any place on."""
 
-    def __call__(self, place: Place) -> Iterator[Envelope | None]:
-        for envelope in self[place.num_lines :]:
-            place.num_lines += 1
+    def __call__(self, position: LogPosition) -> Iterator[Envelope | None]:
+        for envelope in self[position.num_lines :]:
+            position.num_lines += 1
             yield envelope
 
 
@@ -57,7 +57,7 @@ def recording(*events: tuple[float, Event]) -> Recorded:
 
 def of_folder(results: Path) -> Open:
     """The run `walk` of that folder."""
-    return lambda place: Archive(results).following("walk", place)
+    return lambda position: Archive(results).following("walk", position)
 
 
 def life(seconds: int, start: float = 0.0, *, resumed: bool = False, ends: bool = True) -> list[tuple[float, Event]]:
@@ -394,11 +394,11 @@ def test_reader_goes_on_where_another_stood(tmp_path: Path) -> None:
     (tmp_path / "walk").mkdir()
     lines = [encode(envelope) + "\n" for envelope in recording(*life(10), *life(5, 5000.0, resumed=True))]
     (tmp_path / "walk/events.jsonl").write_text("".join(lines))
-    whole, place = list(Archive(tmp_path).events("walk")), Place()
-    reader = Archive(tmp_path).following("walk", place)
+    whole, position = list(Archive(tmp_path).events("walk")), LogPosition()
+    reader = Archive(tmp_path).following("walk", position)
     for expected in whole[:15]:
         assert next(reader) == expected
-    others = Archive(tmp_path).following("walk", replace(place))
+    others = Archive(tmp_path).following("walk", replace(position))
     assert [next(others) for _ in whole[15:]] == whole[15:]
     assert next(others) is None
 

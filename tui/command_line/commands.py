@@ -37,8 +37,8 @@ from rl_tui.tui.command_line.own_command import become
 from rl_tui.tui.command_line.terminal import answer, complain, why_no_screen
 
 if TYPE_CHECKING:
+    from rl_tui.engine.session.log_position import LogPosition
     from rl_tui.engine.session.messages import Envelope
-    from rl_tui.engine.session.place import Place
     from rl_tui.tui.command_line.showing import Subject
     from rl_tui.tui.leaving import Departure
 
@@ -271,8 +271,8 @@ def replay(arguments: ReplayArguments) -> int:
         summary = summarize(path if path.is_dir() else path.parent)
         speed = start_speed(summary.elapsed_seconds if summary is not None else None)
 
-    def open_events(place: Place) -> Iterator[Envelope | None]:
-        return archive.following(arguments.run, place)
+    def open_events(position: LogPosition) -> Iterator[Envelope | None]:
+        return archive.following(arguments.run, position)
 
     session, view = Replay(open_events, speed, lambda: archive.process(arguments.run)), RunView()
 

@@ -9,7 +9,7 @@ from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import RunStarted
-from rl_tui.engine.storage.layout import OUTPUT, RUN_LOGS
+from rl_tui.engine.storage.file_names import OUTPUT, RUN_LOGS
 from rl_tui.tui.command_line.arguments import Arguments
 from rl_tui.tui.command_line.output import OwnOutput
 from rl_tui.tui.command_line.signals import StopSignals

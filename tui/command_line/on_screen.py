@@ -16,7 +16,7 @@ from rl_tui.engine.session.states import BAD_ENDS
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
-from rl_tui.engine.storage.naming import newest_run_id, run_name
+from rl_tui.engine.storage.run_ids import newest_run_id, run_name
 from rl_tui.tui.command_line.arguments import Arguments
 from rl_tui.tui.command_line.command_lines import RESULTS_DIR
 from rl_tui.tui.command_line.headless import ending, follow, output_log

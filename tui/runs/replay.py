@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
     Command,
     CommandAsked,
@@ -21,7 +22,6 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     Stop,
 )
-from rl_tui.engine.session.place import Place
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.text import duration, percent
 from rl_tui.tui.runs.rewinding import SILENT_SECONDS, Course, Open, Rewinder, Seek
@@ -66,7 +66,7 @@ class Replay:
         self._seeks: queue.SimpleQueue[Seek] = queue.SimpleQueue()
         self._seek: Seek | None = None  # what is wanted, as long as the recording is not there
         self._rebuilt: RunView | None = None  # what is to be shown instead; nothing is told until it is
-        self._events = open_events(Place())
+        self._events = open_events(LogPosition())
         self._process = process
         self._writer = ""  # of the run, while all that it has told so far was told again
         self._looked = 0.0  # real seconds since the last look for further events

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import Envelope, RunStateChanged
-from rl_tui.engine.session.place import Place
 from rl_tui.engine.session.states import ENDS
 from rl_tui.engine.session.view import RunView
 
-Open: TypeAlias = Callable[[Place], Iterator[Envelope | None]]
+Open: TypeAlias = Callable[[LogPosition], Iterator[Envelope | None]]
 
 SILENT_SECONDS = 60.0  # a longer time without events lies between two lives of a run: it is skipped
 SNAPSHOT_EVENTS = 2500  # from one to the next at first: a tenth of a second to fold
@@ -52,7 +52,7 @@ class Scene:
 
     view: RunView = field(default_factory=RunView)
     course: Course = field(default_factory=Course)
-    place: Place = field(default_factory=Place)
+    place: LogPosition = field(default_factory=LogPosition)
 
 
 class Seek(NamedTuple):

@@ -25,7 +25,7 @@ from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.checkpoints import CheckpointStore
-from rl_tui.engine.storage.layout import CONFIGURATION
+from rl_tui.engine.storage.file_names import CONFIGURATION
 from rl_tui.engine.storage.run_folder import RunFolder
 
 REPLAY_STEPS = 10_000  # at most: nobody fills that buffer, and this machine may be smaller than the one that trained

@@ -20,7 +20,7 @@ from rl_tui.engine.session.messages import (
     NoteAdded,
     ProgressReported,
 )
-from rl_tui.engine.storage.appending import BlockFile
+from rl_tui.engine.storage.block_file import BlockFile
 
 RETURNS_TAG = "Environment/Cumulative Reward_hist"
 HYPERPARAMETERS_TAG = "Hyperparameters/text_summary"

@@ -74,7 +74,7 @@ class Returns:
 
 
 @dataclass(slots=True)
-class Course:
+class BehaviorHistory:
     """One behavior so far. Seconds count only while it trains.
 
     started: how it began, None while only later events were seen; hyperparameters: those that may be changed.
@@ -98,9 +98,9 @@ class Course:
         """The trainer's name, "" while nothing tells it."""
         return self.started.algorithm if self.started is not None else ""
 
-    def renewed(self) -> Course:
+    def renewed(self) -> BehaviorHistory:
         """That of another policy of the same behavior."""
-        return Course(self.started, self.hyperparameters, self.is_training)
+        return BehaviorHistory(self.started, self.hyperparameters, self.is_training)
 
     def follow(self, event: Event) -> None:
         """Take in one event of this behavior."""

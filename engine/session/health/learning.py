@@ -7,7 +7,7 @@ import statistics
 from collections import deque
 from typing import ClassVar
 
-from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
 from rl_tui.engine.session.messages import Event, MetricsReported
 
@@ -38,43 +38,43 @@ class EntropyCollapse:
         self._is_low = Streak(3)
         self._low_since: int | None = None
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge summaries."""
         entropy = metric(event, "Policy/Entropy")
         if entropy is None:
             return None
         self._lowest = min(self._lowest, entropy)
-        if course.num_summaries <= WARM_UP:
+        if history.num_summaries <= WARM_UP:
             self._first = max(self._first, entropy)
-        low = self._limit(course)
+        low = self._limit(history)
         if entropy > low:
             self._low_since = None
         elif self._low_since is None:
-            self._low_since = course.summary_step
-        has_lasted = self._is_low.add(entropy <= low) and course.num_summaries > WARM_UP
-        if course.returns.are_good or entropy > (low + 0.5 if self._is_continuous else 2 * low):
+            self._low_since = history.summary_step
+        has_lasted = self._is_low.add(entropy <= low) and history.num_summaries > WARM_UP
+        if history.returns.are_good or entropy > (low + 0.5 if self._is_continuous else 2 * low):
             return "fine"
-        return self._finding(entropy, course) if has_lasted else None
+        return self._finding(entropy, history) if has_lasted else None
 
     @property
     def _is_continuous(self) -> bool:
         return self._lowest < -0.01  # rounding alone makes no choice that negative
 
-    def _limit(self, course: Course) -> float:
+    def _limit(self, history: BehaviorHistory) -> float:
         """What is too low; nothing where a target that is not known holds it."""
         if not self._is_continuous:
             return max(0.01, 0.02 * self._first)
-        if course.algorithm != "sac":
+        if history.algorithm != "sac":
             return -3.0
-        target = course.hyperparameters.get(TARGET_ENTROPY, -math.inf)
+        target = history.hyperparameters.get(TARGET_ENTROPY, -math.inf)
         return target - max(3.0, 2 * abs(target))
 
-    def _finding(self, entropy: float, course: Course) -> Finding:
-        is_soft = course.algorithm == "sac"
+    def _finding(self, entropy: float, history: BehaviorHistory) -> Finding:
+        is_soft = history.algorithm == "sac"
         since = f"since step {short_count(self._low_since or 0)}"
         seen = f"entropy {entropy:.3g}, near zero {since}"
         if self._is_continuous and is_soft:
-            seen = f"entropy {entropy:.3g} {since}, far below its target {course.hyperparameters[TARGET_ENTROPY]:.3g}"
+            seen = f"entropy {entropy:.3g} {since}, far below its target {history.hyperparameters[TARGET_ENTROPY]:.3g}"
         elif self._is_continuous:
             deviation = math.exp(max(entropy - UNIT_GAUSSIAN_ENTROPY, -100.0))
             seen = f"entropy {entropy:.3g} {since}, actions deviate by {deviation:.1g}"
@@ -93,7 +93,7 @@ class DivergenceSpike:
         self._usual: deque[float] = deque(maxlen=20)
         self._is_high = Streak(2)  # a single one happens in good runs with few updates to a summary
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge summaries. Only what is fine counts as usual."""
         divergence = metric(event, "Policy/KL Divergence")
         if divergence is None:
@@ -121,12 +121,12 @@ class ClippedUpdates:
     def __init__(self) -> None:
         self._is_high = Streak(3)
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge summaries."""
         fraction = metric(event, "Policy/Clip Fraction")
         if fraction is None:
             return None
-        if self._is_high.add(fraction > 0.4) and course.num_summaries > WARM_UP:
+        if self._is_high.add(fraction > 0.4) and history.num_summaries > WARM_UP:
             return Finding(
                 f"clip fraction {fraction:.3g}, above 0.4 for 3 summaries", "lower learning_rate or num_epoch"
             )
@@ -138,7 +138,7 @@ class LossNotFinite:
 
     kind: ClassVar[str] = "loss_not_finite"
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge summaries, the first ones too."""
         if not isinstance(event, MetricsReported):
             return None
@@ -164,12 +164,12 @@ class ValueLossExplosion:
     def __init__(self) -> None:
         self._loss = Explosion()
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge summaries. Where Q functions are learned, those are judged instead."""
         loss = metric(event, "Losses/Value Loss")
-        if loss is None or course.algorithm == "sac":
+        if loss is None or history.algorithm == "sac":
             return None
-        has_exploded, highest = self._loss.add(loss, course.returns.are_good), self._loss.highest
+        has_exploded, highest = self._loss.add(loss, history.returns.are_good), self._loss.highest
         if has_exploded:
             return Finding(
                 f"value loss {loss:.4g}, {loss / highest:.0f}x the highest it was before ({highest:.3g})",
@@ -188,9 +188,9 @@ class ReturnDrop:
         self._was_low = False
         self._is_low = Streak(3)
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge at summaries, by the mean of the last hundred episodes and what chance did before the loss."""
-        returns = course.returns
+        returns = history.returns
         if not isinstance(event, MetricsReported) or not event.is_training:
             return None
         if returns.recent is None or returns.best is None or returns.first is None:
@@ -199,7 +199,7 @@ class ReturnDrop:
             by_chance = max(3 * returns.deviation, 0.1 * abs(returns.best))
             self._limit = max(returns.gain / 2, returns.deviation) if returns.gain > 0 else by_chance
         self._was_low = returns.loss > self._limit
-        if self._is_low.add(self._was_low) and course.num_summaries > WARM_UP:
+        if self._is_low.add(self._was_low) and history.num_summaries > WARM_UP:
             began = f" (it began at {returns.first:.4g})" if returns.gain > 0 else ""
             return Finding(
                 f"mean return {returns.recent:.4g}, down from its best {returns.best:.4g}{began}",

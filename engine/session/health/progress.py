@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.rules import Finding, Verdict, short_count
 from rl_tui.engine.session.messages import CheckpointFailed, CheckpointSaved, EpisodesFinished, Event, ProgressReported
 
@@ -21,17 +21,17 @@ class NoEpisodes:
         self._ended_at: int | None = None  # step, of the newest end or of the beginning
         self._longest = 0
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge by the steps since the last end; longer episodes are waited for where they were seen."""
         if self._ended_at is None:
-            self._ended_at = course.sampled
+            self._ended_at = history.sampled
         if isinstance(event, EpisodesFinished):
             self._longest, self._ended_at = max(self._longest, event.step - self._ended_at), event.step
             return "fine"
-        if not course.is_training:
+        if not history.is_training:
             return "fine"
-        num_agents = 1 if course.started is None else course.started.num_agents
-        quiet = course.sampled - self._ended_at
+        num_agents = 1 if history.started is None else history.started.num_agents
+        quiet = history.sampled - self._ended_at
         if isinstance(event, ProgressReported) and quiet >= max(
             LONG_WAIT, LONG_EPISODE * num_agents, 3 * self._longest
         ):
@@ -52,18 +52,18 @@ class NoSteps:
         self._advanced_at = 0.0
         self._longest = 0.0
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge the time since the last step; longer pauses are waited for where they were seen."""
-        if course.advanced_at > self._advanced_at:
-            self._longest = max(self._longest, course.advanced_at - self._advanced_at)
-            self._advanced_at = course.advanced_at
-        quiet = course.seconds - course.advanced_at
-        if not course.is_training or quiet == 0:
+        if history.advanced_at > self._advanced_at:
+            self._longest = max(self._longest, history.advanced_at - self._advanced_at)
+            self._advanced_at = history.advanced_at
+        quiet = history.seconds - history.advanced_at
+        if not history.is_training or quiet == 0:
             return "fine"
         if quiet < min(max(30.0, 3 * self._longest), 300.0):
             return None
         return Finding(
-            f"no step for {quiet:.0f} seconds, at step {short_count(course.step)}",
+            f"no step for {quiet:.0f} seconds, at step {short_count(history.step)}",
             "look whether the environment hangs (env_settings.timeout_wait ends it) or an update takes that long",
         )
 
@@ -73,7 +73,7 @@ class CheckpointTrouble:
 
     kind: ClassVar[str] = "checkpoint_failed"
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge attempts to save."""
         if isinstance(event, CheckpointSaved):
             return "fine"

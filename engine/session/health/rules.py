@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
-from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.messages import Event
 
 
@@ -30,8 +30,8 @@ class Rule(Protocol):
 
     kind: ClassVar[str]
 
-    def judge(self, event: Event, course: Course) -> Verdict:
-        """What this event tells, after `course` has taken it in."""
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
+        """What this event tells, after `history` has taken it in."""
 
 
 class Streak:

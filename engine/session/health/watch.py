@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.learning import (
     ClippedUpdates,
     DivergenceSpike,
@@ -17,7 +17,7 @@ from rl_tui.engine.session.health.learning import (
 from rl_tui.engine.session.health.machine import DiskFilling, DiskNearlyFull, GpuHot, MachineRule, MemoryNearlyFull
 from rl_tui.engine.session.health.progress import CheckpointTrouble, NoEpisodes, NoSteps
 from rl_tui.engine.session.health.rules import Rule, Verdict
-from rl_tui.engine.session.health.soft import EntropyCoefficient, NoUpdates, QDivergence
+from rl_tui.engine.session.health.sac import EntropyCoefficient, NoUpdates, QDivergence
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -70,10 +70,10 @@ _OF_A_BEHAVIOR = (
 
 
 @dataclass(slots=True)
-class _Patient:
+class _WatchedBehavior:
     """One behavior under watch."""
 
-    course: Course = field(default_factory=Course)
+    history: BehaviorHistory = field(default_factory=BehaviorHistory)
     rules: list[Rule] = field(default_factory=lambda: [rule() for rule in BEHAVIOR_RULES])
 
 
@@ -86,7 +86,7 @@ class HealthWatch:
 
     def __init__(self) -> None:
         self._machine: list[MachineRule] = [rule() for rule in MACHINE_RULES]
-        self._patients: dict[str, _Patient] = {}
+        self._behaviors: dict[str, _WatchedBehavior] = {}
         self._raised: dict[tuple[str, str], None] = {}  # kinds and behaviors, in the order in which they were raised
         self._heard_at: float | None = None
         self._now = 0.0  # seconds in which the run was heard from
@@ -96,7 +96,7 @@ class HealthWatch:
         self._pass_time(envelope.time)
         match envelope.event:
             case RunStarted():
-                self._patients.clear()
+                self._behaviors.clear()
                 self._machine = [rule() for rule in MACHINE_RULES]
                 return self._clear(list(self._raised))
             case BehaviorStarted() | BehaviorRolledBack() as event:
@@ -106,8 +106,8 @@ class HealthWatch:
                     state="stopping" | "finished" | "stopped" | "unsaved" | "failed" | "interrupted"
                 ) as event
             ):
-                for patient in self._patients.values():
-                    patient.course.is_training = False
+                for watched in self._behaviors.values():
+                    watched.history.is_training = False
                 return self._ask(event)
             case event:
                 return self._ask(event)
@@ -119,23 +119,23 @@ class HealthWatch:
         seconds = 0.0 if self._heard_at is None else min(max(time - self._heard_at, 0.0), HEARD_SECONDS)
         self._heard_at = time
         self._now += seconds
-        for patient in self._patients.values():
-            if patient.course.is_training:
-                patient.course.seconds += seconds
+        for watched in self._behaviors.values():
+            if watched.history.is_training:
+                watched.history.seconds += seconds
 
     def _ask(self, event: Event) -> list[WarningRaised | WarningCleared]:
         """Every rule that this event concerns; what belongs to no behavior lets time pass for each."""
         told: list[WarningRaised | WarningCleared] = []
-        concerned = self._patients
+        concerned = self._behaviors
         if isinstance(event, _OF_A_BEHAVIOR):
-            if event.behavior not in self._patients:
-                self._patients[event.behavior] = _Patient()
-            patient = self._patients[event.behavior]
-            patient.course.follow(event)
-            concerned = {event.behavior: patient}
-        for name, patient in concerned.items():
-            for rule in patient.rules:
-                told += self._settle(rule.kind, name, rule.judge(event, patient.course))
+            if event.behavior not in self._behaviors:
+                self._behaviors[event.behavior] = _WatchedBehavior()
+            watched = self._behaviors[event.behavior]
+            watched.history.follow(event)
+            concerned = {event.behavior: watched}
+        for name, watched in concerned.items():
+            for rule in watched.rules:
+                told += self._settle(rule.kind, name, rule.judge(event, watched.history))
         if isinstance(event, DevicesSampled):
             for machine_rule in self._machine:
                 told += self._settle(machine_rule.kind, "", machine_rule.judge(event, self._now))
@@ -143,8 +143,8 @@ class HealthWatch:
 
     def _begin_anew(self, behavior: str) -> list[WarningRaised | WarningCleared]:
         """The behavior's policy is another one: what was said of the old one is no longer so."""
-        before = self._patients.get(behavior, _Patient()).course
-        self._patients[behavior] = _Patient(before.renewed())
+        before = self._behaviors.get(behavior, _WatchedBehavior()).history
+        self._behaviors[behavior] = _WatchedBehavior(before.renewed())
         return self._clear([key for key in self._raised if key[1] == behavior and key[0] != CheckpointTrouble.kind])
 
     def _clear(self, keys: list[tuple[str, str]]) -> list[WarningRaised | WarningCleared]:

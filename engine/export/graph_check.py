@@ -17,10 +17,10 @@ from torch import Tensor
 
 from rl_tui.engine.errors import ExportError
 from rl_tui.engine.export import graph_names as names
+from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.onnx_graph import Outputs
-from rl_tui.engine.export.policy_graph import ExportedPolicy
-from rl_tui.engine.export.samples import continuous_counts, discrete_counts, require_expected, require_in_range
-from rl_tui.engine.export.situations import KINDS, Situation, Situations
+from rl_tui.engine.export.random_inputs import KINDS, AgentInputs, InputGenerator
+from rl_tui.engine.export.sample_check import continuous_counts, discrete_counts, require_expected, require_in_range
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.specs import Float32, Int64, Weights
 
@@ -42,28 +42,28 @@ def check(run: Run, weights: Weights, policy: ExportedPolicy) -> float:
     a difference exceeds TOLERANCE, a choice that is not among the likeliest is called deterministic, a constant is
     wrong, zeros alone give what is not a number, or samples are not distributed as they should be.
     """
-    situations = Situations(policy.spec, weights, np.random.Generator(np.random.PCG64(SEED)))
-    _check_zero(run, situations.zero(), policy)
-    episode = [situations.mixed() for _ in range(NUM_STEPS if policy.memory_size else 1)]
+    generator = InputGenerator(policy.spec, weights, np.random.Generator(np.random.PCG64(SEED)))
+    _check_zero(run, generator.zero(), policy)
+    episode = [generator.mixed() for _ in range(NUM_STEPS if policy.memory_size else 1)]
     units = _units(policy, episode)
     difference = _check_episode(run, episode, units, weights, policy)
-    _check_samples(run, situations, TOLERANCE * float(units[0]), policy)
+    _check_samples(run, generator, TOLERANCE * float(units[0]), policy)
     return difference
 
 
-def _check_zero(run: Run, zero: Situation, policy: ExportedPolicy) -> None:
+def _check_zero(run: Run, zero: AgentInputs, policy: ExportedPolicy) -> None:
     for name, output in _outputs(run, zero, np.zeros((1, policy.memory_size), np.float32), policy).items():
         if not np.isfinite(output).all():
             raise ExportError(f"the graph's {name} is {output.tolist()} when every input is zero")
 
 
-def _outputs(run: Run, situation: Situation, memories: Float32, policy: ExportedPolicy) -> Outputs:
+def _outputs(run: Run, inputs: AgentInputs, memories: Float32, policy: ExportedPolicy) -> Outputs:
     """What the graph says, by what it tells, once its names, types, shapes and constants are right."""
-    outputs = run(situation.inputs(memories))
+    outputs = run(inputs.arrays(memories))
     if list(outputs) != list(policy.output_names):
         raise ExportError(f"the graph's outputs are {', '.join(outputs)} instead of {', '.join(policy.output_names)}")
     for name, source in policy.output_names.items():
-        found, expected = _expected(source, outputs[name], situation.num_rows, policy)
+        found, expected = _expected(source, outputs[name], inputs.num_rows, policy)
         if found != expected:
             raise ExportError(f"the graph's {name} is {found} instead of {expected}")
     return {source: outputs[name] for name, source in policy.output_names.items()}
@@ -82,7 +82,7 @@ def _expected(source: str, output: NDArray[Any], rows: int, policy: ExportedPoli
     return f"{output.dtype}{list(output.shape)}", shapes.get(source, f"float32[{rows}, {actions.continuous}]")
 
 
-def _units(policy: ExportedPolicy, episode: Sequence[Situation]) -> Tensor:
+def _units(policy: ExportedPolicy, episode: Sequence[AgentInputs]) -> Tensor:
     """f32[B]: 1, or by how many ROUNDINGs the policy computed in float32 is off, at worst among rows of that size.
 
     So a deep network, a long sum or a memory that amplifies what it is told is allowed what it cannot avoid.
@@ -91,9 +91,9 @@ def _units(policy: ExportedPolicy, episode: Sequence[Situation]) -> Tensor:
     memories = torch.zeros(episode[0].num_rows, policy.memory_size)
     exact_memories = memories.double()
     errors = torch.zeros(len(memories), dtype=torch.float64)
-    for situation in episode:
-        mean, _, branches, memories = policy.distribution(*situation.tensors(memories))
-        exact_mean, _, exact_branches, exact_memories = exact.distribution(*situation.tensors(exact_memories))
+    for inputs in episode:
+        mean, _, branches, memories = policy.distribution(*inputs.tensors(memories))
+        exact_mean, _, exact_branches, exact_memories = exact.distribution(*inputs.tensors(exact_memories))
         found = torch.cat([mean, *branches, memories], 1)
         off = found - torch.cat([exact_mean, *exact_branches, exact_memories], 1)
         errors = torch.maximum(errors, off.abs().amax(1))
@@ -105,7 +105,7 @@ def _units(policy: ExportedPolicy, episode: Sequence[Situation]) -> Tensor:
 
 
 def _check_episode(
-    run: Run, episode: Sequence[Situation], units: Tensor, weights: Weights, policy: ExportedPolicy
+    run: Run, episode: Sequence[AgentInputs], units: Tensor, weights: Weights, policy: ExportedPolicy
 ) -> float:
     """The largest difference, step by step, each side remembering by itself."""
     network = policy.network.model_copy(update={"deterministic": True})
@@ -114,10 +114,10 @@ def _check_episode(
     remembered = np.zeros((len(units), policy.memory_size), np.float32)
     theirs, ours = remembered, torch.from_numpy(remembered)
     differences = [torch.zeros(len(units), 1)]
-    for situation in episode:
-        choice = reference.act(situation.decisions(), remembered)
-        outputs = _in_batches(run, situation, theirs, policy)
-        _, _, branches, ours = policy.distribution(*situation.tensors(ours))
+    for inputs in episode:
+        choice = reference.act(inputs.decisions(), remembered)
+        outputs = _in_batches(run, inputs, theirs, policy)
+        _, _, branches, ours = policy.distribution(*inputs.tensors(ours))
         differences.append(_lags(branches, choice.actions.discrete))
         if names.DETERMINISTIC_DISCRETE in outputs:
             differences.append(_lags(branches, outputs[names.DETERMINISTIC_DISCRETE]))
@@ -133,13 +133,13 @@ def _check_episode(
     return largest
 
 
-def _in_batches(run: Run, situation: Situation, memories: Float32, policy: ExportedPolicy) -> Outputs:
+def _in_batches(run: Run, inputs: AgentInputs, memories: Float32, policy: ExportedPolicy) -> Outputs:
     """Everything that the graph says of each agent, asked for a few of them at a time."""
-    starts = itertools.accumulate(BATCH_SIZES * situation.num_rows, initial=0)
+    starts = itertools.accumulate(BATCH_SIZES * inputs.num_rows, initial=0)
     batches = [
-        _outputs(run, situation.slice(start, stop), memories[start:stop], policy)
+        _outputs(run, inputs.slice(start, stop), memories[start:stop], policy)
         for start, stop in itertools.pairwise(starts)
-        if start < situation.num_rows
+        if start < inputs.num_rows
     ]
     per_agent = [source for source in policy.output_names.values() if source not in names.CONSTANTS]
     return {source: np.concatenate([batch[source] for batch in batches]) for source in per_agent}
@@ -154,14 +154,14 @@ def _lags(branches: Sequence[Tensor], choices: Int64) -> Tensor:
     return torch.cat(lags, 1)
 
 
-def _check_samples(run: Run, situations: Situations, blur: float, policy: ExportedPolicy) -> None:
+def _check_samples(run: Run, generator: InputGenerator, blur: float, policy: ExportedPolicy) -> None:
     """What is sampled stays in its range and comes as often as the policy's distribution says."""
-    situation = situations.familiar()
-    memories = situations.memories(situation.num_rows, policy.memory_size)
-    mean, sigma, branches, _ = policy.distribution(*situation.tensors(torch.from_numpy(memories)))
+    inputs = generator.familiar()
+    memories = generator.memories(inputs.num_rows, policy.memory_size)
+    mean, sigma, branches, _ = policy.distribution(*inputs.tensors(torch.from_numpy(memories)))
     batches = []
-    for _ in range(situations.num_draws(situation.num_rows)):
-        outputs = _outputs(run, situation, memories, policy)
+    for _ in range(generator.num_draws(inputs.num_rows)):
+        outputs = _outputs(run, inputs, memories, policy)
         counts = []
         if names.CONTINUOUS in outputs:
             counts += continuous_counts(torch.from_numpy(outputs[names.CONTINUOUS]), mean, sigma, blur, policy)

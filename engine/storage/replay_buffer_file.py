@@ -40,7 +40,7 @@ _Array = NDArray[Any]  # of a type above
 _PIECE = 1 << 20  # bytes that are compared at once
 
 
-def write_replay(path: Path, behavior: str, step: int, replay: State, disk: Disk = DISK) -> None:
+def write_replay_buffer(path: Path, behavior: str, step: int, replay: State, disk: Disk = DISK) -> None:
     """`path` holds this buffer on the medium, and was read back.
 
     Raises CheckpointError when the disk refuses; the file at `path` is then as it was.
@@ -69,7 +69,7 @@ def write_replay(path: Path, behavior: str, step: int, replay: State, disk: Disk
         raise
 
 
-def read_replay(path: Path, behavior: str) -> State:
+def read_replay_buffer(path: Path, behavior: str) -> State:
     """The buffer in that file, every byte verified. Raises CheckpointError, also when it is another behavior's."""
     _require_regular(path)
     try:
@@ -85,7 +85,7 @@ def read_replay(path: Path, behavior: str) -> State:
 
 
 def _values(path: Path, description: str, behavior: str) -> dict[str, Json]:
-    match json.loads(description):  # its checksum was right: it is what `write_replay` wrote
+    match json.loads(description):  # its checksum was right: it is what `write_replay_buffer` wrote
         case {"format_version": 1, "behavior": str(name), "values": dict(values)}:
             if name != behavior:
                 raise CheckpointError(f"{path}: of behavior {name!r}, expected {behavior!r}")

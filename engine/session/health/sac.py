@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rl_tui.engine.session.health.behavior_history import Course
+from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.learning import WARM_UP, metric
 from rl_tui.engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
 from rl_tui.engine.session.messages import BehaviorStarted, Event, ProgressReported
@@ -27,12 +27,12 @@ class QDivergence:
     def __init__(self) -> None:
         self._loss = Explosion()
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge summaries."""
         loss = max(_told(event, Q_LOSSES), default=None)
         if loss is None:
             return None
-        has_exploded, highest = self._loss.add(loss, course.returns.are_good), self._loss.highest
+        has_exploded, highest = self._loss.add(loss, history.returns.are_good), self._loss.highest
         if has_exploded:
             value = metric(event, "Policy/Extrinsic Value")
             values = "" if value is None else f", values of {value:.3g}"
@@ -57,7 +57,7 @@ class EntropyCoefficient:
         self._before = 0.0
         self._is_low, self._is_rising = Streak(3), Streak(5)
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge summaries: the smaller of two coefficients may vanish, the larger grow."""
         values = _told(event, COEFFICIENTS)
         if not values:
@@ -68,9 +68,9 @@ class EntropyCoefficient:
         has_vanished = self._is_low.add(smallest < low)
         has_grown = self._is_rising.add(largest > self._before) and largest > high
         self._before = largest
-        if course.returns.are_good or (smallest > 10 * low and largest < high / 2):
+        if history.returns.are_good or (smallest > 10 * low and largest < high / 2):
             return "fine"
-        if course.num_summaries <= WARM_UP or not (has_vanished or has_grown):
+        if history.num_summaries <= WARM_UP or not (has_vanished or has_grown):
             return None
         if has_vanished:
             return Finding(
@@ -88,9 +88,9 @@ class NoUpdates:
 
     kind: ClassVar[str] = "no_updates"
 
-    def judge(self, event: Event, course: Course) -> Verdict:
+    def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge the plan, then progress."""
-        started = course.started
+        started = history.started
         if started is None or not started.replay_steps or started.step >= started.max_steps > 0:
             return None
         first = started.first_update_step

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.storage.layout import EVENTS
+from rl_tui.engine.storage.file_names import EVENTS
 from rl_tui.engine.storage.ownership import has_learned, writing_process
 
 LONGEST_NAME = 56  # of the 64 that a folder's name may have: the rest is for the count

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from rl_tui.engine.errors import ExportError
-from rl_tui.engine.export.policy_graph import ExportedPolicy
+from rl_tui.engine.export.exported_policy import ExportedPolicy
 
 PLACES = (-1.0, 0.0, 1.0)  # deviations from the mean, below which samples are counted
 BOUND = 0.999  # of a place: up to there neither clipping nor tanh hides how often samples lie below it

@@ -15,8 +15,8 @@ from rl_tui.engine.config.loading import RunConfig, parse_config
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.messages import LogEmitted, RunStarted
 from rl_tui.engine.storage.disk import Disk
-from rl_tui.engine.storage.naming import newest_run_id, next_run_id, run_name
 from rl_tui.engine.storage.run_folder import RunFolder
+from rl_tui.engine.storage.run_ids import newest_run_id, next_run_id, run_name
 from tests.running.runs import LiveRun, behavior, ending, run_to_end
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint
-from rl_tui.engine.session.states import GOING, REPORTED_ENDS
+from rl_tui.engine.session.states import ACTIVE, REPORTED_ENDS
 
 LARGEST = 1e300  # of a number worth telling: sums of a few stay finite
 PROGRESS = frozenset(
@@ -31,7 +31,7 @@ class Saved(NamedTuple):
 
 
 @dataclass(slots=True)
-class BehaviorDigest:
+class BehaviorFold:
     """step: None when only an older one is known, which is then in known_step. checkpoints: by path, oldest first."""
 
     algorithm: str = ""
@@ -77,7 +77,7 @@ class BehaviorDigest:
 
 
 @dataclass(slots=True)
-class Digest:
+class SummaryFold:
     """What the lines that were read tell, taken in order."""
 
     state: str | None = None
@@ -86,12 +86,12 @@ class Digest:
     last_at: float | None = None
     process_began_at: float | None = None
     has_progress: bool = False
-    behaviors: dict[str, BehaviorDigest] = field(default_factory=dict)
+    behaviors: dict[str, BehaviorFold] = field(default_factory=dict)
     _before: tuple[str | None, int | None] = (None, None)  # state and exit code when the newest process began
 
-    def behavior(self, name: str) -> BehaviorDigest:
+    def behavior(self, name: str) -> BehaviorFold:
         """That behavior, made when it is new."""
-        return self.behaviors.setdefault(name, BehaviorDigest())
+        return self.behaviors.setdefault(name, BehaviorFold())
 
     @property
     def has_recent_episodes(self) -> bool:
@@ -124,7 +124,7 @@ class Digest:
             self.process_began_at = self.process_began_at if elapsed is None else time - elapsed
 
     def _take_state(self, state: object, exit_code: object) -> None:
-        if not isinstance(state, str) or state not in GOING | REPORTED_ENDS:
+        if not isinstance(state, str) or state not in ACTIVE | REPORTED_ENDS:
             return
         was_refused = (self.state, state) == ("starting", "failed")
         if was_refused and self._before[0] is not None:  # a resume that changed nothing of the run
@@ -132,7 +132,7 @@ class Digest:
         else:
             self.state, self.exit_code = state, whole(exit_code)
 
-    def _take_progress(self, event: str, behavior: BehaviorDigest, step: int, body: dict[str, object]) -> None:
+    def _take_progress(self, event: str, behavior: BehaviorFold, step: int, body: dict[str, object]) -> None:
         if event == "CheckpointRemoved":
             behavior.checkpoints.pop(str(body.get("path")), None)
             return

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.graph_names import input_names, output_names
-from rl_tui.engine.export.policy_graph import ExportedPolicy
-from rl_tui.engine.export.situations import Situation, Situations
+from rl_tui.engine.export.random_inputs import AgentInputs, InputGenerator
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.specs import Weights
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
@@ -19,13 +19,13 @@ def policy_of(kind: Kind, weights: Weights | None = None) -> ExportedPolicy:
     return ExportedPolicy(kind.spec, kind.network, kind.is_squashed, weights or kind.weights())
 
 
-def situation_of(kind: Kind) -> Situation:
-    return Situations(kind.spec, kind.weights(), np.random.default_rng(1)).mixed()
+def agent_inputs(kind: Kind) -> AgentInputs:
+    return InputGenerator(kind.spec, kind.weights(), np.random.default_rng(1)).mixed()
 
 
 def inputs_of(kind: Kind, allowed: bool | None = None) -> list[Tensor]:
     """With `allowed`, everything or nothing is."""
-    inputs = situation_of(kind).tensors(torch.empty(0, 0))
+    inputs = agent_inputs(kind).tensors(torch.empty(0, 0))
     return inputs if allowed is None else [*inputs[:-1], torch.full_like(inputs[-1], float(allowed))]
 
 
@@ -58,17 +58,17 @@ def test_other_graphs_tell_one_kind_of_actions_under_the_plain_names() -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_it_acts_and_remembers_as_the_deterministic_policy(kind: Kind) -> None:
-    weights, situation = kind.weights(), situation_of(kind)
+    weights, inputs = kind.weights(), agent_inputs(kind)
     network = kind.network.model_copy(update={"deterministic": True})
     policy = make_policy(kind.spec, network, kind.is_squashed, seed=0)
     policy.load(weights)
-    shape = situation.num_rows, policy.memory_size
+    shape = inputs.num_rows, policy.memory_size
     memories = np.random.default_rng(2).uniform(-1, 1, shape).astype(np.float32)
-    choice = policy.act(situation.decisions(), memories)
-    ordinary = np.arange(situation.num_rows) % 4 != 3  # rows of large numbers differ by what float32 rounds away
+    choice = policy.act(inputs.decisions(), memories)
+    ordinary = np.arange(inputs.num_rows) % 4 != 3  # rows of large numbers differ by what float32 rounds away
 
     exported = policy_of(kind, weights)
-    outputs = dict(zip(exported.output_names, exported(*situation.tensors(torch.from_numpy(memories))), strict=True))
+    outputs = dict(zip(exported.output_names, exported(*inputs.tensors(torch.from_numpy(memories))), strict=True))
 
     if kind.spec.actions.continuous:
         found = outputs["deterministic_continuous_actions"].numpy()

@@ -37,7 +37,7 @@ FAMILIAR_ROWS = 64  # at once: a goal may make half a million weights for each
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class AgentInputs:
     """B agents: what they see, and the mask bool[B, S], None without discrete actions."""
 
     spec: BehaviorSpec
@@ -49,18 +49,18 @@ class Situation:
         """B."""
         return len(self.observations[0])
 
-    def slice(self, start: int, stop: int) -> Situation:
+    def slice(self, start: int, stop: int) -> AgentInputs:
         """Some of the agents."""
         allowed = None if self.allowed is None else self.allowed[start:stop]
-        return Situation(self.spec, tuple(o[start:stop] for o in self.observations), allowed)
+        return AgentInputs(self.spec, tuple(o[start:stop] for o in self.observations), allowed)
 
-    def inputs(self, memories: Float32) -> dict[str, Float32]:
+    def arrays(self, memories: Float32) -> dict[str, Float32]:
         """As a graph takes them."""
         return graph_inputs(self.spec, self.observations, self.allowed, memories)
 
     def tensors(self, memories: Tensor) -> list[Tensor]:
         """As `ExportedPolicy` takes them, in the type of memories [B, M]."""
-        arrays = self.inputs(np.empty((self.num_rows, 0), np.float32)).values()
+        arrays = self.arrays(np.empty((self.num_rows, 0), np.float32)).values()
         tensors = [torch.from_numpy(array).to(memories.dtype) for array in arrays]
         return [*tensors, memories.unsqueeze(1)] if memories.shape[1] else tensors
 
@@ -70,8 +70,8 @@ class Situation:
         return DecisionSteps(np.arange(self.num_rows), self.observations, zeros, self.allowed)
 
 
-class Situations:
-    """Makes situations for the policy of these weights: what is familiar to it lies where its normalizer expects it."""
+class InputGenerator:
+    """Makes inputs for the policy of these weights: what is familiar to it lies where its normalizer expects it."""
 
     def __init__(self, spec: BehaviorSpec, weights: Weights, random: np.random.Generator):
         self._spec = spec
@@ -82,25 +82,25 @@ class Situations:
         self._mean = weights.arrays.get("normalizer.mean", np.zeros(columns, np.float32))
         self._deviation = 1 / weights.arrays.get("normalizer.scale", np.ones(columns, np.float32))
 
-    def zero(self) -> Situation:
+    def zero(self) -> AgentInputs:
         """One agent that sees nothing and may do nothing: what Unity tries when it loads a graph."""
         observations = tuple(np.zeros((1, *own.shape), own.dtype) for own in self._spec.observations)
-        return self._situation(observations, np.zeros((1, self._spec.actions.mask_size), np.bool_))
+        return self._inputs(observations, np.zeros((1, self._spec.actions.mask_size), np.bool_))
 
-    def mixed(self) -> Situation:
+    def mixed(self) -> AgentInputs:
         """Rows of every kind in turn; of KINDS rows each, all, some or none is allowed."""
         rows = np.arange(self._affordable(FEWEST_ROWS, NUM_ROWS))
         some = self._random.random((len(rows), self._spec.actions.mask_size)) < 0.5
         masks = np.ones_like(some), some, np.zeros_like(some)
-        return self._situation(self._observations(rows % KINDS), np.choose(rows[:, None] // KINDS % MASKS, masks))
+        return self._inputs(self._observations(rows % KINDS), np.choose(rows[:, None] // KINDS % MASKS, masks))
 
-    def familiar(self) -> Situation:
+    def familiar(self) -> AgentInputs:
         """Rows of which each can be decided upon many times; every branch has at least one choice."""
         rows = min(FAMILIAR_ROWS, max(1, NUMBERS // self._size))
         allowed = self._random.random((rows, self._spec.actions.mask_size)) < 0.7
         for start in np.cumsum((0, *self._spec.actions.branches[:-1])):
             allowed[:, start : start + 1] = True
-        return self._situation(self._observations(np.full(rows, 2)), allowed)
+        return self._inputs(self._observations(np.full(rows, 2)), allowed)
 
     def num_draws(self, rows: int) -> int:
         """How often so many rows are to be decided upon, so that a distribution shows."""
@@ -114,8 +114,8 @@ class Situations:
         """How many rows."""
         return min(most, max(fewest, min(NUMBERS // self._size, PRODUCTS // self._num_parameters)))
 
-    def _situation(self, observations: Observations, allowed: Bool) -> Situation:
-        return Situation(self._spec, observations, allowed if self._spec.actions.branches else None)
+    def _inputs(self, observations: Observations, allowed: Bool) -> AgentInputs:
+        return AgentInputs(self._spec, observations, allowed if self._spec.actions.branches else None)
 
     def _observations(self, kinds: Int64) -> Observations:
         """One row for each i64[B] of 0 (zeros), 1 (ordinary), 2 (familiar) and 3 (large)."""

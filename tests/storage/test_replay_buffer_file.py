@@ -17,7 +17,7 @@ from rl_tui.engine.running.machine.memory_budget import MemoryBudget, available_
 from rl_tui.engine.session.messages import BehaviorStarted, LogEmitted, MetricsReported, RollBack, SaveCheckpoint, Stop
 from rl_tui.engine.specs import State
 from rl_tui.engine.storage.disk import Disk
-from rl_tui.engine.storage.replay_file import read_replay, write_replay
+from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer, write_replay_buffer
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, equal, live, run_to_end
 
 REPLAY = State(
@@ -37,57 +37,57 @@ REPLAY = State(
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "replay_buffer.safetensors"
-    write_replay(path, "Walker", 17, REPLAY)
-    found = read_replay(path, "Walker")
+    write_replay_buffer(path, "Walker", 17, REPLAY)
+    found = read_replay_buffer(path, "Walker")
     assert equal(found.tensors, REPLAY.tensors)
     assert all(found.tensors[name].shape == array.shape for name, array in REPLAY.tensors.items())
     assert found.values == REPLAY.values
     for array in found.tensors.values():
         array[...] = 0  # it is the reader's own
     assert equal(safetensors.numpy.load_file(path), REPLAY.tensors), "any reader of this format can open it"
-    write_replay(path, "Walker", 18, State({}, {"num_added": 0}))
-    assert read_replay(path, "Walker") == State({}, {"num_added": 0})
+    write_replay_buffer(path, "Walker", 18, State({}, {"num_added": 0}))
+    assert read_replay_buffer(path, "Walker") == State({}, {"num_added": 0})
     assert os.listdir(tmp_path) == [path.name]
 
 
 def test_array_of_any_layout_is_written_in_order(tmp_path: Path) -> None:
     column = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))[::2]
-    write_replay(tmp_path / "replay", "Walker", 0, State({"column": column}))
-    np.testing.assert_array_equal(read_replay(tmp_path / "replay", "Walker").tensors["column"], column)
+    write_replay_buffer(tmp_path / "replay", "Walker", 0, State({"column": column}))
+    np.testing.assert_array_equal(read_replay_buffer(tmp_path / "replay", "Walker").tensors["column"], column)
 
 
 def test_damage_anywhere_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "replay"
-    write_replay(path, "Walker", 17, REPLAY)
+    write_replay_buffer(path, "Walker", 17, REPLAY)
     content = path.read_bytes()
     for place in range(0, len(content), 3):
         damaged = bytearray(content)
         damaged[place] ^= 1
         path.write_bytes(damaged)
         with suppress(CheckpointError):
-            found = read_replay(path, "Walker")  # the damage is in a space of the header
+            found = read_replay_buffer(path, "Walker")  # the damage is in a space of the header
             assert equal(found.tensors, REPLAY.tensors)
             assert found.values == REPLAY.values
     for length in (0, 7, 100, len(content) - 1):
         path.write_bytes(content[:length])
         with pytest.raises(CheckpointError, match="cannot be read"):
-            read_replay(path, "Walker")
+            read_replay_buffer(path, "Walker")
 
 
 def test_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "replay"
     with pytest.raises(CheckpointError, match="No such file"):
-        read_replay(path, "Walker")
+        read_replay_buffer(path, "Walker")
     os.mkfifo(path)
     with pytest.raises(CheckpointError, match="not a regular file"):
-        read_replay(path, "Walker")
+        read_replay_buffer(path, "Walker")
     path.unlink()
     safetensors.numpy.save_file({"weight": np.zeros(1)}, path)
     with pytest.raises(CheckpointError, match="does not match its sha256"):
-        read_replay(path, "Walker")
-    write_replay(path, "Runner", 17, REPLAY)
+        read_replay_buffer(path, "Walker")
+    write_replay_buffer(path, "Runner", 17, REPLAY)
     with pytest.raises(CheckpointError, match="of behavior 'Runner', expected 'Walker'"):
-        read_replay(path, "Walker")
+        read_replay_buffer(path, "Walker")
 
 
 class FullDisk(Disk):
@@ -106,10 +106,10 @@ class FullDisk(Disk):
 @pytest.mark.parametrize("room", [0, 3])
 def test_full_disk_leaves_the_older_buffer_and_nothing_else(tmp_path: Path, room: int) -> None:
     path = tmp_path / "replay"
-    write_replay(path, "Walker", 1, State({}, {"num_added": 1}))
+    write_replay_buffer(path, "Walker", 1, State({}, {"num_added": 1}))
     with pytest.raises(CheckpointError, match="No space left on device"):
-        write_replay(path, "Walker", 2, REPLAY, FullDisk(room))
-    assert read_replay(path, "Walker").values == {"num_added": 1}
+        write_replay_buffer(path, "Walker", 2, REPLAY, FullDisk(room))
+    assert read_replay_buffer(path, "Walker").values == {"num_added": 1}
     assert os.listdir(tmp_path) == ["replay"]
 
 
@@ -122,10 +122,10 @@ class LyingDisk(Disk):
 
 def test_what_is_not_read_back_as_it_was_written_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "replay"
-    write_replay(path, "Walker", 1, State({}, {"num_added": 1}))
+    write_replay_buffer(path, "Walker", 1, State({}, {"num_added": 1}))
     with pytest.raises(CheckpointError, match="not what was read back"):
-        write_replay(path, "Walker", 2, REPLAY, LyingDisk())
-    assert read_replay(path, "Walker").values == {"num_added": 1}
+        write_replay_buffer(path, "Walker", 2, REPLAY, LyingDisk())
+    assert read_replay_buffer(path, "Walker").values == {"num_added": 1}
     assert os.listdir(tmp_path) == ["replay"]
 
 
@@ -143,7 +143,7 @@ def logged(run: LiveRun, level: str) -> str:
 
 def held(run: LiveRun) -> int:
     """Steps in the saved buffer."""
-    saved = read_replay(run.folder / "Walker/replay_buffer.safetensors", "Walker")
+    saved = read_replay_buffer(run.folder / "Walker/replay_buffer.safetensors", "Walker")
     return int((saved.tensors["remaining"] > 0).sum())
 
 
@@ -173,7 +173,7 @@ def test_run_begins_with_an_empty_buffer_where_none_can_be_used(tmp_path: Path, 
     elif trouble == "damaged":
         path.write_bytes(path.read_bytes()[:-1])
     elif trouble == "of another run":
-        write_replay(path, "Walker", 3, REPLAY)
+        write_replay_buffer(path, "Walker", 3, REPLAY)
     run = sac(tmp_path, {"save_replay_buffer": is_asked_for}, max_steps=240, resume=True)
     assert run.launch.exit_code == 0
     assert ("the replay buffer starts empty" in logged(run, "warning")) == is_asked_for

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Place:
+class LogPosition:
     """Behind the last event that was read; its reader keeps it up to date.
 
     num_bytes, num_lines: read so far. offset, highest, last: how the numbers of events go on where a run was resumed.
