@@ -304,7 +304,7 @@ def test_what_is_refused_at_once_imports_nothing_heavy(words: str, tmp_path: Pat
         "print(code, [name for name in ('torch', 'textual', 'numpy', 'gymnasium') if name in sys.modules])"
     )
     command = [sys.executable, "-c", script, *words.split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "2 []\n"
 
@@ -523,7 +523,7 @@ def test_reader_that_goes_away_ends_the_answer_quietly() -> None:
 
 def in_shell(command: str, folder: Path) -> tuple[int, str]:
     """The exit code of `rl-tui COMMAND` in a shell, and what it wrote to stderr."""
-    program = f"PYTHONPATH={ROOT} {sys.executable} -m rl_tui {command}"
+    program = f"PYTHONPATH={ROOT}/src {sys.executable} -m rl_tui {command}"
     done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stderr
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from rl_tui.engine.config.loading import RunConfig, find_unsupported
 from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import ConfigError, RlTuiError
-from rl_tui.engine.sampling.environments.factory import PLANNED
+from rl_tui.engine.sampling.environments.factory import PLANNED, require_environment
 from rl_tui.engine.storage.run_folder import RunFolder
 
 
@@ -50,7 +50,7 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
         if kind not in PLANNED and (
             with_modules or (kind in ("gymnasium", "toy") and is_plain)
         ):  # the former are refused already
-            yield partial(_require_environment, name)
+            yield partial(require_environment, name)
 
 
 def _require_folder(config: RunConfig) -> None:
@@ -71,12 +71,6 @@ def _is_there(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True  # what else the system says of such a path is raised
-
-
-def _require_environment(env: str) -> None:
-    from rl_tui.engine.sampling.environments.naming import require_environment  # imports Gymnasium
-
-    require_environment(env)
 
 
 def _require_origin(settings: CheckpointSettings) -> None:

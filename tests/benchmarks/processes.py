@@ -21,7 +21,7 @@ def limit_cpus(count: int) -> int:
 
 def surroundings() -> dict[str, str]:
     """Environment variables under which a child finds the project from any folder."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TERM": "xterm-256color"}
 
 
 def run_python(*words: str, folder: Path) -> str:

@@ -58,7 +58,7 @@ def ticks_at(size: tuple[int, int], seconds: float) -> list[float]:
     with TemporaryDirectory(prefix="rl-tui-bench-") as folder:
         path = Path(folder) / "ticks.json"
         words = [sys.executable, "-m", __name__, "--ticks", str(path), "--seconds", str(seconds)]
-        variables = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": folder, "LANG": "C.UTF-8"}
+        variables = {"PYTHONPATH": str(ROOT / "src"), "XDG_STATE_HOME": folder, "LANG": "C.UTF-8"}
         with PseudoTerminal(words, size, variables=variables) as terminal:
             if terminal.wait(seconds + 120) != 0:
                 raise RuntimeError(f"the screen failed:\n{terminal.text()}")

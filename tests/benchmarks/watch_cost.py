@@ -88,7 +88,7 @@ def measure_watch_cost(pairs: int, *, is_quick: bool) -> WatchCost:
 def _of_one_run(environment: str, folder: Path, pairs: int, *, is_quick: bool) -> tuple[list[Turns], list[float]]:
     (folder / "watch.yaml").write_text(TRAINING.format(environment=environment))
     command = [sys.executable, "-m", "rl_tui", "watch.yaml", "--no-bell"]
-    variables = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder), "LANG": "C.UTF-8"}
+    variables = {"PYTHONPATH": str(ROOT / "src"), "XDG_STATE_HOME": str(folder), "LANG": "C.UTF-8"}
     seconds = QUICK_TURN_SECONDS if is_quick else TURN_SECONDS
     marks: list[tuple[bool, float, float, float, int]] = []
     with PseudoTerminal(command, SIZE, folder=folder, variables=variables) as terminal:

@@ -34,8 +34,9 @@ env_settings:
 
 
 def surroundings(**more: str) -> dict[str, str]:
-    """The environment variables of a user who has the project on the path."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "LANG": "C.UTF-8"} | more
+    """The environment variables of a user: rl-tui is installed, and PYTHONPATH his own."""
+    own = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return {**own, "TERM": "xterm-256color", "LANG": "C.UTF-8"} | more
 
 
 def start(*words: str, folder: Path, under: Sequence[str] = ()) -> subprocess.Popen[str]:
@@ -107,7 +108,7 @@ def terminal(
 
     shell: commands before it.
     """
-    variables = surroundings(PYTHONPATH=f"{folder}{os.pathsep}{ROOT}", XDG_STATE_HOME=str(folder / "state"))
+    variables = surroundings(PYTHONPATH=str(folder), XDG_STATE_HOME=str(folder / "state"))
     return PseudoTerminal(
         ["sh", "-c", f'{shell}\nexec "$@"', "sh", *COMMAND, *words],
         size,

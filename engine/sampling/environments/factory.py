@@ -113,16 +113,31 @@ def make_environments(env: str, behavior: str, num_copies: int, kwargs: Mapping[
     """
     kind, colon, name = env.partition(":")
     if not colon or not name:
-        raise ConfigError(
-            f"env_settings.env: {env!r} names no environment. It should look like gymnasium:CartPole-v1 "
-            "or package.module:factory"
-        )
+        raise ConfigError(f"env_settings.env must be like gymnasium:CartPole-v1 or package.module:factory, got {env!r}")
     if kind in PLANNED:
         raise NotSupportedError(f"{env}: {PLANNED[kind]} not supported yet")
     if kind in registry.names("environments"):
         source = cast(type[EnvironmentKind], registry.load("environments", kind))
         return source.make(name, behavior, num_copies, kwargs)
     return _from_factory(env, kind, name, behavior, num_copies, kwargs)
+
+
+def require_environment(env: str) -> None:
+    """An environment of that name can be looked up; its module is imported, nothing of it is called.
+
+    Raises ConfigError as making it would. The name of an installed kind's environment is not checked.
+    """
+    kind, _, name = env.partition(":")
+    if kind == "gymnasium":
+        from rl_tui.engine.sampling.environments.gymnasium import find
+
+        find(name)
+    elif kind == "toy":
+        from rl_tui.engine.sampling.environments.toys.factory import find_task
+
+        find_task(name)
+    elif kind not in registry.names("environments"):
+        find_factory(env, kind, name)
 
 
 def _from_factory(

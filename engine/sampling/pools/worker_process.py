@@ -24,7 +24,8 @@ from rl_tui.engine.sampling.pools.spec_json import SpecJson, spec_from_json
 from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, write
 from rl_tui.engine.specs import Actions, BehaviorSpec, Json
 
-# Not `python -m`: the worker must see exactly the modules that this process sees, and none of its __main__.
+# Not `python -m`: the worker must see exactly the modules that this process sees, and none of its __main__. With `-P`
+# the working folder, which may hold a json.py, is not searched before that.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); {first}"
     "from rl_tui.engine.sampling.pools.worker import main; main(*map(int, sys.argv[2:]))"
@@ -109,7 +110,7 @@ class WorkerProcess:
         boot = _BOOT.format(first=_STAND_BACK.format(niceness=self._niceness) if self._niceness else "")
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", boot, json.dumps(sys.path), *map(str, theirs)],
+                [sys.executable, "-P", "-c", boot, json.dumps(sys.path), *map(str, theirs)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=dump,

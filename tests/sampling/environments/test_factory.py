@@ -55,7 +55,10 @@ def test_arguments_reach_the_factory() -> None:
 @pytest.mark.parametrize(
     ("env", "kwargs", "words"),
     [
-        ("CartPole-v1", {}, "'CartPole-v1' names no environment. It should look like gymnasium:CartPole-v1"),
+        ("CartPole-v1", {}, "env_settings.env must be like gymnasium:CartPole-v1 or .*, got 'CartPole-v1'"),
+        (":make", {}, "the module must be named like my_world or package.module, got ''"),
+        ("gymnasium:.world:X-v0", {}, "the module must be named like .*, got '.world'"),
+        ("__main__:make", {}, "the module must be named like .*, got '__main__'"),
         ("gymnasium:CartPol-v1", {}, "Did you mean: `CartPole`"),
         ("gymnasium:CartPole-v9", {}, "`v0`, `v1`"),
         ("gymnasium:nowhere_at_all:X-v0", {}, "no module named 'nowhere_at_all'"),
