@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.export import graph_names as names
 from rl_tui.engine.export.graph_names import GraphKind, input_names, output_names
-from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.distributions import ACTION_LIMIT, FORBIDDEN, MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.actor import Actor
-from rl_tui.engine.learning.networks.distributions import ACTION_LIMIT, FORBIDDEN, MAX_LOG_SIGMA, MIN_LOG_SIGMA
 from rl_tui.engine.learning.networks.normalizer import LIMIT
 from rl_tui.engine.specs import BehaviorSpec, Weights
 

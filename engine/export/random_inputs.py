@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rl_tui.engine.export.onnx_graph import graph_inputs
-from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.specs import (
     BehaviorSpec,
     Bool,

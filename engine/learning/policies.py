@@ -9,38 +9,38 @@ import numpy as np
 import torch
 
 from rl_tui.engine.config.behavior import NetworkSettings
-from rl_tui.engine.learning.features import FeatureLayout
-from rl_tui.engine.learning.heads import HeadSampler
+from rl_tui.engine.learning.action_sampler import ActionSampler
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.flat import layer_names
 from rl_tui.engine.learning.networks.normalizer import normalize
 from rl_tui.engine.learning.networks.numpy.dense import Activation, activate
-from rl_tui.engine.learning.networks.numpy.lstm_step import MemoryStep
+from rl_tui.engine.learning.networks.numpy.lstm import LSTMStep
 from rl_tui.engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
 
 
 def make_policy(spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool, seed: int) -> Policy:
     """A policy for these settings: in numpy where only vectors are seen, in torch on the CPU elsewhere."""
-    sampler = HeadSampler(spec.actions, is_squashed, network.deterministic, seed)
+    sampler = ActionSampler(spec.actions, is_squashed, network.deterministic, seed)
     layout = FeatureLayout(spec.observations)
     if layout.is_plain(network):
-        return VectorPolicy(layout, network, sampler)
-    return ModulePolicy(
+        return NumpyPolicy(layout, network, sampler)
+    return TorchPolicy(
         layout, network, sampler, Actor(np.random.default_rng(0), layout, spec.actions, network, is_squashed)
     )
 
 
-class VectorPolicy:
+class NumpyPolicy:
     """Layers over vector observations, in numpy: for a handful of agents a torch call costs three times as much."""
 
-    def __init__(self, layout: FeatureLayout, network: NetworkSettings, sampler: HeadSampler):
+    def __init__(self, layout: FeatureLayout, network: NetworkSettings, sampler: ActionSampler):
         self.version = -1
         self.memory_size = network.memory.memory_size if network.memory else 0
         self._layout = layout
         self._activation: Activation = network.activation
         self._sampler = sampler
         self._layers: list[tuple[Float32, Float32]] = []
-        self._memory: MemoryStep | None = None
+        self._memory: LSTMStep | None = None
         self._head: tuple[Float32, Float32] = (np.empty((0, 0), np.float32), np.empty(0, np.float32))
         self._mean: Float32 | None = None
         self._scale: Float32 | None = None
@@ -50,7 +50,7 @@ class VectorPolicy:
         arrays = weights.arrays
         names = layer_names(arrays, "body.core.layers.")
         self._layers = [(np.ascontiguousarray(arrays[weight].T), arrays[bias]) for weight, bias in names]
-        self._memory = MemoryStep(arrays, "body.core.memories.0.cell.") if self.memory_size else None
+        self._memory = LSTMStep(arrays, "body.core.memories.0.cell.") if self.memory_size else None
         self._head = np.ascontiguousarray(arrays["head.weight"].T), arrays["head.bias"]
         self._mean, self._scale = arrays.get("normalizer.mean"), arrays.get("normalizer.scale")
         self._sampler.load(arrays.get("log_sigma"))
@@ -82,10 +82,10 @@ class VectorPolicy:
         self._sampler.load_state(state)
 
 
-class ModulePolicy:
+class TorchPolicy:
     """Any actor, in torch on the CPU."""
 
-    def __init__(self, layout: FeatureLayout, network: NetworkSettings, sampler: HeadSampler, actor: Actor):
+    def __init__(self, layout: FeatureLayout, network: NetworkSettings, sampler: ActionSampler, actor: Actor):
         """actor: its parameters are overwritten by `load`."""
         self.version = -1
         self.memory_size = actor.memory_size

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
+import numpy as np
+
+from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.specs import Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
@@ -14,6 +17,14 @@ Samples: TypeAlias = Mapping[str, Sequence[float]]  # the same, each number coun
 def always() -> bool:
     """What an update asks between mini-batches where no one may end it."""
     return True
+
+
+def require_finite(block: Trajectories) -> None:
+    """Return if every reward is a finite number, else raise NonFiniteError naming the agent."""
+    if not np.isfinite(block.rewards).all():
+        row = int(np.flatnonzero(~np.isfinite(block.rewards))[0])
+        agent = int(np.repeat(block.agent_ids, block.lengths)[row])
+        raise NonFiniteError(f"agent {agent} got the reward {block.rewards[row]}; the policy as it stands was kept")
 
 
 class Trainer(Protocol):

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
-from rl_tui.engine.learning.features import FeatureLayout
-from rl_tui.engine.learning.heads import HeadSampler
+from rl_tui.engine.learning.action_sampler import ActionSampler
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.networks.numpy.dense import Activation
-from rl_tui.engine.learning.policies import ModulePolicy, VectorPolicy, make_policy
+from rl_tui.engine.learning.policies import NumpyPolicy, TorchPolicy, make_policy
+from rl_tui.engine.learning.ppo.actor_critic import NumpyActorCritic
 from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, surrogate_loss
-from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
-from rl_tui.engine.learning.ppo.networks import NumpyActorCritic
+from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Policy, State, Weights
 from tests.learning.rollouts import decisions
 
@@ -57,7 +57,7 @@ def network_of(
     """One whose choices are far from uniform."""
     random = np.random.default_rng(7)
     settings = settings_of(activation, has_memory=has_memory)
-    made = NumpyActorCritic(OnPolicyNetworks(random, LAYOUT, KINDS[kind], settings, 1, is_shared), activation)
+    made = NumpyActorCritic(PPONetworks(random, LAYOUT, KINDS[kind], settings, 1, is_shared), activation)
     made.parameters += random.standard_normal(len(made.parameters)).astype(np.float32) * 0.5
     return made
 
@@ -80,7 +80,7 @@ def policy_of(
 ) -> Policy:
     """A policy with the network's weights."""
     policy = make_policy(spec_of(kind), settings or settings_of(), False, seed)
-    assert isinstance(policy, VectorPolicy)
+    assert isinstance(policy, NumpyPolicy)
     policy.load(weights_of(network, normalizer))
     return policy
 
@@ -177,7 +177,7 @@ def test_a_forbidden_choice_is_never_taken(
     seen = decisions(random, 300, spec, masked=True)
     weight = random.standard_normal((actions.mask_size, 2)).astype(np.float32) * np.float32(logits)
     head = seen.observations[0] @ weight.T
-    choice = HeadSampler(actions, False, is_deterministic, seed).choose(head, seen.action_mask)
+    choice = ActionSampler(actions, False, is_deterministic, seed).choose(head, seen.action_mask)
     assert seen.action_mask is not None
     assert (seen.action_mask * one_hot(choice.actions.discrete, actions.branches)).sum() == 300 * len(branches)
     assert np.isfinite(choice.log_probs).all()
@@ -243,7 +243,7 @@ def test_numpy_remembers_what_the_module_remembers(kind: str) -> None:
     actor = Actor(random, LAYOUT, spec.actions, settings, is_squashed=False)
     policies = [
         policy_of(network, kind, settings=settings),
-        ModulePolicy(LAYOUT, settings, HeadSampler(spec.actions, False, False, 1), actor),
+        TorchPolicy(LAYOUT, settings, ActionSampler(spec.actions, False, False, 1), actor),
     ]
     policies[1].load(weights_of(network))
     memories = [None, np.zeros((7, MEMORY.memory_size), np.float32)]

@@ -20,7 +20,7 @@ from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.encoders.entities import EMBEDDING, EntityEncoder
 from rl_tui.engine.learning.encoders.images import ImageEncoder
-from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.specs import Bool
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_tui.engine.config.behavior import NetworkSettings
-from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.body import Body
 from rl_tui.engine.learning.networks.layers import linear
 from rl_tui.engine.learning.networks.memory import Sequences

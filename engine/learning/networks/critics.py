@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.learning.encoders.observations import ObservationEncoder
-from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.body import Body, Core
 from rl_tui.engine.learning.networks.layers import Layers, linear
 from rl_tui.engine.learning.networks.memory import Sequences

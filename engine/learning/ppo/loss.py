@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from rl_tui.engine.learning.networks.distributions import EPSILON, FORBIDDEN, LOG_SQRT_TWO_PI
+from rl_tui.engine.learning.distributions import EPSILON, FORBIDDEN, LOG_SQRT_TWO_PI
+from rl_tui.engine.learning.ppo.batch import Batch
 from rl_tui.engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # numpy array or torch tensor: the operators below mean the same for both
@@ -28,23 +29,6 @@ class Coefficients:
     value: float
     value_clip: float | None
     joint_ratio: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Rows of a rollout with what was true when they were collected.
-
-    continuous: f32[B, A]. chosen: f32[B, sum of branches], 1 for each branch's choice. allowed: the same shape, 0 for a
-    forbidden choice, or None. log_probs: f32[B, W]. advantage: f32[B]. returns, values: f32[B, S].
-    """
-
-    continuous: Array
-    chosen: Array
-    allowed: Array | None
-    log_probs: Array
-    advantage: Array
-    returns: Array
-    values: Array
 
 
 @dataclass(frozen=True, slots=True)

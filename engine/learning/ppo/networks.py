@@ -1,163 +1,66 @@
-"""The networks of an on-policy trainer where they compute: in numpy, or in torch on any device.
+"""Who acts, and who values what is seen, as an on-policy trainer needs them.
 
-Shapes: B rows, A continuous dimensions, H head columns (A means, then the logits of every branch), R reward streams,
-S sequences, M memory columns.
+Shapes: B rows, H head columns, R reward streams, S sequences, M memory columns.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
-
 import numpy as np
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from rl_tui.engine.learning.features import FeatureLayout, Features
-from rl_tui.engine.learning.networks.flat import FlatParameters, Shapes, views
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
+from rl_tui.engine.learning.networks.actor import Actor
+from rl_tui.engine.learning.networks.body import Body
+from rl_tui.engine.learning.networks.layers import linear
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.networks.numpy.dense import Activation
-from rl_tui.engine.learning.networks.numpy.lstm import TimeOrder
-from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
-from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
-from rl_tui.engine.specs import Float32
-
-Array: TypeAlias = Any  # numpy array or tensor: what is written with operators serves both
+from rl_tui.engine.specs import ActionSpec
 
 
-class ActorCritic(Protocol):
-    """What a trainer needs of its networks, wherever they compute. `parameters` is flat and changed in place."""
+class PPONetworks(nn.Module):
+    """An actor, and a critic with a body of its own or, if it is shared, a value head on the actor's.
 
-    parameters: Array  # f32[number of parameters]
-    shapes: Shapes  # by the names of `OnPolicyNetworks`
-    log_sigma: Array | None  # the part of the parameters that is the policy's spread, f32[A]
+    Two bodies have two memories, which stand side by side: f32[S, 2 M], the actor's first. A shared body has one.
+    """
 
-    def place(self, array: np.ndarray[Any, Any]) -> Array:
-        """The array where the network computes."""
+    def __init__(
+        self,
+        random: np.random.Generator,
+        layout: FeatureLayout,
+        actions: ActionSpec,
+        network: NetworkSettings,
+        num_streams: int,
+        is_shared: bool,
+    ):
+        super().__init__()
+        self.actor = Actor(random, layout, actions, network, is_squashed=False)
+        self.critic = None if is_shared else Body(random, layout, network)
+        self.values = linear(random, self.actor.body.outputs, num_streams, "xavier")
 
-    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
-        """Action head f32[B, H] and values f32[B, R]; remembered for `backward`, valid until the next call.
+    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Tensor, Tensor]:
+        """The head f32[B, H] and values f32[B, R]."""
+        if self.critic is None:
+            hidden = valued = self.actor.body(features, sequences)
+        elif sequences is None:
+            hidden, valued = self.actor.body(features), self.critic(features)
+        else:
+            own, critics = _halves(sequences)
+            hidden, valued = self.actor.body(features, own), self.critic(features, critics)
+        return self.actor.head(hidden), self.values(valued)
 
-        sequences: how memories read the rows; see `OnPolicyNetworks`.
+    def value(self, features: Features, sequences: Sequences | None = None) -> tuple[Tensor, Tensor | None]:
+        """Values f32[B, R] and the memories f32[S, M] after each sequence, None without memory.
+
+        sequences: with the memories f32[S, M] of the critic alone.
         """
-
-    def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
-        """The flat gradient, given those of the last `forward`'s results and of log_sigma. May overwrite them.
-
-        The same array every time.
-        """
-
-    def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
-        """f32[B, R] and the memories f32[S, M] after each sequence, copies on the CPU.
-
-        sequences: with the memories f32[S, M] of the critic, or of both where it is shared; None without memory.
-        """
+        body = self.actor.body if self.critic is None else self.critic
+        if sequences is None:
+            return self.values(body(features)), None
+        hidden, memories = body.read(features, sequences)
+        return self.values(hidden), memories
 
 
-class NumpyActorCritic:
-    """Vectors on the CPU, with the backward pass written out: see mlp.py for why."""
-
-    def __init__(self, networks: OnPolicyNetworks, activation: Activation):
-        """networks: whose encoders change nothing; their parameters become views of `parameters`."""
-        flat = FlatParameters(networks, torch.device("cpu"))
-        self.shapes = flat.shapes
-        self.parameters: Float32 = flat.parameters.numpy()
-        self._gradient: Float32 = flat.gradient.numpy()
-        layers = NamedLayers(self.parameters, self._gradient, self.shapes, activation)
-        self.log_sigma = layers.parameters.get("actor.log_sigma")
-        self._log_sigma_gradient = layers.gradients.get("actor.log_sigma")
-        bodies = ["actor.body"] if networks.critic is None else ["actor.body", "critic"]
-        self._bodies = [layers.body(name) for name in bodies]
-        self._head, self._values = layers.single("actor.head"), layers.single("values")
-        has_memory = networks.actor.memory_size > 0
-        self._memory = layers.memory(bodies) if has_memory else None
-        self._critic_memory = layers.memory(bodies[-1:]) if has_memory else None
-        self._order: TimeOrder | None = None  # of the last `forward`
-
-    def place(self, array: np.ndarray[Any, Any]) -> Array:
-        """The array itself."""
-        return array
-
-    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
-        """See ActorCritic."""
-        if self._memory is None or sequences is None:
-            hidden = [body.forward(features[0]) for body in self._bodies]
-            return self._head.forward(hidden[0]), self._values.forward(hidden[-1])
-        self._order = order = TimeOrder.of(sequences.lengths)
-        rows = features[0].take(order.rows, 0)
-        memories = np.asarray(sequences.memories)[order.ranks].reshape(len(order.ranks), len(self._bodies), -1)
-        read = self._memory.forward([body.forward(rows) for body in self._bodies], order.counts, memories)
-        return order.back(self._head.forward(read[:, 0])), order.back(self._values.forward(read[:, -1]))
-
-    def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
-        """See ActorCritic."""
-        if self._memory is not None and self._order is not None:
-            head, values = head.take(self._order.rows, 0), values.take(self._order.rows, 0)
-        by_hidden = [self._head.backward(head), self._values.backward(values)]
-        if len(self._bodies) == 1:
-            by_hidden = [by_hidden[0] + by_hidden[1]]
-        if self._memory is not None:
-            by_hidden = self._memory.backward(np.stack(by_hidden, axis=1))
-        for body, gradient in zip(self._bodies, by_hidden, strict=True):
-            body.backward(gradient, wants_inputs=False)
-        if self._log_sigma_gradient is not None:
-            self._log_sigma_gradient[:] = log_sigma
-        return self._gradient
-
-    def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
-        """See ActorCritic."""
-        body, memory = self._bodies[-1], self._critic_memory
-        if memory is None or sequences is None:
-            return self._values.forward(body.forward(features[0])).copy(), None
-        order = TimeOrder.of(sequences.lengths)
-        rows = body.forward(features[0].take(order.rows, 0))
-        hidden = memory.forward([rows], order.counts, np.asarray(sequences.memories)[order.ranks, None])
-        remembered = np.empty_like(sequences.memories)
-        remembered[order.ranks] = memory.remembered()[:, 0]
-        return order.back(self._values.forward(hidden[:, 0])), remembered
-
-
-class ModuleActorCritic:
-    """Anything on any device, with torch's autograd."""
-
-    def __init__(self, networks: OnPolicyNetworks, device: torch.device):
-        """networks: their parameters become views of `parameters`."""
-        self._networks = networks.to(device)
-        self._flat = FlatParameters(networks, device)
-        self.shapes = self._flat.shapes
-        self.parameters = self._flat.parameters
-        self.log_sigma = views(self.parameters, self.shapes).get("actor.log_sigma")
-        self._log_sigma_gradient = views(self._flat.gradient, self.shapes).get("actor.log_sigma")
-        self._outputs: tuple[Tensor, Tensor] = torch.empty(0), torch.empty(0)
-
-    def place(self, array: np.ndarray[Any, Any]) -> Array:
-        """A tensor on the device."""
-        return self._flat.place(array)
-
-    def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
-        """See ActorCritic. The results carry no gradient."""
-        head, values = self._outputs = self._networks(features, sequences)
-        return head.detach(), values.detach()
-
-    def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
-        """See ActorCritic."""
-        self._flat.gradient.zero_()
-        torch.autograd.backward(self._outputs, (head, values))
-        if self._log_sigma_gradient is not None:
-            self._log_sigma_gradient.copy_(log_sigma)
-        return self._flat.gradient
-
-    def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
-        """See ActorCritic."""
-        with torch.no_grad():
-            values, memories = self._networks.value(features, sequences)
-        return values.cpu().numpy(), None if memories is None else memories.cpu().numpy()
-
-
-def make_actor_critic(
-    networks: OnPolicyNetworks, layout: FeatureLayout, activation: Activation, device: torch.device
-) -> ActorCritic:
-    """Where fresh networks compute best: in numpy for layers over vectors on the CPU, in torch everywhere else."""
-    is_plain = layout.is_flat and not networks.actor.body.encoder.goal_outputs
-    if is_plain and device.type == "cpu":
-        return NumpyActorCritic(networks, activation)
-    return ModuleActorCritic(networks, device)
+def _halves(sequences: Sequences) -> tuple[Sequences, Sequences]:
+    """The actor's sequences and the critic's, of two memories side by side."""
+    own, critics = sequences.memories.chunk(2, 1)
+    return Sequences(sequences.lengths, own), Sequences(sequences.lengths, critics)

@@ -16,10 +16,8 @@ import torch
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.hyperparameters import PPOSettings
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
-from rl_tui.engine.learning.blocks import require_finite
-from rl_tui.engine.learning.buffers import Columns, Rollout, RolloutBuffer, minibatches
-from rl_tui.engine.learning.estimates import Estimator
-from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.generators import generator_state, load_generator
 from rl_tui.engine.learning.hyperparameters import changeable, with_value
 from rl_tui.engine.learning.networks.flat import views
@@ -27,14 +25,15 @@ from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.policies import make_policy
-from rl_tui.engine.learning.ppo.advantages import advantage_columns, normalized
-from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, Loss, surrogate_loss
-from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
-from rl_tui.engine.learning.ppo.networks import ActorCritic, make_actor_critic
+from rl_tui.engine.learning.ppo.actor_critic import ActorCritic, make_actor_critic
+from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalized
+from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
+from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.learning.rollout import Columns, Rollout, RolloutBuffer, minibatches
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
-from rl_tui.engine.learning.trainer import Metrics, Samples, always
-from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_finite
+from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
@@ -61,7 +60,7 @@ class _Lesson:
     columns: Columns
     sequences: Sequences | None
     estimates: Float32
-    agents: Unfinished
+    agents: AgentState
 
 
 class PPOTrainer:
@@ -84,15 +83,15 @@ class PPOTrainer:
         self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
         memory = config.network_settings.memory
         at_once = max(self._hyper.batch_size, ROWS_OF_VECTORS if self._layout.is_flat else 1)
-        self._estimator = Estimator(self._network, memory, at_once, self._hyper.shared_critic)
-        self._agents = Unfinished.none(memory.memory_size if memory else 0, np.float32)
+        self._estimator = ValueEstimator(self._network, memory, at_once, self._hyper.shared_critic)
+        self._agents = AgentState.none(memory.memory_size if memory else 0, np.float32)
         self._rollout = RolloutBuffer()
         self._num_updates = 0
         self._updated_at = 0  # step
 
     def _make_network(self, device: torch.device) -> ActorCritic:
         settings, num_streams, is_shared = self._config.network_settings, len(self._streams), self._hyper.shared_critic
-        networks = OnPolicyNetworks(self._random, self._layout, self._spec.actions, settings, num_streams, is_shared)
+        networks = PPONetworks(self._random, self._layout, self._spec.actions, settings, num_streams, is_shared)
         return make_actor_critic(networks, self._layout, settings.activation, device)
 
     @property
@@ -263,7 +262,7 @@ class PPOTrainer:
     def load(self, state: State) -> None:
         """Go on from `state`, without the rows that wait for an update."""
         self._rollout = RolloutBuffer()
-        self._agents = Unfinished.none(self._agents.columns.shape[1], np.float32)
+        self._agents = AgentState.none(self._agents.columns.shape[1], np.float32)
         self._step.load(state.part("network"))
         load_generator(self._random, state.part("shuffling"))
         if self._normalizer is not None:

@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.returns import discounted_sums
-from rl_tui.engine.learning.unfinished import Unfinished
 from rl_tui.engine.specs import Ending, Float32, State, Trajectories
 
 LIMIT = 10.0  # scaled rewards are clipped to +-10
@@ -23,7 +23,7 @@ class RewardScaler:
 
     def __init__(self, gamma: float):
         self._gamma = gamma
-        self._carried = Unfinished.none(1, np.float64)  # discounted returns
+        self._carried = AgentState.none(1, np.float64)  # discounted returns
         self._count, self._mean, self._variance = 1e-4, 0.0, 1.0
 
     def __call__(self, block: Trajectories) -> Float32:
@@ -73,7 +73,7 @@ class RewardScaler:
 
     def load(self, state: State) -> None:
         """Go on from `state`, whatever unfinished episodes were followed before."""
-        self._carried = Unfinished.none(1, np.float64)
+        self._carried = AgentState.none(1, np.float64)
         self._count, self._mean, self._variance = (
             float(state.values[key])  # type: ignore[arg-type]  # written by state() as floats
             for key in ("count", "mean", "variance")

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rl_tui.engine.learning.blocks import one_hot
-from rl_tui.engine.learning.features import Features
+from rl_tui.engine.learning.distributions import one_hot
+from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.replay.minibatch import Minibatch
+from rl_tui.engine.learning.replay.buffer import Minibatch
 from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sac.recurrent_state import Recall, recall
 from rl_tui.engine.specs import ActionSpec, Bool, Float32, Observations

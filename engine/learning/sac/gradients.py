@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from rl_tui.engine.config.behavior import NetworkSettings
-from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.sac.batch import SoftBatch
 from rl_tui.engine.learning.sac.gradients_numpy import NumpySoftGradients
 from rl_tui.engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
@@ -42,10 +42,10 @@ def soft_gradients(
     is_on_cpu = parameters.actor.parameters.device.type == "cpu"
     if is_on_cpu and layout.is_plain(network) and network.memory is None:
         return NumpySoftGradients(parameters, actions, network.activation)
-    return ModuleSoftGradients(networks, parameters, actions)
+    return TorchSoftGradients(networks, parameters, actions)
 
 
-class ModuleSoftGradients:
+class TorchSoftGradients:
     """Any networks on any device, with torch's autograd."""
 
     def __init__(self, networks: SoftNetworks, parameters: SoftParameters, actions: ActionSpec):

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rl_tui.engine.learning.networks.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
 from rl_tui.engine.learning.networks.flat import FlatParameters, layer_names, views
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.mlp import MLP

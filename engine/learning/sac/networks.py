@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from rl_tui.engine.config.behavior import NetworkSettings
-from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic
 from rl_tui.engine.learning.networks.flat import FlatParameters

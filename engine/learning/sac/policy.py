@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rl_tui.engine.learning.networks.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
 from rl_tui.engine.specs import ActionSpec
 
 

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_tui.engine.config.behavior import MemorySettings
-from rl_tui.engine.learning.buffers import Rollout
-from rl_tui.engine.learning.estimates import Estimator
-from rl_tui.engine.learning.features import Features
+from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic
 from rl_tui.engine.learning.networks.flat import FlatParameters
 from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.rollout import Rollout
 from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sequences import cut
-from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.specs import Float32, Trajectories
 
 
@@ -86,8 +86,8 @@ class CriticMemory:
 
     def __init__(self, reader: CriticReader, settings: MemorySettings, batch_size: int):
         self._settings = settings
-        self._estimate = Estimator(reader, settings, batch_size, is_shared=False)
-        self._agents = Unfinished.none(settings.memory_size, np.float32)
+        self._estimate = ValueEstimator(reader, settings, batch_size, is_shared=False)
+        self._agents = AgentState.none(settings.memory_size, np.float32)
 
     def follow(self, block: Trajectories, features: Features, following: Features) -> Float32:
         """f32[N, M]: what it remembers where a sequence of the block begins; zeros in all other rows.

@@ -15,16 +15,14 @@ import torch
 from rl_tui.engine.config.behavior import BehaviorConfig, MemorySettings
 from rl_tui.engine.config.hyperparameters import SACSettings
 from rl_tui.engine.errors import NonFiniteError
-from rl_tui.engine.learning.blocks import require_finite
-from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.generators import generator_state, load_generator
 from rl_tui.engine.learning.hyperparameters import changeable, with_value
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.policies import make_policy
-from rl_tui.engine.learning.replay.buffer import ReplayBuffer
+from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.learning.replay.layout import ReplayLayout
-from rl_tui.engine.learning.replay.minibatch import Minibatch
 from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.sac.batch import soft_batch
 from rl_tui.engine.learning.sac.gradients import Array, soft_gradients
@@ -32,7 +30,7 @@ from rl_tui.engine.learning.sac.losses import SoftLosses
 from rl_tui.engine.learning.sac.networks import soft_networks, soft_parameters
 from rl_tui.engine.learning.sac.recurrent_state import CriticMemory, CriticReader
 from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
-from rl_tui.engine.learning.trainer import Metrics, Samples, always
+from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_finite
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # while it trains

@@ -11,7 +11,7 @@ import torch
 from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.learning.encoders.observations import ObservationEncoder
-from rl_tui.engine.learning.features import FeatureLayout, Features
+from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.specs import ObservationSpec
 
 SPEED = ObservationSpec("speed", (3,))

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from rl_tui.engine.learning.networks.memory import Memory, Sequences
-from rl_tui.engine.learning.networks.numpy.lstm import Cell, Recurrence, TimeOrder
-from rl_tui.engine.learning.networks.numpy.lstm_step import MemoryStep
+from rl_tui.engine.learning.networks.numpy.lstm import LSTM, Cell, LSTMStep, TimeOrder
 
 H, M = 5, 6
 PARTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
@@ -121,7 +120,7 @@ def test_numpy_computes_what_torch_computes_in_float64(lengths: list[int], seed:
     gradients: list[Cell] = [tuple(np.ones_like(part) for part in cell) for cell in cells(memories)]  # type: ignore[misc]  # four
     problems = [problem(lengths, seed + index) for index in range(twins)]
     order = TimeOrder.of(np.array(lengths))
-    ours = Recurrence(cells(memories), gradients)
+    ours = LSTM(cells(memories), gradients)
     remembered = np.stack([sequences.memories.numpy()[order.ranks] for _, sequences, _ in problems], 1)
     read = ours.forward([rows.numpy()[order.rows] for rows, _, _ in problems], order.counts, remembered)
     by_rows = ours.backward(np.stack([gradient.numpy()[order.rows] for _, _, gradient in problems], 1))
@@ -140,7 +139,7 @@ def test_numpy_computes_what_torch_computes_in_float64(lengths: list[int], seed:
 def test_one_step_in_numpy_is_one_step_in_torch() -> None:
     of, (rows, sequences, _) = memory(), problem([1] * 7)
     arrays = {f"memory.{name}": part for name, part in zip(PARTS, cells([of])[0], strict=True)}
-    read, after = MemoryStep(arrays, "memory.")(rows.numpy(), sequences.memories.numpy())
+    read, after = LSTMStep(arrays, "memory.")(rows.numpy(), sequences.memories.numpy())
     expected, remembered = of.step(rows, sequences.memories)
     np.testing.assert_allclose(read, expected.detach(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(after, remembered.detach(), rtol=1e-5, atol=1e-6)

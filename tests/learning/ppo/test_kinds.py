@@ -12,7 +12,7 @@ import torch
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.learning.ppo import trainer as ppo_module
-from rl_tui.engine.learning.ppo.networks import ModuleActorCritic
+from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import SPEC, World
@@ -168,7 +168,7 @@ def test_networks_in_torch_learn_what_those_on_the_cpu_learn(
     """On the CPU torch is asked for, elsewhere it is what there is."""
     ours = trainer(config(True, is_shared), kind)
     monkeypatch.setattr(
-        ppo_module, "make_actor_critic", lambda networks, *_: ModuleActorCritic(networks, torch.device(device))
+        ppo_module, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, torch.device(device))
     )
     theirs = PPOTrainer(SPECS[kind], config(True, is_shared), 0, torch.device(device))
     lives = world(ours, kind)

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from rl_tui.engine.learning.ppo.loss import Batch, Coefficients, Loss, surrogate_loss
+from rl_tui.engine.learning.ppo.batch import Batch
+from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
 from rl_tui.engine.specs import ActionSpec
 
 ROWS = 37

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.learning.replay.buffer import ReplayBuffer
-from rl_tui.engine.learning.replay.minibatch import Minibatch
+from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.specs import Ending, Float32, Int64
 from tests.learning.replay.numbered import block, camera, layout, mask, rewards, speed
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.learning.replay.buffer import ReplayBuffer
-from rl_tui.engine.learning.replay.minibatch import Minibatch
+from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.specs import Ending
 from tests.learning.replay.numbered import MEMORY, block, layout, rewards, speed
 

@@ -10,7 +10,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.networks.numpy.dense import Activation
-from rl_tui.engine.learning.sac.gradients import ModuleSoftGradients
+from rl_tui.engine.learning.sac.gradients import TorchSoftGradients
 from rl_tui.engine.learning.sac.gradients_numpy import NumpySoftGradients
 from rl_tui.engine.learning.sac.trainer import SACTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, ObservationSpec
@@ -51,7 +51,7 @@ def test_both_ways_give_the_same(kind: str, activation: Activation, hyper: dict[
     parameters = sac._parameters
     written = sac._gradients
     assert isinstance(written, NumpySoftGradients)
-    recorded = ModuleSoftGradients(sac._networks, parameters, KINDS[kind])
+    recorded = TorchSoftGradients(sac._networks, parameters, KINDS[kind])
     minibatch = sac._draw(0)
     found: list[dict[str, Float32]] = []
     losses = []
@@ -79,4 +79,4 @@ def test_what_is_not_written_out_is_recorded(network: dict[str, object]) -> None
     seen = ObservationSpec("seen", (5,)), ObservationSpec("wanted", (2,), is_goal=True)
     spec = BehaviorSpec("Walker", seen[:1] if "memory" in network else seen, ActionSpec(2))
     config = BehaviorConfig.model_validate({"trainer_type": "sac", "network_settings": {"hidden_units": 8, **network}})
-    assert isinstance(SACTrainer(spec, config, 0, CPU)._gradients, ModuleSoftGradients)
+    assert isinstance(SACTrainer(spec, config, 0, CPU)._gradients, TorchSoftGradients)

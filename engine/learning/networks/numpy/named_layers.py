@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rl_tui.engine.learning.networks.flat import Shapes, layer_names, views
 from rl_tui.engine.learning.networks.numpy.dense import Activation
-from rl_tui.engine.learning.networks.numpy.lstm import Cell, Recurrence
+from rl_tui.engine.learning.networks.numpy.lstm import LSTM, Cell
 from rl_tui.engine.learning.networks.numpy.mlp import MLP
 from rl_tui.engine.specs import Float32
 
@@ -29,13 +29,13 @@ class NamedLayers:
         """A linear layer."""
         return self._layers([(f"{name}.weight", f"{name}.bias")], activate_last=False)
 
-    def memory(self, bodies: Sequence[str]) -> Recurrence:
+    def memory(self, bodies: Sequence[str]) -> LSTM:
         """The memories of bodies side by side."""
         own, gradients = (
             [self._cell(named, f"{name}.core.memories.0.cell") for name in bodies]
             for named in (self.parameters, self.gradients)
         )
-        return Recurrence(own, gradients)
+        return LSTM(own, gradients)
 
     def _layers(self, names: Sequence[tuple[str, str]], activate_last: bool) -> MLP:
         own, gradients = (

@@ -15,16 +15,16 @@ from rl_tui.engine.specs import Bool, Ending, Int64
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class AgentState:
     """Some numbers of every agent in an episode: agent_ids i64[L], sorted, and columns [L, C]."""
 
     agent_ids: Int64
     columns: NDArray[Any]
 
     @staticmethod
-    def none(num_columns: int, dtype: type[np.floating[Any]]) -> Unfinished:
+    def none(num_columns: int, dtype: type[np.floating[Any]]) -> AgentState:
         """Of nobody."""
-        return Unfinished(np.empty(0, np.int64), np.empty((0, num_columns), dtype))
+        return AgentState(np.empty(0, np.int64), np.empty((0, num_columns), dtype))
 
     def of(self, agent_ids: Int64) -> NDArray[Any]:
         """Those of these agents; zeros for an agent whose episode has just begun."""
@@ -33,7 +33,7 @@ class Unfinished:
         found[is_known] = self.columns[places[is_known]]
         return found
 
-    def after(self, agent_ids: Int64, endings: NDArray[np.int8], columns: NDArray[Any], departed: Int64) -> Unfinished:
+    def after(self, agent_ids: Int64, endings: NDArray[np.int8], columns: NDArray[Any], departed: Int64) -> AgentState:
         """With those after each piece, [P, C]: of pieces that were cut, until their agents' next one.
 
         agent_ids, endings: i64[P] and i8[P], the pieces of an agent in time order. departed: i64[D], agents that left
@@ -50,11 +50,11 @@ class Unfinished:
             goes_on &= ~_find(agents, departed)[0]
             is_absent &= ~_find(self.agent_ids, departed)[0]
         if not is_absent.any():
-            return Unfinished(agents[goes_on], columns[last[goes_on]])
+            return AgentState(agents[goes_on], columns[last[goes_on]])
         ids = np.concatenate([self.agent_ids[is_absent], agents[goes_on]])
         kept = np.concatenate([self.columns[is_absent], columns[last[goes_on]]])
         order = ids.argsort()
-        return Unfinished(ids[order], kept[order])
+        return AgentState(ids[order], kept[order])
 
 
 def _find(agent_ids: Int64, among: Int64) -> tuple[Bool, Int64]:

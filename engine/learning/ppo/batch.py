@@ -5,25 +5,43 @@ Shapes: N rows in P pieces, A continuous dimensions, K branches, R reward stream
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.hyperparameters import PPOSettings
-from rl_tui.engine.learning.blocks import one_hot
-from rl_tui.engine.learning.buffers import Rollout
-from rl_tui.engine.learning.estimates import Estimates
+from rl_tui.engine.learning.distributions import one_hot
 from rl_tui.engine.learning.returns import gae
 from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.learning.rollout import Rollout
+from rl_tui.engine.learning.value_estimates import ValueEstimates
 from rl_tui.engine.specs import Ending
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of a rollout with what was true when they were collected.
+
+    continuous: f32[B, A]. chosen: f32[B, sum of branches], 1 for each branch's choice. allowed: the same shape, 0 for a
+    forbidden choice, or None. log_probs: f32[B, W]. advantage: f32[B]. returns, values: f32[B, S].
+    """
+
+    continuous: Array
+    chosen: Array
+    allowed: Array | None
+    log_probs: Array
+    advantage: Array
+    returns: Array
+    values: Array
+
+
 def advantage_columns(
-    rollout: Rollout, estimates: Estimates, streams: RewardStreams, branches: tuple[int, ...], hyper: PPOSettings
+    rollout: Rollout, estimates: ValueEstimates, streams: RewardStreams, branches: tuple[int, ...], hyper: PPOSettings
 ) -> dict[str, NDArray[Any]]:
     """Columns of N rows: everything of `surrogate.Batch`; "allowed" only where something was forbidden."""
     ends = (rollout.endings == Ending.TERMINATED)[:, None] & streams.counts_ends

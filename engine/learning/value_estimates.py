@@ -12,23 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.behavior import MemorySettings
-from rl_tui.engine.learning.buffers import Array, Rollout, picked
-from rl_tui.engine.learning.features import Features
+from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.rollout import Array, Rollout, picked
 from rl_tui.engine.learning.sequences import Course, course, cut, rows_of
-from rl_tui.engine.learning.unfinished import Unfinished
 from rl_tui.engine.specs import Float32, Int64
 
 
 @dataclass(frozen=True, slots=True)
-class Estimates:
+class ValueEstimates:
     """values: f32[N, R]. next_values: f32[P, R], of what was seen after each piece, whatever ended it. sequences: how
     `ActorCritic.forward` has to read the rows, None without memory. agents: what is remembered after the rollout."""
 
     values: Float32
     next_values: Float32
     sequences: Sequences | None
-    agents: Unfinished
+    agents: AgentState
 
 
 class Critic(Protocol):
@@ -41,7 +41,7 @@ class Critic(Protocol):
         """f32[N, R] and the memories f32[S, M] after each sequence, copies on the CPU."""
 
 
-class Estimator:
+class ValueEstimator:
     """Asks a critic for the values of a rollout, for about `rows_at_once` at once."""
 
     def __init__(self, critic: Critic, settings: MemorySettings | None, rows_at_once: int, is_shared: bool):
@@ -52,13 +52,13 @@ class Estimator:
         self._rows_at_once = rows_at_once
         self._is_shared = is_shared
 
-    def __call__(self, features: Features, following: Features, rollout: Rollout, agents: Unfinished) -> Estimates:
+    def __call__(self, features: Features, following: Features, rollout: Rollout, agents: AgentState) -> ValueEstimates:
         """The estimates of a rollout with these features, and those of what followed its pieces; both as placed.
 
         agents: what the critic remembers from before the rollout.
         """
         if not self._sequence_length:
-            return Estimates(self._values(features), self._values(following), None, agents)
+            return ValueEstimates(self._values(features), self._values(following), None, agents)
         lengths, pieces = cut(rollout.lengths, self._sequence_length)
         starts = np.cumsum(lengths) - lengths
         acted = rollout.memories
@@ -71,12 +71,12 @@ class Estimator:
         after_pieces = after[np.flatnonzero(np.diff(pieces, append=rollout.num_pieces))]
         next_values = self._read_once(following, after_pieces)
         if self._is_shared:
-            return Estimates(values, next_values, self._sequences(lengths, memories), agents)
+            return ValueEstimates(values, next_values, self._sequences(lengths, memories), agents)
         both = np.concatenate([acted[starts], memories], axis=1)
         going_on = agents.after(rollout.agent_ids, rollout.endings, after_pieces, rollout.departed)
-        return Estimates(values, next_values, self._sequences(lengths, both), going_on)
+        return ValueEstimates(values, next_values, self._sequences(lengths, both), going_on)
 
-    def _begun(self, agents: Unfinished, rollout: Rollout, pieces: Int64) -> Float32:
+    def _begun(self, agents: AgentState, rollout: Rollout, pieces: Int64) -> Float32:
         """f32[S, M]: what is remembered before the first sequence of each agent; zeros elsewhere."""
         memories = np.zeros((len(pieces), self._memory_size), np.float32)
         ids, first = np.unique(rollout.agent_ids[pieces], return_index=True)

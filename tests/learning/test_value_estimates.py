@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
-from rl_tui.engine.learning.buffers import Rollout
-from rl_tui.engine.learning.estimates import Estimates, Estimator
-from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.policies import make_policy
-from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
-from rl_tui.engine.learning.ppo.networks import ActorCritic, ModuleActorCritic, NumpyActorCritic
-from rl_tui.engine.learning.unfinished import Unfinished
+from rl_tui.engine.learning.ppo.actor_critic import ActorCritic, NumpyActorCritic, TorchActorCritic
+from rl_tui.engine.learning.ppo.networks import PPONetworks
+from rl_tui.engine.learning.rollout import Rollout
+from rl_tui.engine.learning.value_estimates import ValueEstimates, ValueEstimator
 from rl_tui.engine.specs import Ending, Float32, Trajectories, Weights
 from tests.learning.rollouts import SPEC, World
 
@@ -25,19 +25,19 @@ LAYOUT = FeatureLayout(SPEC.observations)
 FORMS = ("numpy", "torch")
 
 
-def networks(is_shared: bool, network: NetworkSettings = NETWORK) -> OnPolicyNetworks:
+def networks(is_shared: bool, network: NetworkSettings = NETWORK) -> PPONetworks:
     """Some whose values depend on what is remembered."""
-    made = OnPolicyNetworks(np.random.default_rng(3), LAYOUT, SPEC.actions, network, 2, is_shared)
+    made = PPONetworks(np.random.default_rng(3), LAYOUT, SPEC.actions, network, 2, is_shared)
     with torch.no_grad():
         made.values.weight *= 5
     return made
 
 
-def placed(of: OnPolicyNetworks, form: str) -> ActorCritic:
-    return NumpyActorCritic(of, "swish") if form == "numpy" else ModuleActorCritic(of, torch.device("cpu"))
+def placed(of: PPONetworks, form: str) -> ActorCritic:
+    return NumpyActorCritic(of, "swish") if form == "numpy" else TorchActorCritic(of, torch.device("cpu"))
 
 
-def world(of: OnPolicyNetworks, horizon: int = 7, seed: int = 0) -> World:
+def world(of: PPONetworks, horizon: int = 7, seed: int = 0) -> World:
     """Agents whose policy has the networks' actor."""
     policy = make_policy(SPEC, NETWORK, False, 1)
     policy.load(Weights(0, {name: array.detach().numpy().copy() for name, array in of.actor.named_parameters()}))
@@ -47,15 +47,15 @@ def world(of: OnPolicyNetworks, horizon: int = 7, seed: int = 0) -> World:
 def estimated(
     network: ActorCritic,
     rollout: Rollout,
-    agents: Unfinished,
+    agents: AgentState,
     is_shared: bool = False,
     memory: MemorySettings | None = MEMORY,
     batch_size: int = 12,
-) -> Estimates:
+) -> ValueEstimates:
     features, following = (
         tuple(map(network.place, LAYOUT.split(seen))) for seen in (rollout.observations, rollout.next_observations)
     )
-    return Estimator(network, memory, batch_size, is_shared)(features, following, rollout, agents)
+    return ValueEstimator(network, memory, batch_size, is_shared)(features, following, rollout, agents)
 
 
 def rollout_of(*blocks: Trajectories) -> Rollout:
@@ -63,7 +63,7 @@ def rollout_of(*blocks: Trajectories) -> Rollout:
 
 
 def row_by_row(
-    of: OnPolicyNetworks, rollout: Rollout, kept: dict[int, torch.Tensor], is_shared: bool
+    of: PPONetworks, rollout: Rollout, kept: dict[int, torch.Tensor], is_shared: bool
 ) -> tuple[Float32, Float32]:
     """Values, and those of what followed pieces; `kept` holds what is remembered of unfinished episodes."""
     body = of.critic or of.actor.body
@@ -94,7 +94,7 @@ def row_by_row(
 def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollout(form: str, is_shared: bool) -> None:
     plain = networks(is_shared)
     network, lives = placed(networks(is_shared), form), world(plain)
-    agents, kept = Unfinished.none(MEMORY.memory_size, np.float32), dict[int, torch.Tensor]()
+    agents, kept = AgentState.none(MEMORY.memory_size, np.float32), dict[int, torch.Tensor]()
     for _ in range(3):
         rollout = rollout_of(lives.live(15, end=0.04), lives.live(11, end=0.04))
         found = estimated(network, rollout, agents, is_shared)
@@ -114,7 +114,7 @@ def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollou
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form: str, is_shared: bool) -> None:
     network, lives = placed(networks(is_shared), form), world(networks(is_shared))
-    first = estimated(network, rollout_of(lives.live(9)), Unfinished.none(MEMORY.memory_size, np.float32), is_shared)
+    first = estimated(network, rollout_of(lives.live(9)), AgentState.none(MEMORY.memory_size, np.float32), is_shared)
     rollout = rollout_of(lives.live(20))
     found = estimated(network, rollout, first.agents, is_shared)
     features = tuple(map(network.place, LAYOUT.split(rollout.observations)))
@@ -131,7 +131,7 @@ def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form
 def test_an_agent_that_is_absent_from_a_rollout_is_still_remembered() -> None:
     network, lives = placed(networks(False), "numpy"), world(networks(False))
     rollout = rollout_of(lives.live(21, end=0.0))
-    agents = estimated(network, rollout, Unfinished.none(MEMORY.memory_size, np.float32)).agents
+    agents = estimated(network, rollout, AgentState.none(MEMORY.memory_size, np.float32)).agents
     assert agents.agent_ids.tolist() == [0, 1, 2, 3, 4]
     is_second = rollout.agent_ids == 1
     rows = np.repeat(is_second, rollout.lengths)
@@ -158,7 +158,7 @@ def test_how_many_rows_are_asked_for_at_once_changes_nothing(form: str, batch_si
         settings = NETWORK.model_copy(update={"memory": memory})
         network = placed(networks(False, settings), form)
         rollout = rollout_of(world(networks(False)).live(20))
-        nobody = Unfinished.none(MEMORY.memory_size, np.float32)
+        nobody = AgentState.none(MEMORY.memory_size, np.float32)
         expected = estimated(network, rollout, nobody, memory=memory)
         found = estimated(network, rollout, nobody, memory=memory, batch_size=batch_size)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-5, atol=1e-6)

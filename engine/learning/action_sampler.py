@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rl_tui.engine.learning.generators import generator_state, load_generator
-from rl_tui.engine.learning.networks.distributions import (
+from rl_tui.engine.learning.distributions import (
     ACTION_LIMIT,
     EPSILON,
     FORBIDDEN,
@@ -16,10 +15,11 @@ from rl_tui.engine.learning.networks.distributions import (
     MAX_LOG_SIGMA,
     MIN_LOG_SIGMA,
 )
+from rl_tui.engine.learning.generators import generator_state, load_generator
 from rl_tui.engine.specs import Actions, ActionSpec, Bool, Choice, Float32, Int64, State
 
 
-class HeadSampler:
+class ActionSampler:
     """Draws actions from heads with a generator of its own.
 
     is_squashed: as `Actor` has it. Then actions are tanh of what is drawn, and training learns from them as they are;

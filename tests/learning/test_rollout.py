@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_tui.engine.config.behavior import NetworkSettings
-from rl_tui.engine.learning.buffers import RolloutBuffer, minibatches
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.rollout import RolloutBuffer, minibatches
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Policy
 from tests.learning.rollouts import SPEC, World, acted
 from tests.weights import Kind

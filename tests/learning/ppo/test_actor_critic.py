@@ -10,17 +10,17 @@ import pytest
 import torch
 
 from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
-from rl_tui.engine.learning.features import FeatureLayout
+from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.numpy.dense import Activation
-from rl_tui.engine.learning.ppo.modules import OnPolicyNetworks
-from rl_tui.engine.learning.ppo.networks import (
+from rl_tui.engine.learning.ppo.actor_critic import (
     ActorCritic,
-    ModuleActorCritic,
     NumpyActorCritic,
+    TorchActorCritic,
     make_actor_critic,
 )
+from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.specs import ActionSpec, ObservationSpec
 
 CPU = torch.device("cpu")
@@ -37,16 +37,16 @@ def networks(
     layout: FeatureLayout = LAYOUT,
     streams: int = 2,
     **settings: Any,
-) -> OnPolicyNetworks:
+) -> PPONetworks:
     network = NetworkSettings(**{"hidden_units": 11, **settings})
-    return OnPolicyNetworks(np.random.default_rng(seed), layout, actions, network, streams, is_shared)
+    return PPONetworks(np.random.default_rng(seed), layout, actions, network, streams, is_shared)
 
 
-def pair(is_shared: bool = False, **settings: Any) -> tuple[NumpyActorCritic, ModuleActorCritic]:
+def pair(is_shared: bool = False, **settings: Any) -> tuple[NumpyActorCritic, TorchActorCritic]:
     """Both forms with the same random parameters, biases too."""
     activation = settings.get("activation", "swish")
     ours = NumpyActorCritic(networks(is_shared, **settings), activation)
-    theirs = ModuleActorCritic(networks(is_shared, **settings), CPU)
+    theirs = TorchActorCritic(networks(is_shared, **settings), CPU)
     ours.parameters += np.random.default_rng(1).standard_normal(len(ours.parameters)).astype(np.float32) * 0.3
     theirs.parameters.copy_(torch.from_numpy(ours.parameters))
     return ours, theirs
@@ -63,7 +63,7 @@ def read(network: ActorCritic, lengths: list[int], columns: int) -> Sequences:
     return Sequences(np.array(lengths), network.place(memories))
 
 
-def check_same(ours: NumpyActorCritic, theirs: ModuleActorCritic, rows: int, sequences: list[Sequences | None]) -> None:
+def check_same(ours: NumpyActorCritic, theirs: TorchActorCritic, rows: int, sequences: list[Sequences | None]) -> None:
     """Results and gradients of both forms on random rows and for random gradients."""
     random = np.random.default_rng(rows)
     features = random.standard_normal((rows, 5)).astype(np.float32)
@@ -138,7 +138,7 @@ def test_both_forms_start_from_the_same_numbers_and_a_seed_repeats_them(settings
             NumpyActorCritic(networks(is_shared, seed, **settings), "swish").parameters for seed in (1, 1, 2)
         )
         np.testing.assert_array_equal(first, again)
-        theirs = ModuleActorCritic(networks(is_shared, 1, **settings), CPU)
+        theirs = TorchActorCritic(networks(is_shared, 1, **settings), CPU)
         np.testing.assert_array_equal(first, theirs.parameters.numpy())
         is_drawn = ~np.isin(first, (0, 1))
         assert (first[is_drawn] != other[is_drawn]).all()
@@ -181,8 +181,8 @@ def test_numpy_computes_layers_over_vectors_and_torch_everything_else() -> None:
         (LAYOUT, {}, NumpyActorCritic),
         (LAYOUT, MEMORY, NumpyActorCritic),
         (goal, {"goal_conditioning_type": "none"}, NumpyActorCritic),
-        (goal, {}, ModuleActorCritic),
-        (camera, {}, ModuleActorCritic),
+        (goal, {}, TorchActorCritic),
+        (camera, {}, TorchActorCritic),
     ]
     for layout, settings, expected in cases:
         made = make_actor_critic(networks(layout=layout, **settings), layout, "swish", CPU)
