@@ -22,6 +22,7 @@ from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.checkpoint_scheduler import keeps_replay
+from rl_tui.engine.running.commands import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
@@ -79,8 +80,10 @@ class Builder:
         seed: int,
         device: torch.device,
         bus: EventBus,
+        report: Report,
         ui_priority: UiPriority,
     ):
+        """report: where learners answer commands."""
         self.files: dict[str, Files] = {}
         self.learners: dict[str, Learner] = {}
         self.plays: dict[str, Play] = {}
@@ -89,6 +92,7 @@ class Builder:
         self._seed = seed
         self._device = device
         self._bus = bus
+        self._report = report
         self._ui_priority = ui_priority
         self._is_training = not config.checkpoint_settings.inference
         self._restorer = Restorer(config.checkpoint_settings, folder.results_dir, bus)
@@ -160,7 +164,7 @@ class Builder:
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
         settings = LearnerSettings(spec.name, config, self._is_training, self._started_at, source.metrics)
-        learner = Learner(settings, trainer, saver, self._bus, step, policy.state(), evaluator)
+        learner = Learner(settings, trainer, saver, self._bus, self._report, step, policy.state(), evaluator)
         learner.restore_hyperparameters(restored)
         if step and self._is_training and _lacks_export(files.folder, config, step):
             saver.owe(SaveJob(spec.name, step, trainer.weights(), None, "interval", None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rl_tui.engine.config.behavior import BehaviorConfig
@@ -66,10 +67,10 @@ class CheckpointScheduler:
             self._checkpoints.done()
             self._exports.done()
 
-    def put_requested(self, at: SaveContext, commands: tuple[str, ...], with_state: bool) -> None:
-        """Hand over what these commands ask for: a checkpoint, or else an export."""
+    def put_requested(self, at: SaveContext, on_done: Callable[[bool, str], None], with_state: bool) -> None:
+        """Submit what the user requested: a checkpoint, or else an export."""
         with_export = not with_state or self._exports_with_checkpoints
-        self._saver.put(self._job(at, "asked", commands, with_state=with_state, with_export=with_export))
+        self._saver.put(self._job(at, "asked", on_done, with_state=with_state, with_export=with_export))
 
     def put_final(self, at: SaveContext, reason: CheckpointReason) -> None:
         """Hand over everything for the last time, once the replay buffer that was handed over before is written.
@@ -89,7 +90,7 @@ class CheckpointScheduler:
         self,
         at: SaveContext,
         reason: CheckpointReason,
-        commands: tuple[str, ...] = (),
+        on_done: Callable[[bool, str], None] | None = None,
         with_state: bool = True,
         with_export: bool = True,
     ) -> SaveJob:
@@ -100,7 +101,7 @@ class CheckpointScheduler:
             state=self._state(at.policy) if with_state else None,
             reason=reason,
             mean_return=at.mean_return,
-            commands=commands,
+            on_done=on_done,
             with_export=with_export,
             replay=self._replay() if with_state else None,
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import CommandFinished
 
-Outcome = tuple[bool, str]  # whether what was asked is true now, and a message
+Outcome: TypeAlias = tuple[bool, str]  # whether the request is fulfilled, and a message
+Report: TypeAlias = Callable[[str, str, bool, str], None]  # command id, behavior, whether its part is done, a message
 
 
 @dataclass(slots=True)

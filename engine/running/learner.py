@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from rl_tui.engine.config.run import metric_tag
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from rl_tui.engine.learning.trainer import Trainer, always
 from rl_tui.engine.running.checkpoint_scheduler import HYPERPARAMETERS, CheckpointScheduler, SaveContext
+from rl_tui.engine.running.commands import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters, ranges
 from rl_tui.engine.running.latest_policy import LatestPolicy, PolicySnapshot
@@ -81,6 +83,7 @@ class Learner:
         trainer: Trainer,
         saver: Saver,
         bus: EventBus,
+        report: Report,
         step: int,
         policy_state: State,
         evaluator: Evaluator | None = None,
@@ -102,6 +105,7 @@ class Learner:
         self._trainer = trainer
         self._saver = saver
         self._bus = bus
+        self._report = report
         self._scheduler = CheckpointScheduler(
             self.behavior, settings.config, trainer, self.hyperparameters, saver, step
         )
@@ -293,7 +297,7 @@ class Learner:
                     self._roll_back(command)
                 case SaveCheckpoint() | ExportPolicy() as command if not self._settings.is_training:
                     left.popleft()
-                    self._saver.report(command.id, self.behavior, False, self._unchangeable)
+                    self._report(command.id, self.behavior, False, self._unchangeable)
                 case _ if may_wait or self._saver.has_room:
                     self._serve_saves(left)
                 case _:
@@ -308,7 +312,13 @@ class Learner:
             asked[type(command)].append(command.id)
         for kind, ids in asked.items():
             if ids:
-                self._scheduler.put_requested(self._save_context, tuple(ids), with_state=kind is SaveCheckpoint)
+                self._scheduler.put_requested(
+                    self._save_context, partial(self._report_all, ids), with_state=kind is SaveCheckpoint
+                )
+
+    def _report_all(self, commands: list[str], is_ok: bool, message: str) -> None:
+        for command in commands:
+            self._report(command, self.behavior, is_ok, message)
 
     @property
     def _unchangeable(self) -> str:
@@ -326,11 +336,11 @@ class Learner:
                 raise ConfigError(self._unchangeable)
             self.hyperparameters.set(command.name, command.value)
         except ConfigError as error:
-            self._saver.report(command.id, self.behavior, False, str(error))
+            self._report(command.id, self.behavior, False, str(error))
             return
         self._tell_changes(before)
         change = f"{before[command.name]:.6g} -> {self.hyperparameters.values[command.name]:.6g}"
-        self._saver.report(command.id, self.behavior, True, f"{command.name} {change} from step {self.step}")
+        self._report(command.id, self.behavior, True, f"{command.name} {change} from step {self.step}")
 
     def _tell_changes(self, before: Mapping[str, float]) -> None:
         for name, value in self.hyperparameters.values.items():
@@ -358,7 +368,7 @@ class Learner:
             path = Path(command.path)
             state, checkpoint = self._saver.roll_back(self.behavior, path, self._trainer.state())
         except CheckpointError as error:
-            self._saver.report(command.id, self.behavior, False, str(error))
+            self._report(command.id, self.behavior, False, str(error))
             return
         has_failed, self.failure, self._has_told_end = self.failure is not None, None, False
         newest, from_step, before = self._version, self.step, self.hyperparameters.values
@@ -377,7 +387,7 @@ class Learner:
         self._tell_changes(before)
         if has_failed:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
-        self._saver.report(command.id, self.behavior, True, f"goes on from step {self.step}, {command.path}")
+        self._report(command.id, self.behavior, True, f"goes on from step {self.step}, {command.path}")
 
     def fail(self, error: RlTuiError) -> None:
         """Stop learning because of `error`; `finish` will save what is there."""

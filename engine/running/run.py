@@ -141,8 +141,8 @@ class Run:
             self._write_configuration()
         self._announce(seed, device)
         self._log("debug", f"device {device} ({_why_device(self._config)}), threads: {torch.get_num_threads()}")
-        builder = Builder(self._config, self._folder, seed, device, self._bus, self._ui_priority)
-        saver = Saver(builder.files, self._bus, self._ledger.report, lambda: self._write_status(builder))
+        builder = Builder(self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority)
+        saver = Saver(builder.files, self._bus, lambda: self._write_status(builder))
         workers = builder.workers(saver)
         try:
             for worker in workers:

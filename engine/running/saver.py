@@ -34,10 +34,10 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SaveJob:
-    """Copies of everything that is to be written.
+    """Copies of everything to write.
 
-    state: None where no checkpoint is wanted. commands: the ids of those that asked, none for what the run does by
-    itself. replay: the experience that is kept beside the checkpoint, None for none.
+    state: None to write no checkpoint. on_done: called with the outcome, once the checkpoint (or else the export) is
+    written or has failed. replay: the experience to keep next to the checkpoint, None for none.
     """
 
     behavior: str
@@ -46,7 +46,7 @@ class SaveJob:
     state: State | None
     reason: CheckpointReason
     mean_return: float | None
-    commands: tuple[str, ...] = ()
+    on_done: Callable[[bool, str], None] | None = None
     with_export: bool = True
     replay: State | None = None
 
@@ -77,18 +77,13 @@ class Files:
     keeps_exports: bool = False
 
 
-Outcome: TypeAlias = Callable[[str, str, bool, str], None]  # command id, behavior, whether it is done, message
-
-
 class Saver:
     """Lives in the saver thread. Owns the checkpoint and export files of every behavior. At most one job waits.
 
-    report: tells one behavior's outcome of a command; from any thread. on_saved is called in this thread after every
-    checkpoint, so that the list of checkpoints on disk is rewritten.
+    on_saved: called in this thread after every checkpoint, to write the list of checkpoints again.
     """
 
-    def __init__(self, files: Mapping[str, Files], bus: EventBus, report: Outcome, on_saved: Callable[[], None]):
-        self.report = report
+    def __init__(self, files: Mapping[str, Files], bus: EventBus, on_saved: Callable[[], None]):
         self._files = files
         self._bus = bus
         self._on_saved = on_saved
@@ -214,8 +209,8 @@ class Saver:
         exported = self._export(job) if job.with_export else None
         outcome = saved or exported
         assert outcome is not None, "a job is for something"
-        for command in job.commands:
-            self.report(command, job.behavior, *outcome)
+        if job.on_done is not None:
+            job.on_done(*outcome)
         if job.replay is not None:
             self._save_replay(job, job.replay)
             self._forget_replay(job)
