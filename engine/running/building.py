@@ -185,7 +185,8 @@ class Builder:
                 first_update_step=_first_update_step(config, step) if keeps_steps and not has_replay else 0,
             )
         )
-        learner.tell_hyperparameters()
+        if self._is_training:
+            learner.hyperparameters.publish()
         waiting = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout in flight; more would only be staler
         return Behavior(
             learner=learner,

@@ -1,4 +1,4 @@
-"""Hyperparameters that were set while training, over those of the file, and what they may be."""
+"""Hyperparameters set while training, which override the file's, and the values allowed."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from pydantic.fields import FieldInfo
 from rl_tui.engine.config.types import Settings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.trainer import Trainer
-from rl_tui.engine.session.messages import Range
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported, LogEmitted, Range
 from rl_tui.engine.specs import Json, State
 
 
 class LiveHyperparameters:
-    """Lives with its learner. Remembers what the file says of its trainer's hyperparameters, and what was set since.
+    """Used in its learner's thread. Knows the file's values of its trainer's hyperparameters and what was set since,
+    and publishes changes.
 
     Made before anything is set.
     """
 
-    def __init__(self, trainer: Trainer):
+    def __init__(self, behavior: str, trainer: Trainer, settings: Settings, bus: EventBus):
+        self._behavior = behavior
         self._trainer = trainer
+        self._settings = settings
+        self._bus = bus
         self._configured = dict(trainer.hyperparameters())
 
     @property
@@ -30,24 +35,40 @@ class LiveHyperparameters:
         """What the trainer uses from its next update on."""
         return self._trainer.hyperparameters()
 
-    def set(self, name: str, value: float) -> None:
-        """Use that value from the next update on. Raises ConfigError."""
+    def set(self, name: str, value: float, step: int) -> str:
+        """Use that value from the next update on; returns the change in words. Raises ConfigError."""
+        before = self.values
         self._trainer.set_hyperparameter(name, value)
+        self.publish_changes(before, step)
+        return f"{name} {before[name]:.6g} -> {self.values[name]:.6g}"
+
+    def publish(self) -> None:
+        """Publish what may be changed, and its limits."""
+        values = dict(self.values)
+        self._bus.publish(HyperparametersReported(self._behavior, values, ranges(self._settings, values)))
+
+    def publish_changes(self, before: Mapping[str, float], step: int) -> None:
+        """Publish every value that differs from `before`, then all of them."""
+        for name, value in self.values.items():
+            if value != before[name]:
+                self._bus.publish(HyperparameterChanged(self._behavior, step, name, before[name], value))
+        self.publish()
 
     def state(self) -> State:
-        """Every value that is not the file's, and the file's that it stands for."""
+        """Every value that differs from the file's, together with the file's."""
         used = self.values
         changed = [name for name, configured in self._configured.items() if used[name] != configured]
         return State({}, {name: {"file": self._configured[name], "set": used[name]} for name in changed})
 
-    def restore(self, state: State) -> list[str]:
-        """Use the file's values and those set in `state`, and tell about each of these.
+    def restore(self, state: State) -> None:
+        """Use the file's values and those set in `state`, and log each of these.
 
-        Where the file says something else than it said then, the file is right: it was changed later.
+        A value that has changed in the file since then wins: the file was edited later.
         """
         for name, configured in self._configured.items():
             self._trainer.set_hyperparameter(name, configured)
-        return [self._restore(name, entry) for name, entry in state.values.items()]
+        for name, entry in state.values.items():
+            self._bus.publish(LogEmitted("info", self._behavior, self._restore(name, entry)))
 
     def _restore(self, name: str, entry: Json) -> str:
         configured = self._configured.get(name)
@@ -58,14 +79,14 @@ class LiveHyperparameters:
                 try:
                     self._trainer.set_hyperparameter(name, value)
                 except ConfigError as error:
-                    return f"what was set while training is not taken over: {error}"
+                    return f"a value set while training was not restored: {error}"
                 return f"{name} {value:g} as set while training; the file says {configured:g}"
             case _:
-                return f"what was set for {name} while training is not taken over: it cannot be set here"
+                return f"the value of {name} set while training was not restored: it cannot be set here"
 
 
 def ranges(settings: Settings, names: Iterable[str]) -> dict[str, Range]:
-    """What a file may say of each."""
+    """The values that a configuration allows for each."""
     return {name: _range(type(settings).model_fields[name]) for name in names}
 
 

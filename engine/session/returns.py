@@ -45,7 +45,7 @@ class RecentEpisodes:
             return None
         (_, oldest), *others = self.groups
         rest = self.count - sum(count for count, _ in others)
-        return sum((mean * (count / self.count) for count, mean in others), oldest * (rest / self.count))
+        return sum((mean * count for count, mean in others), oldest * rest) / self.count
 
 
 class Ranked(Protocol):

@@ -1,10 +1,10 @@
-"""What a summary tells, and when."""
+"""What a summary reports."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rl_tui.engine.running.statistics import HISTOGRAM_BINS, SummaryStatistics, histogram
+from rl_tui.engine.running.summaries import HISTOGRAM_BINS, SummaryStatistics, histogram
 
 
 def returns(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

@@ -1,0 +1,160 @@
+"""The summaries of a behavior: statistics between two multiples of summary_freq, and what publishes them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_tui.engine.config.run import metric_tag
+from rl_tui.engine.learning.trainer import Metrics, Samples
+from rl_tui.engine.running.triggers import IntervalTrigger
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import Histogram, LogEmitted, MetricsReported
+from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
+from rl_tui.engine.specs import Measured, Trajectories, add_up
+
+HISTOGRAM_BINS = 30  # as many as can be distinguished in a TensorBoard panel
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means by tag, of how many values each is the mean, and the returns f32[E] of the episodes that ended."""
+
+    metrics: Mapping[str, float]
+    counts: Mapping[str, int]
+    returns: NDArray[np.float32]
+
+
+class SummaryStatistics:
+    """Means of every metric since the last `flush`, and the episodes that ended since."""
+
+    def __init__(self) -> None:
+        self._totals: dict[str, tuple[float, int]] = {}  # by tag: sum and count
+        self._returns: list[NDArray[np.float32]] = []
+        self._lengths: list[NDArray[np.int64]] = []
+
+    def add(self, metrics: Metrics) -> None:
+        """Count each of these as one value; NaN is left out."""
+        add_up(self._totals, {tag: (value, 1) for tag, value in metrics.items() if not math.isnan(value)})
+
+    def add_samples(self, samples: Samples) -> None:
+        """Count every value of each metric."""
+        add_up(self._totals, {tag: (sum(values), len(values)) for tag, values in samples.items()})
+
+    def add_episodes(self, returns: NDArray[np.float32], lengths: NDArray[np.int64]) -> None:
+        """Count episodes that ended."""
+        if len(returns):
+            self._returns.append(returns)
+            self._lengths.append(lengths)
+
+    def add_measured(self, measured: Measured) -> None:
+        """Count what the environment reported besides rewards."""
+        add_up(self._totals, measured)
+
+    def flush(self) -> Summary:
+        """Return everything so far; the next summary starts empty."""
+        metrics = {tag: total / count for tag, (total, count) in self._totals.items() if count}
+        counts = {tag: count for tag, (_, count) in self._totals.items() if count}
+        returns = np.concatenate([np.empty(0, np.float32), *self._returns])
+        if len(returns):
+            episodes = {"Cumulative Reward": returns, "Episode Length": np.concatenate(self._lengths)}
+            metrics |= {f"Environment/{name}": float(values.mean()) for name, values in episodes.items()}
+            counts |= {f"Environment/{name}": len(values) for name, values in episodes.items()}
+        self._totals, self._returns, self._lengths = {}, [], []
+        return Summary(metrics, counts, returns)
+
+
+class SummaryReporter:
+    """Used in its learner's thread. Gathers statistics from where training began, resumed or was rolled back to, and
+    publishes them at every multiple of summary_freq. metrics: keys of `info` that are statistics, too.
+    """
+
+    def __init__(
+        self, behavior: str, summary_freq: int, metrics: Sequence[str], started_at: float, bus: EventBus, step: int
+    ):
+        """started_at: monotonic seconds at the start of the run. step: where training begins."""
+        self._behavior = behavior
+        self._summary_freq = summary_freq
+        self._metrics = metrics
+        self._missing_metrics = set(metrics)
+        self._started_at = started_at
+        self._bus = bus
+        self.restart(step)
+
+    def restart(self, step: int) -> None:
+        """Forget everything and count on from that step."""
+        self.statistics = SummaryStatistics()
+        self._recent = RecentEpisodes()
+        self._trigger = IntervalTrigger(self._summary_freq, step)
+        self._has_warned_of_departures = False
+
+    @property
+    def mean_return(self) -> float | None:
+        """Over the newest episodes; None before the first has ended."""
+        return self._recent.mean
+
+    def add_block(self, block: Trajectories) -> None:
+        """Count the episodes in a block of experience, and what its environment measured."""
+        self._warn_of_departures(len(block.departed))
+        self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
+        for value in block.episode_returns[-RECENT_EPISODES:].tolist():
+            self._recent.add(1, value)
+        measured = {key: block.measured[key] for key in self._metrics if key in block.measured}
+        self.statistics.add_measured({metric_tag(key): number for key, number in measured.items()})
+        self._missing_metrics -= measured.keys()
+
+    def publish_if_due(self, step: int, is_training: bool) -> None:
+        """Publish a summary where `step` has reached the next multiple of summary_freq."""
+        mark = self._trigger.fires(step)
+        if mark is None:
+            return
+        for key in sorted(self._missing_metrics):
+            self._warn(f"env_settings.metrics: no info had a number under {key!r} so far")
+        self._missing_metrics.clear()
+        summary = self.statistics.flush()
+        returns = summary.returns
+        self._bus.publish(
+            MetricsReported(
+                behavior=self._behavior,
+                step=mark,
+                elapsed_seconds=time.monotonic() - self._started_at,
+                metrics=summary.metrics,
+                mean_return=float(returns.mean()) if len(returns) else None,
+                std_return=float(returns.std()) if len(returns) else None,
+                returns=histogram(returns),
+                is_training=is_training,
+                counts=summary.counts,
+            )
+        )
+
+    def _warn_of_departures(self, num_agents: int) -> None:
+        """Only once: where agents leave like that, they do so all the time."""
+        if not num_agents or self._has_warned_of_departures:
+            return
+        self._has_warned_of_departures = True
+        what = "1 agent has" if num_agents == 1 else f"{num_agents} agents have"
+        self._warn(f"{what} left without the end of an episode; their unfinished steps were dropped")
+
+    def _warn(self, message: str) -> None:
+        self._bus.publish(LogEmitted("warning", self._behavior, message))
+
+
+def histogram(values: NDArray[np.float32]) -> Histogram | None:
+    """The distribution of f32[E] in equal bins; None without any value."""
+    if not len(values):
+        return None
+    counts, edges = np.histogram(values, HISTOGRAM_BINS)
+    return Histogram(
+        minimum=float(values.min()),
+        maximum=float(values.max()),
+        count=len(values),
+        total=float(values.sum(dtype=np.float64)),
+        total_squares=float(np.square(values, dtype=np.float64).sum()),
+        limits=tuple(float(edge) for edge in edges[1:]),
+        counts=tuple(float(count) for count in counts),
+    )
