@@ -1,10 +1,10 @@
 """What trainers report and learn, and what their exported policies give, is what it was when golden.json was written.
 
-Every number holds to 1e-6 of itself, or to 1e-6 where it is smaller than one. Rounding alone differs by 3e-7 at most
-between vector units from SSE4 to AVX-512, other kernels of BLAS and one thread or two; a loss whose terms changed, a
-schedule that is one step off or a row that was drawn twice differs by far more. Of clipping and of drawn actions only
-the rows near a limit can tell: rounding may tip one of them on some processor, which would change every number after
-it. On the machine that wrote the file `python -m tests.learning.golden --compare` asks for the same bits.
+Every number holds to 1e-6 of itself, or to 1e-6 where it is smaller than one. Rounding alone took a third of that,
+among vector units from SSE4 to AVX-512, several kernels of BLAS and one thread or two, all on one x86 processor; the
+bonus for entropy, its target or the clip range one percent off took more. What is clipped or drawn is decided row by
+row, though: on some processor rounding may tip a row that lies at the very limit, and every number after it. Only on
+one machine are all numbers the same to the bit, and `python -m tests.learning.golden --compare` asks for that.
 
 A change that is meant to alter the numbers writes them anew, and says so:
 
