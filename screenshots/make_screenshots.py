@@ -32,9 +32,9 @@ from rl_tui.engine.session.messages import Command, Stop, decode
 from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.context import Runs
 from rl_tui.tui.demo.session import DemoSession
 from rl_tui.tui.drawing.themes import DEFAULT
+from rl_tui.tui.screens.context import Runs
 from rl_tui.tui.screens.watch import WatchScreen
 
 SIZES = ((80, 24), (120, 40), (200, 60))

@@ -15,10 +15,10 @@ import pytest
 from rl_tui.engine.config.presets import preset_names
 from rl_tui.engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
 from rl_tui.tui.cli import main, why_headless
-from rl_tui.tui.command_line.arguments import Look, parse_arguments, words_of
-from rl_tui.tui.command_line.requested import find_config
-from rl_tui.tui.command_line.signals import StopSignals
-from rl_tui.tui.command_line.terminal import complain
+from rl_tui.tui.command_line.configuration import find_config
+from rl_tui.tui.command_line.train_arguments import Look, parse_arguments, words_of
+from rl_tui.tui.terminal.signals import StopSignals
+from rl_tui.tui.terminal.streams import complain
 
 ROOT = Path(__file__).parent.parent
 
@@ -323,7 +323,7 @@ def test_word_that_names_nothing_is_refused_before_a_screen_opens(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("rl_tui.tui.cli.why_no_screen", lambda: "")
-    monkeypatch.setitem(sys.modules, "rl_tui.tui.command_line.on_screen", None)
+    monkeypatch.setitem(sys.modules, "rl_tui.tui.command_line.train_on_screen", None)
     assert main(["relpay"]) == 2
     assert "the command replay" in capsys.readouterr().err
 
@@ -553,7 +553,7 @@ def test_closed_stdin_changes_nothing(tmp_path: Path) -> None:
 HAS_STREAMS = "import os; [os.fstat(number) for number in (0, 1, 2)]"
 START_A_PROCESS = f"""
 import subprocess, sys
-from rl_tui.tui.command_line.terminal import open_streams
+from rl_tui.tui.terminal.streams import open_streams
 open_streams()
 subprocess.run([sys.executable, "-c", {HAS_STREAMS!r}], check=True)
 """
@@ -625,7 +625,7 @@ def test_first_signal_saves_and_second_leaves_at_once() -> None:
 def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
     program = (
         "import os, signal, time\n"
-        "from rl_tui.tui.command_line.signals import StopSignals\n"
+        "from rl_tui.tui.terminal.signals import StopSignals\n"
         "with StopSignals(lambda: os.write(1, b'left')):\n"
         "    for _ in range(3): os.kill(os.getpid(), signal.SIGHUP)\n"
         "    time.sleep(60)\n"

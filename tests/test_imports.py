@@ -74,12 +74,12 @@ def test_list_of_runs_imports_neither_screen_nor_numbers(tmp_path: Path) -> None
     "what",
     [
         "rl_tui.tui.demo.session",
-        "rl_tui.tui.runs.replay, rl_tui.engine.storage.archive, rl_tui.engine.storage.run_summary",
+        "rl_tui.tui.runs.playback, rl_tui.engine.storage.archive, rl_tui.engine.storage.run_summary",
     ],
 )
 def test_screen_without_a_run_needs_no_engine(what: str) -> None:
     """So that it is there at once."""
-    imported = imported_modules(f"rl_tui.tui.command_line.showing, rl_tui.engine.running.workers, {what}")
+    imported = imported_modules(f"rl_tui.tui.command_line.run_screen, rl_tui.engine.running.workers, {what}")
     heavy = {
         "gymnasium",
         "onnx",
@@ -117,7 +117,7 @@ def test_launch_of_a_run_waits_with_torch_until_it_starts() -> None:
 
 def test_first_picture_needs_no_numbers() -> None:
     """There is no curve in it yet, and numpy would come before it."""
-    shown_at_once = "rl_tui.tui.command_line.showing, rl_tui.engine.config.loading, rl_tui.engine.running.launch"
+    shown_at_once = "rl_tui.tui.command_line.run_screen, rl_tui.engine.config.loading, rl_tui.engine.running.launch"
     assert imported_modules(shown_at_once) & {"numpy", "plotext"} == set()
 
 

@@ -22,30 +22,30 @@ from rl_tui.engine.session.messages import Command, Envelope
 from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Unwatchable, Watching
-from rl_tui.tui.command_line.signals import LoopSignals
-from rl_tui.tui.context import Context, Player, Runs
-from rl_tui.tui.controls import Controls
-from rl_tui.tui.drawing.frames import Frames
 from rl_tui.tui.drawing.glyphs import ASCII, Colors, glyphs_for
 from rl_tui.tui.drawing.lines import Tone
 from rl_tui.tui.drawing.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
 from rl_tui.tui.drawing.painting import PiecesUpdate, exact_console, is_behind
 from rl_tui.tui.drawing.themes import Themes
-from rl_tui.tui.driver import TerminalDriver
-from rl_tui.tui.faults import Faults, traceback_of, write_beside
-from rl_tui.tui.keys.first_keys import FirstKeys
 from rl_tui.tui.keys.keymap import Keymap, bindings
 from rl_tui.tui.keys.user_keys import UserKeys
-from rl_tui.tui.leaving import Departure, WayOut
-from rl_tui.tui.notices import Notices
-from rl_tui.tui.outcomes import Outcomes
 from rl_tui.tui.panes.base import Frame, in_words
-from rl_tui.tui.remembered import Memory, RunMemory
+from rl_tui.tui.panes.faults import Faults, traceback_of, write_beside
+from rl_tui.tui.panes.first_keys import FirstKeys
+from rl_tui.tui.panes.frames import Frames
 from rl_tui.tui.runs.history import Past
+from rl_tui.tui.screens.alerts import Notices
 from rl_tui.tui.screens.base import HELP, RunScreen, prepare_help
+from rl_tui.tui.screens.context import Context, Player, Runs
 from rl_tui.tui.screens.dialog import PaneDialog
+from rl_tui.tui.screens.exit_policy import Departure, WayOut
 from rl_tui.tui.screens.overview import OverviewScreen
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.controls import Controls
+from rl_tui.tui.state.preferences import Memory, RunMemory
+from rl_tui.tui.terminal.driver import TerminalDriver
+from rl_tui.tui.terminal.signals import LoopSignals
 from rl_tui.tui.title import title_of
 
 OUTCOME_SECONDS = 0.1  # from one look at the events to the next while a key waits for its outcome or its picture

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.errors import ConfigError, RlTuiError
-from rl_tui.tui.command_line.arguments import Arguments, parse_arguments
-from rl_tui.tui.command_line.command_lines import RESULTS_DIR
+from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.commands import COMMANDS
-from rl_tui.tui.command_line.requested import LONGEST_NAME, configuration, find_config, runnable
-from rl_tui.tui.command_line.terminal import answer, complain, complain_of, give_up, open_streams, why_no_screen
+from rl_tui.tui.command_line.configuration import LONGEST_NAME, configuration, find_config, runnable
+from rl_tui.tui.command_line.train_arguments import Arguments, parse_arguments
+from rl_tui.tui.terminal.streams import answer, complain, complain_of, give_up, open_streams, why_no_screen
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.loading import RunConfig
@@ -78,13 +78,13 @@ def train(arguments: Arguments) -> int:
     reason = why_headless(arguments)
     if reason is None:
         require_folder(arguments)  # a screen that opens for what is refused would only flash
-        from rl_tui.tui.command_line.on_screen import run_on_screen
+        from rl_tui.tui.command_line.train_on_screen import run_on_screen
 
         return run_on_screen(arguments)
     config = runnable(arguments)
     if reason:
         complain(f"no screen: {reason}")
-    from rl_tui.tui.command_line.headless import run_headless
+    from rl_tui.tui.command_line.train_headless import run_headless
 
     return run_headless(config, arguments)
 

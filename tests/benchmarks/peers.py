@@ -206,7 +206,7 @@ def train_rl_tui(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
 
 
 def run_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
-    """One run as tui/command_line/headless.py runs it; its lines go nowhere, its files to a temporary folder."""
+    """One run as tui/command_line/train_headless.py runs it; its lines go nowhere, its files to a temporary folder."""
     from rl_tui.engine.config.loading import parse_config
     from rl_tui.engine.running.launch import Launch
     from rl_tui.engine.running.writers.console import ConsoleWriter

@@ -157,7 +157,7 @@ def test_constructor_that_raises_shows_where_and_what_was_printed_before(folder:
 def test_what_was_printed_is_shown_once_the_log_is_gone_with_the_folder_of_the_run(folder: Path) -> None:
     program = f"""if True:
         from pathlib import Path
-        from rl_tui.tui.command_line.output import OwnOutput
+        from rl_tui.tui.terminal.captured_output import OwnOutput
         with OwnOutput() as output:
             print("made")
             output.keep_in(Path({str(folder / "results/a/run_logs/output.log")!r}))

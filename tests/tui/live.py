@@ -44,13 +44,13 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.command_line.terminal import redirect_output
 from rl_tui.tui.drawing.lines import Line
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.state_line import StateLine
-from rl_tui.tui.remembered import Memory
 from rl_tui.tui.screens import base as screens
 from rl_tui.tui.screens.overview import OverviewScreen
+from rl_tui.tui.state.preferences import Memory
+from rl_tui.tui.terminal.streams import redirect_output
 
 GIB = 1024**3
 SIGNALED = threading.Event()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.tui.remembered import Memory, as_text
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.preferences import Memory, as_text
 from tests.tui import scenes
 from tests.tui.driver import Driven
 

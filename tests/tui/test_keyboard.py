@@ -6,7 +6,7 @@ import pytest
 from textual import events
 from textual.message import Message
 
-from rl_tui.tui.keys.keyboard import Keyboard
+from rl_tui.tui.terminal.keyboard import Keyboard
 
 SOON = 0.03
 

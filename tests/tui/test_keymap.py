@@ -13,7 +13,7 @@ from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.demo.runs import DemoRuns
 from rl_tui.tui.keys.keymap import KEYMAP, Key, Keymap, Place, bindings
 from rl_tui.tui.panes.list import ListPane
-from rl_tui.tui.runs.rewinding import Seek
+from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens.base import SCREENS
 from rl_tui.tui.screens.evaluation import EvaluationScreen
 from rl_tui.tui.screens.help import blocks, title

@@ -223,7 +223,7 @@ async def test_stop_now_leaves_at_once_where_nothing_is_lost() -> None:
 
 async def test_ctrl_c_asks_then_saves_then_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("rl_tui.tui.leaving.monotonic", lambda: now[0])
+    monkeypatch.setattr("rl_tui.tui.screens.exit_policy.monotonic", lambda: now[0])
     async with Driven(losing_steps()) as screen:
         await screen.pilot.press("ctrl+c")
         assert isinstance(screen.app.screen, LeaveScreen)
@@ -239,7 +239,7 @@ async def test_ctrl_c_asks_then_saves_then_stops(monkeypatch: pytest.MonkeyPatch
 
 async def test_a_burst_of_ctrl_c_or_a_held_key_is_one_press(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("rl_tui.tui.leaving.monotonic", lambda: now[0])
+    monkeypatch.setattr("rl_tui.tui.screens.exit_policy.monotonic", lambda: now[0])
     async with Driven(losing_steps()) as screen:
         for _ in range(8):
             await screen.pilot.press("ctrl+c")

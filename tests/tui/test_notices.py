@@ -17,7 +17,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.drawing.painting import toast_regions
-from rl_tui.tui.notices import TOAST_SECONDS, News, news_of, notice
+from rl_tui.tui.screens.alerts import TOAST_SECONDS, News, news_of, notice
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven

@@ -13,9 +13,9 @@ import pytest
 from rl_tui.engine.session.messages import RunStarted
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.command_line.user_folders import config_folder, seen_from_here, state_folder
-from rl_tui.tui.remembered import RUNS_KEPT, Memory, RunMemory, as_text
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.preferences import RUNS_KEPT, Memory, RunMemory, as_text
+from rl_tui.tui.state.user_folders import config_folder, seen_from_here, state_folder
 from tests.fakes import FakeSession
 from tests.tui import scenes
 

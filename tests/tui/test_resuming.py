@@ -3,8 +3,8 @@
 import pytest
 
 from rl_tui.engine.session.messages import RunStateChanged
-from rl_tui.tui.command_line.arguments import parse_arguments
 from rl_tui.tui.command_line.resuming import can_be_resumed, resume_command
+from rl_tui.tui.command_line.train_arguments import parse_arguments
 from tests.tui import scenes
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from rl_tui.engine.session.messages import RunStarted
-from rl_tui.tui import clipboard
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.charts.figure import smoothed_at
 from rl_tui.tui.drawing.painting import spots
 from rl_tui.tui.panes.chart import CurvesPane, MetricChart
+from rl_tui.tui.terminal import clipboard
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven

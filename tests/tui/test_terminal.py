@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from rl_tui.tui.screens.toast_place import WIDEST
 from rl_tui.tui.title import POP, PUSH
-from rl_tui.tui.toast_place import WIDEST
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
 
 LIVE = Path(__file__).parent / "live.py"

@@ -15,7 +15,7 @@ import rl_tui.tui
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.drawing.lines import SERIES, Tone
 from rl_tui.tui.drawing.themes import THEMES, colors_of
-from rl_tui.tui.remembered import Memory
+from rl_tui.tui.state.preferences import Memory
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rl_tui.engine.session.messages import RunStateChanged
 from rl_tui.engine.session.view import RunView
-from rl_tui.tui.command_line.arguments import look_of, parse_arguments
+from rl_tui.tui.command_line.train_arguments import look_of, parse_arguments
 from rl_tui.tui.title import POP, PUSH, sequence_of, title_of
 from tests.tui import scenes
 from tests.tui.test_terminal import LiveScreen

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.command_line.arguments import Look, understood
-from rl_tui.tui.command_line.command_lines import (
+from rl_tui.tui.command_line.command_arguments import (
     RESULTS_DIR,
     CheckArguments,
     DemoArguments,
@@ -32,15 +31,16 @@ from rl_tui.tui.command_line.command_lines import (
     parse_runs,
     parse_upgrade,
 )
-from rl_tui.tui.command_line.output import OwnOutput
-from rl_tui.tui.command_line.own_command import become
-from rl_tui.tui.command_line.terminal import answer, complain, why_no_screen
+from rl_tui.tui.command_line.train_arguments import Look, understood
+from rl_tui.tui.terminal.captured_output import OwnOutput
+from rl_tui.tui.terminal.own_command import become
+from rl_tui.tui.terminal.streams import answer, complain, why_no_screen
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.log_position import LogPosition
     from rl_tui.engine.session.messages import Envelope
-    from rl_tui.tui.command_line.showing import Subject
-    from rl_tui.tui.leaving import Departure
+    from rl_tui.tui.command_line.run_screen import Subject
+    from rl_tui.tui.screens.exit_policy import Departure
 
 PROGRESS_SECONDS = 1.0  # from one line to the next
 PRINTED_LINES = 5  # of what a checked environment printed: enough to see what prints
@@ -189,7 +189,7 @@ def browse_runs(arguments: RunsArguments) -> int:
     """The runs of a folder were shown. Raises ConfigError where there is no such folder."""
     require_screen("runs")
     from rl_tui.engine.storage.archive import Archive
-    from rl_tui.tui.command_line.showing import Subject
+    from rl_tui.tui.command_line.run_screen import Subject
     from rl_tui.tui.runs.browsing import NoRun, no_view
 
     folder = folder_of_runs(arguments.results_dir)
@@ -224,7 +224,7 @@ def demo(arguments: DemoArguments) -> int:
     from rl_tui.engine.running.workers import spawn
     from rl_tui.engine.session.view import RunView
     from rl_tui.engine.session.watching import Unwatchable
-    from rl_tui.tui.command_line.showing import Subject
+    from rl_tui.tui.command_line.run_screen import Subject
     from rl_tui.tui.demo.session import DemoSession
 
     session = DemoSession(
@@ -262,8 +262,8 @@ def replay(arguments: ReplayArguments) -> int:
     from rl_tui.engine.session.watching import Unwatchable
     from rl_tui.engine.storage.archive import Archive
     from rl_tui.engine.storage.run_summary import summarize
-    from rl_tui.tui.command_line.showing import Subject
-    from rl_tui.tui.runs.replay import REFUSAL, Replay, start_speed
+    from rl_tui.tui.command_line.run_screen import Subject
+    from rl_tui.tui.runs.playback import REFUSAL, Replay, start_speed
 
     archive, speed = Archive(Path(arguments.results_dir)), arguments.speed
     path = archive.resolve(arguments.run)
@@ -304,8 +304,8 @@ def require_screen(command: str) -> None:
 
 def show_alone(subject: Subject, look: Look) -> Departure | None:
     """What has no folder for its output was shown; returns how the screen was left, None when it failed."""
-    from rl_tui.tui.command_line.showing import show
-    from rl_tui.tui.command_line.signals import StopSignals
+    from rl_tui.tui.command_line.run_screen import show
+    from rl_tui.tui.terminal.signals import StopSignals
 
     with StopSignals() as signals:
         shown = show(subject, look, signals)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from rl_tui.engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
-from rl_tui.tui.command_line.command_lines import HOURS
+from rl_tui.tui.command_line.command_arguments import HOURS
 
 Act: TypeAlias = AddNote | SetHyperparameter | Pause
 Fate: TypeAlias = Literal["rises", "collapses"]

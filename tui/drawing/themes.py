@@ -10,7 +10,7 @@ from textual.app import App
 from textual.filter import NoColor
 from textual.theme import BUILTIN_THEMES, Theme
 
-from rl_tui.tui.remembered import Memory
+from rl_tui.tui.state.preferences import Memory
 
 DEFAULT, FOR_16_COLORS = "rl-dark", "ansi"
 

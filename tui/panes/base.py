@@ -23,8 +23,8 @@ from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, cells, centered, 
 from rl_tui.tui.drawing.painting import Piece, Spot, styled
 from rl_tui.tui.drawing.text import num_cells
 from rl_tui.tui.keys.keymap import Keymap, Place
-from rl_tui.tui.outcomes import Outcomes
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.command_status import Outcomes
 
 Turn: TypeAlias = Literal["own", "now", "later"]  # when lines are made anew: as the pane itself says, or else
 

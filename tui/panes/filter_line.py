@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.line_input import LineInput
 from rl_tui.tui.panes.list import ListPane, mistake
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
 
 
 class FilterLine(Horizontal):

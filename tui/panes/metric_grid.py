@@ -12,7 +12,7 @@ from rl_tui.tui.charts.metrics import USUAL, grid_metrics
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart import ChartPane, MetricChart
 from rl_tui.tui.panes.histogram import HistogramPane
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
 
 SHAPE = 4.0  # width by height, in cells, in which a chart is read best
 

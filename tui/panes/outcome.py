@@ -7,12 +7,12 @@ import time
 from rich.cells import cell_len
 
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.command_line.user_folders import seen_from_here
 from rl_tui.tui.drawing.lines import Line, Span, flush, line
 from rl_tui.tui.drawing.text import duration, fit_message, fit_path
-from rl_tui.tui.keys.first_keys import first_keys_line
-from rl_tui.tui.outcomes import SAID_SECONDS, Asked
 from rl_tui.tui.panes.base import Frame, Pane, is_over
+from rl_tui.tui.panes.first_keys import first_keys_line
+from rl_tui.tui.state.command_status import SAID_SECONDS, Asked
+from rl_tui.tui.state.user_folders import seen_from_here
 
 
 class OutcomeLine(Pane):

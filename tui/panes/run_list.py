@@ -18,7 +18,7 @@ from rl_tui.tui.drawing.text import count, duration, fit, left, number, percent,
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.list import Entry, ListPane
 from rl_tui.tui.runs.rows import RunRow, in_order, is_rising, rows_of
-from rl_tui.tui.state import RunsColumn, RunsOrder
+from rl_tui.tui.state.choices import RunsColumn, RunsOrder
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary

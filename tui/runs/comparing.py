@@ -10,9 +10,9 @@ from typing import NamedTuple
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView, RunView
-from rl_tui.tui.context import Runs
 from rl_tui.tui.runs.configurations import Settings, read_settings
 from rl_tui.tui.runs.reading import politely
+from rl_tui.tui.screens.context import Runs
 
 
 class Chosen(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rl_tui.tui.state import RunsColumn
+from rl_tui.tui.state.choices import RunsColumn
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import RunSummary

@@ -17,8 +17,6 @@ from textual.widget import Widget
 from rl_tui.engine.session.messages import CheckpointSaved, RollBack
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView
-from rl_tui.tui import clipboard
-from rl_tui.tui.context import Context
 from rl_tui.tui.drawing.painting import Piece, spots
 from rl_tui.tui.keys.keymap import Place, bindings
 from rl_tui.tui.panes.base import BEAT, Frame, Pane, Turn
@@ -30,7 +28,9 @@ from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.panes.outcome import OutcomeLine
 from rl_tui.tui.panes.state_line import StateLine
 from rl_tui.tui.runs.browsing import NO_RUN, is_of_no_run
-from rl_tui.tui.runs.rewinding import Seek
+from rl_tui.tui.runs.seeking import Seek
+from rl_tui.tui.screens.context import Context
+from rl_tui.tui.terminal import clipboard
 
 if TYPE_CHECKING:
     from rl_tui.tui.charts.figure import Figure
@@ -209,7 +209,7 @@ class RunScreen(Screen[None]):
         self.run_worker(self._screenshot())
 
     async def _screenshot(self) -> None:
-        from rl_tui.tui.screenshot import save_screenshot
+        from rl_tui.tui.screens.screenshot import save_screenshot
 
         run = self.context.view.run
         try:

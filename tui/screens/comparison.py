@@ -10,12 +10,12 @@ from rl_tui.tui.charts.compared_figure import Compared
 from rl_tui.tui.charts.curve import XAxis, history_curve, nearest
 from rl_tui.tui.charts.metrics import metric_order
 from rl_tui.tui.charts.state import ChartState
-from rl_tui.tui.context import Context
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend, compared
 from rl_tui.tui.runs.comparing import Chosen, Comparison
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.chart_actions import ChartActions
+from rl_tui.tui.screens.context import Context
 
 
 class ComparisonScreen(ChartActions):

@@ -6,12 +6,12 @@ import asyncio
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.context import Context, Runs
 from rl_tui.tui.drawing.painting import Piece
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.configuration_list import ConfigurationList
 from rl_tui.tui.runs.configurations import Settings, compared, read_settings
+from rl_tui.tui.screens.context import Context, Runs
 from rl_tui.tui.screens.looking import LookingScreen
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from rl_tui.tui.context import Context
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.device_blocks import DevicesList
 from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.context import Context
 
 
 class DevicesScreen(RunScreen):

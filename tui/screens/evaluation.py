@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui import clipboard
-from rl_tui.tui.command_line.own_command import own_command
 from rl_tui.tui.drawing.lines import Line, Span, line
 from rl_tui.tui.drawing.text import duration, wrapped
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.screens.dialog import PaneDialog
+from rl_tui.tui.terminal import clipboard
+from rl_tui.tui.terminal.own_command import own_command
 
 LINES_KEPT = 100
 ROWS_SHOWN = 12  # the last, so that the keys stay in sight

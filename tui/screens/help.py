@@ -11,7 +11,6 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from rl_tui.engine.config.diagnostics import one_of
-from rl_tui.tui.context import Context
 from rl_tui.tui.drawing.lines import Line, Span, line
 from rl_tui.tui.drawing.painting import Piece
 from rl_tui.tui.drawing.text import left, wrapped
@@ -20,6 +19,7 @@ from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.blocks import Block, BlocksPane
 from rl_tui.tui.panes.filter_line import FilterLine, filtering
 from rl_tui.tui.panes.list import Entry, same
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.dialog import PaneDialog
 
 KEY_WIDTH = 15

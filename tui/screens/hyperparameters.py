@@ -13,11 +13,11 @@ from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import HyperparameterChanged, Range, SetHyperparameter
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView
-from rl_tui.tui.context import Context
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.hyperparameter_list import SCHEDULED, ChangesList, HyperparameterList, figure, moved_to
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.confirm import ConfirmScreen
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
 FAR = 100  # times the value or a part of it: further than anybody moves it in one step

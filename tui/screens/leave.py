@@ -10,11 +10,11 @@ from rl_tui.engine.session.messages import StopMode
 from rl_tui.engine.session.states import ENDS
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView, RunView
-from rl_tui.tui.context import Context
 from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
 from rl_tui.tui.drawing.text import count, duration, fit, left
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.dialog import PaneDialog
 
 ANSWER_WIDTH = 22  # cells of "checkpoint and stop" and the blanks after it

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rl_tui.tui.context import Context
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.log_list import LEVELS, LogList, WarningsList
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.looking import LookingScreen
 
 

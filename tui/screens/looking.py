@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from rl_tui.tui.context import Context
 from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.panes.whole_text import WholeTextPane
 from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.context import Context
 
 
 class LookingScreen(RunScreen):

@@ -6,7 +6,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.context import Context
 from rl_tui.tui.drawing.painting import Piece
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, is_over
@@ -21,6 +20,7 @@ from rl_tui.tui.panes.log_list import LogList
 from rl_tui.tui.panes.metric_grid import MetricGrid
 from rl_tui.tui.panes.summary import SummaryPane
 from rl_tui.tui.screens.chart_actions import ChartActions
+from rl_tui.tui.screens.context import Context
 
 NUM_METRIC_CHARTS = 6
 SMALLEST_CHART = (24, 6)

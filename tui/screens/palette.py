@@ -15,10 +15,10 @@ from textual.widgets import OptionList
 
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
-from rl_tui.tui.context import Context
 from rl_tui.tui.drawing.text import left
 from rl_tui.tui.drawing.themes import THEMES
 from rl_tui.tui.keys.keymap import Key, Place
+from rl_tui.tui.screens.context import Context
 
 Owners: TypeAlias = Sequence[tuple[DOMNode, tuple[Place, ...]]]
 

@@ -12,12 +12,12 @@ from textual.widgets import Input
 
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.charts.metrics import full_name, metric_title
-from rl_tui.tui.context import Context
 from rl_tui.tui.drawing.lines import Line, Span, flush, line, pack
 from rl_tui.tui.drawing.text import fit
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.line_input import LineInput
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.dialog import PaneDialog
 
 ROWS = 12

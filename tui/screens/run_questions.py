@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.command_line.own_command import shown_command
 from rl_tui.tui.drawing.text import count, size
 from rl_tui.tui.screens.confirm import ConfirmScreen
 from rl_tui.tui.screens.prompt import PromptScreen, Verdict
+from rl_tui.tui.terminal.own_command import shown_command
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import Removal, RunSummary

@@ -12,8 +12,6 @@ from textual.app import ComposeResult
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.command_line.own_command import shown_command
-from rl_tui.tui.context import Context, Runs
 from rl_tui.tui.drawing.lines import SERIES
 from rl_tui.tui.drawing.text import size
 from rl_tui.tui.keys.keymap import bindings
@@ -24,8 +22,10 @@ from rl_tui.tui.runs.comparing import Chosen
 from rl_tui.tui.runs.groups import GroupReader
 from rl_tui.tui.runs.rows import is_rising
 from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.context import Context, Runs
 from rl_tui.tui.screens.run_questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
-from rl_tui.tui.state import RunsColumn
+from rl_tui.tui.state.choices import RunsColumn
+from rl_tui.tui.terminal.own_command import shown_command
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import Removal, RunSummary

@@ -7,7 +7,7 @@ import re
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.text import count
-from rl_tui.tui.runs.rewinding import Seek
+from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}

@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from rl_tui.engine.session.watching import Scene, WatchCommand
-from rl_tui.tui.context import Context
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.picture import PicturePane
 from rl_tui.tui.panes.watched import WatchedPane
 from rl_tui.tui.screens.base import RunScreen
+from rl_tui.tui.screens.context import Context
 
 SILENT_SECONDS = 2.0  # without a scene while it plays, after which the screen says so
 RETRY_SECONDS = 0.5  # from one try to begin to the next, while there is no policy yet

@@ -18,12 +18,12 @@ from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.drawing.glyphs import UNICODE
 from rl_tui.tui.drawing.lines import Line
 from rl_tui.tui.keys.keymap import Keymap
-from rl_tui.tui.outcomes import Outcomes
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart_words import chart_words
 from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend
 from rl_tui.tui.runs.comparing import Chosen, Comparison
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.command_status import Outcomes
 from tests.tui import scenes
 from tests.tui.charts.test_charts import figure
 

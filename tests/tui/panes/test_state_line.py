@@ -11,10 +11,10 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.glyphs import UNICODE
 from rl_tui.tui.drawing.lines import cells
 from rl_tui.tui.keys.keymap import Keymap
-from rl_tui.tui.outcomes import Outcomes
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.state_line import state_line
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.command_status import Outcomes
 from tests.tui import scenes
 
 SLOW = "link slow, 1 Hz"

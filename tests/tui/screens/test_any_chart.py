@@ -17,11 +17,11 @@ from rl_tui.tui.charts.y_range import is_range
 from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
 from rl_tui.tui.drawing.lines import clip
 from rl_tui.tui.keys.keymap import Keymap
-from rl_tui.tui.outcomes import Outcomes
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart import ChartPane, CurvesPane, MetricChart
 from rl_tui.tui.screens.chart import PlotextPane
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.command_status import Outcomes
 
 START = 1_795_000_000.0
 LENGTH = "Environment/Episode Length"

@@ -15,8 +15,8 @@ from rl_tui.tui.drawing.lines import Line
 from rl_tui.tui.panes import chart
 from rl_tui.tui.panes.chart import CurvesPane, MetricChart
 from rl_tui.tui.panes.metric_grid import arranged
-from rl_tui.tui.remembered import Memory, RunMemory, as_text
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.preferences import Memory, RunMemory, as_text
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import check

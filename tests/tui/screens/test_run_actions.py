@@ -11,15 +11,15 @@ import pytest
 
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.run_folder import RunFolder
-from rl_tui.tui.command_line import own_command
 from rl_tui.tui.drawing.glyphs import UNICODE
 from rl_tui.tui.keys.keymap import Keymap
-from rl_tui.tui.outcomes import Outcomes
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.runs import browsing
 from rl_tui.tui.screens import evaluation
 from rl_tui.tui.screens.evaluation import EvaluationPane, EvaluationScreen
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.terminal import own_command
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record

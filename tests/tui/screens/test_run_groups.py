@@ -11,10 +11,10 @@ import pytest
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.tui.charts.band import band_curve, ends
 from rl_tui.tui.charts.curve import Curve, plain_curve
-from rl_tui.tui.remembered import Memory
 from rl_tui.tui.runs.groups import group_key
 from rl_tui.tui.runs.rows import RunRow, in_order, rows_of, shared_name
-from rl_tui.tui.state import RunsColumn, RunsOrder
+from rl_tui.tui.state.choices import RunsColumn, RunsOrder
+from rl_tui.tui.state.preferences import Memory
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record

@@ -13,7 +13,7 @@ import pytest
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.messages import Envelope
 from rl_tui.engine.session.summaries import BehaviorSummary, Removal, RunSummary
-from rl_tui.tui.runs.rewinding import Seek
+from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens import runs as runs_module
 from tests.tui import scenes
 from tests.tui.driver import Driven

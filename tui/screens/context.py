@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Protocol
 from rl_tui.engine.session.messages import Envelope
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Watching
-from rl_tui.tui.controls import Controls
 from rl_tui.tui.keys.keymap import Keymap
-from rl_tui.tui.outcomes import Outcomes
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.controls import Controls
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import Removal, RunSummary
-    from rl_tui.tui.drawing.frames import Frames
-    from rl_tui.tui.runs.rewinding import Seek
+    from rl_tui.tui.panes.frames import Frames
+    from rl_tui.tui.runs.seeking import Seek
 
 
 class Runs(Protocol):

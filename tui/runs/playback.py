@@ -24,7 +24,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.text import duration, percent
-from rl_tui.tui.runs.rewinding import SILENT_SECONDS, Course, Open, Rewinder, Seek
+from rl_tui.tui.runs.seeking import SILENT_SECONDS, Course, Open, Rewinder, Seek
 
 SPEEDS = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0, math.inf)  # notches of `change_speed`
 START_SPEED = 30.0  # of a run whose length nobody knows

@@ -18,8 +18,8 @@ from textual._time import get_time
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
-from rl_tui.tui.command_line.signals import hand_back
-from rl_tui.tui.keys.keyboard import Keyboard
+from rl_tui.tui.terminal.keyboard import Keyboard
+from rl_tui.tui.terminal.signals import hand_back
 from rl_tui.tui.title import POP, PUSH, TITLE_SECONDS, sequence_of
 
 LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out

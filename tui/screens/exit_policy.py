@@ -11,8 +11,8 @@ from textual.app import App
 
 from rl_tui.engine.session.messages import Stop, StopMode
 from rl_tui.engine.session.session import Session
-from rl_tui.tui.context import Context
 from rl_tui.tui.panes.base import is_over
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.leave import LeaveScreen
 
 Departure: TypeAlias = Literal["finished", "stop", "now", "hangup", "lost"]

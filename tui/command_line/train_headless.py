@@ -10,10 +10,10 @@ from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import RunStarted
 from rl_tui.engine.storage.file_names import OUTPUT, RUN_LOGS
-from rl_tui.tui.command_line.arguments import Arguments
-from rl_tui.tui.command_line.output import OwnOutput
-from rl_tui.tui.command_line.signals import StopSignals
-from rl_tui.tui.command_line.terminal import complain, complain_of, give_up
+from rl_tui.tui.command_line.train_arguments import Arguments
+from rl_tui.tui.terminal.captured_output import OwnOutput
+from rl_tui.tui.terminal.signals import StopSignals
+from rl_tui.tui.terminal.streams import complain, complain_of, give_up
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.loading import RunConfig

@@ -16,17 +16,17 @@ from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Watching
 from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.command_line.arguments import Look, words_of
-from rl_tui.tui.command_line.signals import StopSignals
-from rl_tui.tui.command_line.terminal import move_output, redirect_output
-from rl_tui.tui.command_line.user_folders import config_folder, state_folder
+from rl_tui.tui.command_line.train_arguments import Look, words_of
 from rl_tui.tui.drawing.themes import THEMES
 from rl_tui.tui.keys.user_keys import read_user_keys
-from rl_tui.tui.leaving import Departure
-from rl_tui.tui.remembered import Memory
+from rl_tui.tui.screens.exit_policy import Departure
+from rl_tui.tui.state.preferences import Memory
+from rl_tui.tui.state.user_folders import config_folder, state_folder
+from rl_tui.tui.terminal.signals import StopSignals
+from rl_tui.tui.terminal.streams import move_output, redirect_output
 
 if TYPE_CHECKING:
-    from rl_tui.tui.context import Player, Runs
+    from rl_tui.tui.screens.context import Player, Runs
 
 POLL_SECONDS = 0.1  # how soon a signal is acted upon
 LEAVE_SECONDS = 5.0  # what a run that was asked to stop now may take for its last files

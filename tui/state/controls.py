@@ -17,9 +17,9 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import COMMAND_WORDS, BehaviorView, RunView
-from rl_tui.tui.outcomes import Outcomes
 from rl_tui.tui.panes.base import is_over
-from rl_tui.tui.state import ScreenState
+from rl_tui.tui.state.choices import ScreenState
+from rl_tui.tui.state.command_status import Outcomes
 
 Wish = Pause | Resume | SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack | AddNote
 

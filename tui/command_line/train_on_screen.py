@@ -17,16 +17,16 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.run_ids import newest_run_id, run_name
-from rl_tui.tui.command_line.arguments import Arguments
-from rl_tui.tui.command_line.command_lines import RESULTS_DIR
-from rl_tui.tui.command_line.headless import ending, follow, output_log
-from rl_tui.tui.command_line.output import OwnOutput
-from rl_tui.tui.command_line.own_command import become
-from rl_tui.tui.command_line.requested import runnable
+from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
+from rl_tui.tui.command_line.configuration import runnable
 from rl_tui.tui.command_line.resuming import can_be_resumed, resume_command
-from rl_tui.tui.command_line.showing import Shown, Subject, show
-from rl_tui.tui.command_line.signals import StopSignals
-from rl_tui.tui.command_line.terminal import answer, complain, complain_of
+from rl_tui.tui.command_line.run_screen import Shown, Subject, show
+from rl_tui.tui.command_line.train_arguments import Arguments
+from rl_tui.tui.command_line.train_headless import ending, follow, output_log
+from rl_tui.tui.terminal.captured_output import OwnOutput
+from rl_tui.tui.terminal.own_command import become
+from rl_tui.tui.terminal.signals import StopSignals
+from rl_tui.tui.terminal.streams import answer, complain, complain_of
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.loading import RunConfig

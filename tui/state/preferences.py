@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.y_range import is_range
-from rl_tui.tui.state import RunsColumn, RunsOrder, ScreenState
+from rl_tui.tui.state.choices import RunsColumn, RunsOrder, ScreenState
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -14,7 +14,7 @@ from textual.app import App
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.table import rows_of
-from rl_tui.tui.command_line.user_folders import state_folder
+from rl_tui.tui.state.user_folders import state_folder
 
 
 async def save_screenshot(app: App[Any], run_folder: Path | None, figures: Sequence[Figure] = ()) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.tui.command_line.arguments import Arguments
+from rl_tui.tui.command_line.train_arguments import Arguments
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.loading import RunConfig

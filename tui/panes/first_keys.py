@@ -7,7 +7,7 @@ import asyncio
 from rl_tui.tui.drawing.lines import Line, Span, line, pack
 from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.base import Frame
-from rl_tui.tui.remembered import Memory
+from rl_tui.tui.state.preferences import Memory
 
 WORDS = {  # by the ids of the commands: in full, and where there is little room
     "help": ("shows every key", "keys"),

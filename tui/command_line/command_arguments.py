@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rl_tui.tui.command_line.arguments import Look, add_look_flags, look_of, understood
+from rl_tui.tui.command_line.train_arguments import Look, add_look_flags, look_of, understood
 
 RESULTS_DIR = "results"
 HOURS = 1.7  # of a demo's past: about half of what its first behavior needs

@@ -28,7 +28,7 @@ from rl_tui.tui.drawing.painting import toast_regions
 from rl_tui.tui.drawing.text import count, fit, number
 from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
-from rl_tui.tui.toast_place import place_toasts, toast_place
+from rl_tui.tui.screens.toast_place import place_toasts, toast_place
 
 TOAST_SECONDS = 8.0
 SAVING_SECONDS = 5.0  # after which a failure is shown though its last checkpoint is still being written

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TextIO
 
 from rl_tui.engine.printing import lead_into, print_into
-from rl_tui.tui.command_line.terminal import complain
+from rl_tui.tui.terminal.streams import complain
 
 
 class OwnOutput:

@@ -1,0 +1,1 @@
+"""What the user chose and requested, and what of it is saved."""

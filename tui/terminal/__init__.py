@@ -1,0 +1,1 @@
+"""The process and its terminal: keys, signals, streams, and this program's own command."""
