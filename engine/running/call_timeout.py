@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from rl_tui.engine.process.tracebacks import place_in_thread
 from rl_tui.engine.running.workers import has_returned
+from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.failures import InstanceFailure
-from rl_tui.engine.sampling.tracebacks import place_in_thread
 
 T = TypeVar("T")
 

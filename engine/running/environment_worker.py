@@ -17,8 +17,8 @@ from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.progress import ProgressReporter
 from rl_tui.engine.running.workers import Control, UiPriority
 from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.failures import InstanceFailure
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from rl_tui.engine.printing import lead_into, print_into
+from rl_tui.engine.process.printing import lead_into, print_into
 from rl_tui.tui.terminal.streams import complain
 
 

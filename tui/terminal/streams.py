@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from rl_tui.engine.errors import OutputError, RlTuiError
-from rl_tui.engine.printing import lead_into, open_log, print_into
+from rl_tui.engine.process.printing import lead_into, open_log, print_into
 from rl_tui.engine.session.text import safe_text
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.installation import command_for_extra
+from rl_tui.engine.process.installation import command_for_extra
 from rl_tui.engine.sampling.environments.base import Environment, Rendered
 from rl_tui.engine.specs import Steps
 from rl_tui.engine.storage.disk import UNFINISHED

@@ -10,7 +10,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, VectorizeMode, load_env_creator
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.installation import command_for, command_for_extra
+from rl_tui.engine.process.installation import command_for, command_for_extra
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.sampling.pools.failures import Guard
+from rl_tui.engine.sampling.failures import Guard
 
 PREFIX = "_user_"
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure
-from rl_tui.engine.installation import command_for_extra
+from rl_tui.engine.process.installation import command_for_extra
 
 Frame: TypeAlias = NDArray[np.uint8]
 _SHOWN_PIXELS = 336  # a small image is enlarged to about this height

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment, Paced, Rendered
 from rl_tui.engine.sampling.environments.rendering import Frame, fitted
-from rl_tui.engine.sampling.pools.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.failures import Guard, InstanceFailure
 from rl_tui.engine.specs import Json
 
 

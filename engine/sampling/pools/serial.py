@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.failures import Guard, InstanceFailure
 from rl_tui.engine.sampling.pools.checks import AnswerCheck
-from rl_tui.engine.sampling.pools.failures import Guard, InstanceFailure
 from rl_tui.engine.sampling.pools.numbering import PoolIds, common_specs, with_all_behaviors
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 

@@ -10,17 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.engine.printing import open_log, print_into
+from rl_tui.engine.process.printing import open_log, print_into
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.failures import Guard, InstanceFailure
 from rl_tui.engine.sampling.pools.checks import AnswerCheck
-from rl_tui.engine.sampling.pools.failures import Guard, InstanceFailure
-from rl_tui.engine.sampling.pools.lifeline import die_with
 from rl_tui.engine.sampling.pools.numbering import common_specs
 from rl_tui.engine.sampling.pools.pictures import picture_of, picture_to_json
+from rl_tui.engine.sampling.pools.process_group import die_with
 from rl_tui.engine.sampling.pools.shared_memory import Block, SharedFile, Status, larger
-from rl_tui.engine.sampling.pools.spec_json import spec_to_json
-from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, write
+from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json, write
 from rl_tui.engine.specs import BehaviorSpec, Json, Steps
 
 _DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the last ones say most

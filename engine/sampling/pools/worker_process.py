@@ -17,11 +17,10 @@ from typing import NoReturn, TypedDict, cast
 
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.pools.failures import InstanceFailure, NonFiniteAnswer
+from rl_tui.engine.sampling.failures import InstanceFailure, NonFiniteAnswer
 from rl_tui.engine.sampling.pools.pictures import Picture, picture_from_json
 from rl_tui.engine.sampling.pools.shared_memory import Block, Status, anonymous_file
-from rl_tui.engine.sampling.pools.spec_json import SpecJson, spec_from_json
-from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, write
+from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, SpecJson, spec_from_json, write
 from rl_tui.engine.specs import Actions, BehaviorSpec, Json
 
 # Not `python -m`: the worker must see exactly the modules that this process sees, and none of its __main__. With `-P`
@@ -30,7 +29,7 @@ _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); {first}"
     "from rl_tui.engine.sampling.pools.worker import main; main(*map(int, sys.argv[2:]))"
 )
-_STAND_BACK = "from rl_tui.engine.sampling.pools.priority import stand_back; stand_back({niceness}); "
+_LOWER_PRIORITY = "from rl_tui.engine.sampling.pools.process_group import lower_priority; lower_priority({niceness}); "
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _DUMP_SECONDS = 0.5  # a process that does not even run a signal handler in this time is beyond telling
 _EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status
@@ -107,7 +106,7 @@ class WorkerProcess:
         theirs = (command_end, reply_end, lifeline_end, memory, dump)
         self._status = Status(memory)
         self._reader = RecordReader(replies)
-        boot = _BOOT.format(first=_STAND_BACK.format(niceness=self._niceness) if self._niceness else "")
+        boot = _BOOT.format(first=_LOWER_PRIORITY.format(niceness=self._niceness) if self._niceness else "")
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", boot, json.dumps(sys.path), *map(str, theirs)],

@@ -16,7 +16,7 @@ from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
-from rl_tui.engine.sampling.pools.failures import InstanceFailure
+from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.specs import Json
 from tests.sampling.worlds import Misbehaving
 

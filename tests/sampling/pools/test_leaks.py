@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.pools.failures import InstanceFailure
+from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from tests.sampling.driving import history, survivors
 
@@ -26,7 +26,7 @@ ENGINE = """
 import sys, threading
 import numpy
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.pools.failures import InstanceFailure
+from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from tests.sampling.driving import history, send_all
 pool = ProcessPool(EnvironmentSource("tests.sampling.worlds:Misbehaving", "B", {"fault": sys.argv[1]}), 2, 2, 60.0)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine import installation
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.installation import command_for, command_for_extra
+from rl_tui.engine.process import installation
+from rl_tui.engine.process.installation import command_for, command_for_extra
 from rl_tui.engine.sampling.environments.factory import make_environments
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rl_tui.engine.sampling.pools.spec_json import spec_from_json, spec_to_json
+from rl_tui.engine.sampling.pools.wire import spec_from_json, spec_to_json
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec
 
 

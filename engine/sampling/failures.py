@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
-from rl_tui.engine.sampling.tracebacks import place_of, user_traceback
+from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 
 class InstanceFailure(EnvironmentFailure):

@@ -14,8 +14,8 @@ import pytest
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import Json

@@ -1,0 +1,1 @@
+"""The process that rl-tui runs in. Knows nothing else of the engine."""
