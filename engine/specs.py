@@ -1,6 +1,6 @@
 """What an agent sees, does and lives through, as numpy columns.
 
-Shapes: N agents or rows, P pieces, A continuous action dimensions, K discrete branches.
+Shapes: N agents or rows, P segments, A continuous action dimensions, K discrete branches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def add_up(totals: dict[str, tuple[float, int]], more: Measured) -> None:
 
 
 class Ending(IntEnum):
-    """Why a piece of experience stops."""
+    """Why a segment of experience stops."""
 
     CUT = 0  # time_horizon reached, the episode goes on
     TERMINATED = 1  # the episode is over: the value of what follows is zero
@@ -132,9 +132,9 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Trajectories:
-    """A block of whole pieces of experience, packed: N rows in P pieces. Never written again once handed over.
+    """A block of whole segments of experience, packed: N rows in P segments. Never written again once handed over.
 
-    Rows of one piece are adjacent and in time order; pieces of one agent are adjacent and in time order.
+    Rows of one segment are adjacent and in time order; segments of one agent are adjacent and in time order.
     The reward of a row is what followed its action.
     """
 
@@ -146,13 +146,13 @@ class Trajectories:
     rewards: Float32  # f32[N]
     lengths: Int64  # i64[P], all >= 1, summing to N
     endings: NDArray[np.int8]  # i8[P] of Ending
-    next_observations: Observations  # each [P, ...]: what was seen after the last row of each piece
+    next_observations: Observations  # each [P, ...]: what was seen after the last row of each segment
     agent_ids: Int64  # i64[P]
     episode_returns: Float32  # f32[E], undiscounted, of episodes that ended since the last block
     episode_lengths: Int64  # i64[E], number of actions taken
     policy_version: int  # oldest policy that chose any of these actions
     memories: Float32 | None = None  # f32[N, M], what the policy remembered before it acted; None without memory
-    next_action_mask: Bool | None = None  # bool[P, ...] after cut pieces, True after others; None when all is allowed
+    next_action_mask: Bool | None = None  # bool[P, ...] after cut segments, True after others; None when all is allowed
     measured: Measured = field(default_factory=dict)  # since the last block
     departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], agents that left in mid-episode
 
@@ -162,7 +162,7 @@ class Trajectories:
         return len(self.rewards)
 
     @property
-    def num_pieces(self) -> int:
+    def num_segments(self) -> int:
         """P."""
         return len(self.lengths)
 

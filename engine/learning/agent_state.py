@@ -1,6 +1,6 @@
 """What is carried on from block to block for agents whose episodes go on.
 
-Shapes: L agents, P pieces of a block, C columns, D agents that left.
+Shapes: L agents, P segments of a block, C columns, D agents that left.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class AgentState:
         return found
 
     def after(self, agent_ids: Int64, endings: NDArray[np.int8], columns: NDArray[Any], departed: Int64) -> AgentState:
-        """With those after each piece, [P, C]: of pieces that were cut, until their agents' next one.
+        """With those after each segment, [P, C]: of segments that were cut, until their agents' next one.
 
-        agent_ids, endings: i64[P] and i8[P], the pieces of an agent in time order. departed: i64[D], agents that left
+        agent_ids, endings: i64[P] and i8[P], the segments of an agent in time order. departed: i64[D], agents that left
         in the middle of an episode.
         """
         order = agent_ids.argsort(kind="stable")

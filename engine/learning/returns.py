@@ -1,4 +1,4 @@
-"""Advantages and returns of packed pieces.  Shapes: N rows, P pieces, S reward streams."""
+"""Advantages and returns of packed segments.  Shapes: N rows, P segments, S reward streams."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def gae(
 ) -> tuple[Float32, Float32]:
     """Advantages and returns, f32[N, S] each (Schulman et al. 2016, eq. 16; returns are advantages + values).
 
-    rewards, values: f32[N, S], pieces one after the other. next_values: f32[P, S], the value of what followed each
-    piece, zero if and only if its episode terminated. lengths: i64[P]. gammas: f32[S].
+    rewards, values: f32[N, S], segments one after the other. next_values: f32[P, S], the value of what followed each
+    segment, zero if and only if its episode terminated. lengths: i64[P]. gammas: f32[S].
     """
     last = np.cumsum(lengths) - 1
     following = np.empty_like(values)

@@ -1,6 +1,6 @@
 """Experience between its collection and its use.
 
-Shapes: N rows, P pieces, R reward streams, S sequences, M memory columns.
+Shapes: N rows, P segments, R reward streams, S sequences, M memory columns.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Rollout:
         )
 
     @property
-    def num_pieces(self) -> int:
+    def num_segments(self) -> int:
         """P."""
         return len(self.lengths)
 
@@ -80,7 +80,7 @@ class RolloutBuffer:
         self._blocks.append((block, rewards))
         self.num_rows += block.num_rows
 
-    def take(self) -> Rollout:
+    def drain(self) -> Rollout:
         """All rows in the order they came; the buffer is empty afterwards."""
         blocks, self._blocks, self.num_rows = self._blocks, [], 0
         return Rollout.of(blocks)

@@ -1,6 +1,6 @@
-"""Packed pieces cut into the sequences that a memory reads, and the episodes that go on in them.
+"""Packed segments cut into the sequences that a memory reads, and the episodes that go on in them.
 
-Shapes: N rows in P pieces, S sequences.
+Shapes: N rows in P segments, S sequences.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from rl_tui.engine.specs import Ending, Int64
 
 
 def cut(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
-    """Lengths of sequences and the piece each is of, i64[S] both, of pieces with these lengths i64[P].
+    """Lengths of sequences and the segment each is of, i64[S] both, of segments with these lengths i64[P].
 
-    Every piece is cut from its first row on: only its last sequence may have fewer than `longest` rows.
+    Every segment is cut from its first row on: only its last sequence may have fewer than `longest` rows.
     """
     counts = -(-lengths // longest)
-    pieces = np.repeat(np.arange(len(lengths)), counts)
-    cut_lengths = np.full(len(pieces), longest)
+    segments = np.repeat(np.arange(len(lengths)), counts)
+    cut_lengths = np.full(len(segments), longest)
     cut_lengths[np.cumsum(counts) - 1] = lengths - (counts - 1) * longest
-    return cut_lengths, pieces
+    return cut_lengths, segments
 
 
 def rows_of(starts: Int64, lengths: Int64) -> Int64:
@@ -33,7 +33,7 @@ def rows_of(starts: Int64, lengths: Int64) -> Int64:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class EpisodeLinks:
     """How the episodes of several agents run through sequences.
 
     before: i64[S], the sequence after which each goes on, -1 where an episode begins or its beginning is not here.
@@ -44,20 +44,20 @@ class Course:
     levels: tuple[Int64, ...]
 
 
-def course(agent_ids: Int64, endings: NDArray[np.int8], pieces: Int64) -> Course:
-    """The course through sequences of these pieces i64[S], in time order for each agent.
+def link_episodes(agent_ids: Int64, endings: NDArray[np.int8], segments: Int64) -> EpisodeLinks:
+    """The course through sequences of these segments i64[S], in time order for each agent.
 
-    agent_ids, endings: [P]. An episode goes on after a sequence of its piece, and after a piece that was cut.
+    agent_ids, endings: [P]. An episode goes on after a sequence of its segment, and after a segment that was cut.
     """
-    order = np.argsort(agent_ids[pieces], kind="stable")
-    piece = pieces[order]
-    goes_on = np.zeros(len(pieces), np.bool_)
-    goes_on[1:] = (piece[1:] == piece[:-1]) | (
-        (agent_ids[piece[1:]] == agent_ids[piece[:-1]]) & (endings[piece[:-1]] == Ending.CUT)
+    order = np.argsort(agent_ids[segments], kind="stable")
+    segment = segments[order]
+    goes_on = np.zeros(len(segments), np.bool_)
+    goes_on[1:] = (segment[1:] == segment[:-1]) | (
+        (agent_ids[segment[1:]] == agent_ids[segment[:-1]]) & (endings[segment[:-1]] == Ending.CUT)
     )
-    before = np.full(len(pieces), -1)
+    before = np.full(len(segments), -1)
     before[order[1:]] = np.where(goes_on[1:], order[:-1], -1)
-    place = np.arange(len(pieces))
+    place = np.arange(len(segments))
     level = place - np.maximum.accumulate(np.where(goes_on, 0, place))
     by_level = order[np.argsort(level, kind="stable")]
-    return Course(before, tuple(np.split(by_level, np.cumsum(np.bincount(level))[:-1])))
+    return EpisodeLinks(before, tuple(np.split(by_level, np.cumsum(np.bincount(level))[:-1])))

@@ -32,7 +32,7 @@ class Trainer(Protocol):
 
     is_on_policy: bool  # experience must come from the newest policy, unless the user allows otherwise
     rows_per_update: int  # an update comes when at least so many rows are there
-    time_horizon: int  # pieces of experience are cut at so many steps
+    time_horizon: int  # segments of experience are cut at so many steps
     replay_bytes: int  # what keeping experience over updates costs in memory; 0 where none is kept
 
     @property
@@ -61,11 +61,11 @@ class Trainer(Protocol):
     def is_ready(self) -> bool:
         """Whether `update` has enough to learn from."""
 
-    def update(self, step: int, may_continue: Callable[[], bool] = always) -> Metrics:
+    def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """Learn from what was added; schedules are read at `step`. Numbers about it.
 
-        may_continue: called after each mini-batch, where others that share the interpreter may have their turn. When it
-        says no, the update ends with what it has learned so far.
+        should_continue: called after each mini-batch, where other threads may use the interpreter. When it returns
+        False, the update ends with what it has learned so far.
 
         Raises NonFiniteError after going back to the state before the update.
         """

@@ -1,6 +1,6 @@
 """What a critic expects of a rollout, with or without a memory of what led there.
 
-Shapes: N rows in P pieces, S sequences, R reward streams, M memory columns.
+Shapes: N rows in P segments, S sequences, R reward streams, M memory columns.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.rollout import Array, Rollout, picked
-from rl_tui.engine.learning.sequences import Course, course, cut, rows_of
+from rl_tui.engine.learning.sequences import EpisodeLinks, cut, link_episodes, rows_of
 from rl_tui.engine.specs import Float32, Int64
 
 
 @dataclass(frozen=True, slots=True)
 class ValueEstimates:
-    """values: f32[N, R]. next_values: f32[P, R], of what was seen after each piece, whatever ended it. sequences: how
+    """values: f32[N, R]. next_values: f32[P, R], of what was seen after each segment, whatever ended it. sequences: how
     `ActorCritic.forward` has to read the rows, None without memory. agents: what is remembered after the rollout."""
 
     values: Float32
@@ -53,45 +53,48 @@ class ValueEstimator:
         self._is_shared = is_shared
 
     def __call__(self, features: Features, following: Features, rollout: Rollout, agents: AgentState) -> ValueEstimates:
-        """The estimates of a rollout with these features, and those of what followed its pieces; both as placed.
+        """The estimates of a rollout with these features, and those of what followed its segments; both as placed.
 
         agents: what the critic remembers from before the rollout.
         """
         if not self._sequence_length:
             return ValueEstimates(self._values(features), self._values(following), None, agents)
-        lengths, pieces = cut(rollout.lengths, self._sequence_length)
+        lengths, segments = cut(rollout.lengths, self._sequence_length)
         starts = np.cumsum(lengths) - lengths
         acted = rollout.memories
         assert acted is not None, "a policy with memory acted"
         if self._is_shared:  # one memory, known wherever a sequence begins
-            memories, way = acted[starts], Course(np.full(len(starts), -1), (np.arange(len(starts)),))
+            memories, links = acted[starts], EpisodeLinks(np.full(len(starts), -1), (np.arange(len(starts)),))
         else:
-            memories, way = self._begun(agents, rollout, pieces), course(rollout.agent_ids, rollout.endings, pieces)
-        values, after = self._read(features, starts, lengths, memories, way)
-        after_pieces = after[np.flatnonzero(np.diff(pieces, append=rollout.num_pieces))]
-        next_values = self._read_once(following, after_pieces)
+            memories, links = (
+                self._begun(agents, rollout, segments),
+                link_episodes(rollout.agent_ids, rollout.endings, segments),
+            )
+        values, after = self._read(features, starts, lengths, memories, links)
+        after_segments = after[np.flatnonzero(np.diff(segments, append=rollout.num_segments))]
+        next_values = self._read_once(following, after_segments)
         if self._is_shared:
             return ValueEstimates(values, next_values, self._sequences(lengths, memories), agents)
         both = np.concatenate([acted[starts], memories], axis=1)
-        going_on = agents.after(rollout.agent_ids, rollout.endings, after_pieces, rollout.departed)
+        going_on = agents.after(rollout.agent_ids, rollout.endings, after_segments, rollout.departed)
         return ValueEstimates(values, next_values, self._sequences(lengths, both), going_on)
 
-    def _begun(self, agents: AgentState, rollout: Rollout, pieces: Int64) -> Float32:
+    def _begun(self, agents: AgentState, rollout: Rollout, segments: Int64) -> Float32:
         """f32[S, M]: what is remembered before the first sequence of each agent; zeros elsewhere."""
-        memories = np.zeros((len(pieces), self._memory_size), np.float32)
-        ids, first = np.unique(rollout.agent_ids[pieces], return_index=True)
+        memories = np.zeros((len(segments), self._memory_size), np.float32)
+        ids, first = np.unique(rollout.agent_ids[segments], return_index=True)
         memories[first] = agents.of(ids)
         return memories
 
     def _read(
-        self, features: Features, starts: Int64, lengths: Int64, memories: Float32, way: Course
+        self, features: Features, starts: Int64, lengths: Int64, memories: Float32, links: EpisodeLinks
     ) -> tuple[Float32, Float32]:
         """f32[N, R], and f32[S, M] remembered after each sequence; fills in `memories` before those that go on."""
         parts, after = [], np.empty_like(memories)
         at_once = max(1, self._rows_at_once // self._sequence_length)
-        for depth, level in enumerate(way.levels):
+        for depth, level in enumerate(links.levels):
             if depth:
-                memories[level] = after[way.before[level]]
+                memories[level] = after[links.before[level]]
             for begin in range(0, len(level), at_once):
                 own = level[begin : begin + at_once]
                 rows = rows_of(starts[own], lengths[own])

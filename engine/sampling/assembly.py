@@ -1,8 +1,8 @@
-"""Agent steps become packed pieces of experience, with a fixed number of numpy calls per step.
+"""Agent steps become packed segments of experience, with a fixed number of numpy calls per step.
 
 Shapes: L slots (agents that live or have something to hand over), N agents of one step. A slot owns `capacity` rows of
-flat columns, used as a ring: rows from `emitted` to `begun` are whole pieces, rows from `begun` to `written` a piece in
-progress. All three count rows since the slot exists; row r lies at slot * capacity + r % capacity.
+flat columns, used as a ring: rows from `emitted` to `begun` are whole segments, rows from `begun` to `written` an
+unfinished one. All three count rows since the slot exists; row r lies at slot * capacity + r % capacity.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from rl_tui.engine.specs import (
     add_up,
 )
 
-MIN_ROWS = 16  # of whole pieces that a slot holds: short pieces need not leave one by one
+MIN_ROWS = 16  # of whole segments that a slot holds: short segments need not leave one by one
 Number = TypeVar("Number", bound=np.generic)
 _NO_VERSION = 2**62  # newer than any
 _ACTIVE, _SILENT, _VACANT = np.arange(3, dtype=np.int8)  # of slot: an episode goes on, or so it seems, or none does
 
 
 @dataclass(slots=True)
-class _Pieces:
-    """Pieces that ended in the same step: slots, their number of rows, why, what was seen next, what was allowed then
+class _Segments:
+    """Segments that ended in the same step: slots, their number of rows, why, what was seen next, what was allowed then
     (None: everything, or nobody knows)."""
 
     slots: Int64
@@ -60,7 +60,7 @@ class Assembly:
         self._spec = spec
         self._has_memory = memory_size > 0
         self._horizon = time_horizon
-        self._cut_at = time_horizon  # rows, at which a piece ends
+        self._cut_at = time_horizon  # rows, at which a segment ends
         self._capacity = time_horizon + max(time_horizon, MIN_ROWS)
         self._owners = Slots()
         self._seen: Int64 | None = None  # the last array of ids, and the slots it stands for
@@ -73,21 +73,21 @@ class Assembly:
         self._state: NDArray[np.int8] = np.zeros(0, np.int8)  # of slot
         self._returns: NDArray[np.float64] = np.zeros(0)
         self._episode_lengths: Int64 = np.zeros(0, np.int64)
-        self._begin_versions: Int64 = np.zeros(0, np.int64)  # of slot: the policy that began its piece
+        self._begin_versions: Int64 = np.zeros(0, np.int64)  # of slot: the policy that began its segment
         self._written_before: Int64 = np.zeros(0, np.int64)  # when silent agents were last noted
         self._departed: list[Int64] = []
-        self._pieces: list[_Pieces] = []
+        self._segments: list[_Segments] = []
         self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
         self._fresh: list[tuple[NDArray[np.float64], Int64]] = []
         self._measured: dict[str, tuple[float, int]] = {}
         self._version = 0
         self._oldest_version = _NO_VERSION
-        self.num_complete = 0  # rows of whole pieces that `take` would give
+        self.num_complete = 0  # rows of whole segments that `take` would give
         self._grow(1)
 
     @property
     def is_full(self) -> bool:
-        """Some slot has no room for another piece: `take` before the next step."""
+        """Some slot has no room for another segment: `take` before the next step."""
         return bool((self._begun - self._emitted >= self._capacity - self._horizon).any())
 
     def measure(self, measured: Measured) -> None:
@@ -111,7 +111,7 @@ class Assembly:
         self._complete(slots, endings, terminals.observations, acted)
 
     def observe(self, decisions: DecisionSteps) -> None:
-        """Credit these agents' last actions with what followed; cut the pieces that are long enough."""
+        """Credit these agents' last actions with what followed; cut the segments that are long enough."""
         slots = self._slots(decisions.agent_ids)
         self._state[slots] = _ACTIVE
         lengths = self._written[slots] - self._begun[slots]
@@ -131,7 +131,7 @@ class Assembly:
         return int((self._written - self._emitted).sum())
 
     def cut(self, at_once: bool) -> None:
-        """From now on, cut pieces where their agents are next observed, or again at the horizon."""
+        """From now on, cut segments where their agents are next observed, or again at the horizon."""
         self._cut_at = 1 if at_once else self._horizon
 
     def follow(self, version: int) -> None:
@@ -180,13 +180,13 @@ class Assembly:
         return returns, np.concatenate([np.empty(0, np.int64), *(n for _, n in fresh)])
 
     def take(self) -> Trajectories:
-        """Every whole piece, packed by agent and in time order; at least one row must be complete."""
-        pieces = self._pieces
-        slots = np.concatenate([p.slots for p in pieces])
-        order = slots.argsort(kind="stable")  # pieces were noted in time order
+        """Every whole segment, packed by agent and in time order; at least one row must be complete."""
+        segments = self._segments
+        slots = np.concatenate([p.slots for p in segments])
+        order = slots.argsort(kind="stable")  # segments were noted in time order
         rows = self._whole_rows()
         columns = {name: column.take(rows, axis=0) for name, column in self._columns.items()}
-        following = zip(*(p.next_observations for p in pieces), strict=True)
+        following = zip(*(p.next_observations for p in segments), strict=True)
         returns = [r for r, _ in self._episodes]
         episode_lengths = [n for _, n in self._episodes]
         block = Trajectories(
@@ -196,8 +196,8 @@ class Assembly:
             log_probs=columns["log_probs"],  # type: ignore[arg-type]  # float32
             action_mask=columns.get("mask"),  # type: ignore[arg-type]  # bool
             rewards=columns["rewards"],  # type: ignore[arg-type]  # float32
-            lengths=np.concatenate([p.lengths for p in pieces])[order],
-            endings=np.concatenate([p.endings for p in pieces])[order],
+            lengths=np.concatenate([p.lengths for p in segments])[order],
+            endings=np.concatenate([p.endings for p in segments])[order],
             next_observations=tuple([np.concatenate(parts)[order] for parts in following]),
             agent_ids=self._owners.agent_ids[slots[order]],
             episode_returns=np.concatenate([np.empty(0), *returns]).astype(np.float32),
@@ -209,21 +209,23 @@ class Assembly:
             departed=np.concatenate([np.empty(0, np.int64), *self._departed]),
         )
         self._emitted[:] = self._begun
-        self._pieces, self._episodes, self._departed, self._measured = [], [], [], {}
+        self._segments, self._episodes, self._departed, self._measured = [], [], [], {}
         self.num_complete, self._oldest_version = 0, _NO_VERSION
         return block
 
     def _next_mask(self, order: Int64) -> Bool | None:
-        """What was allowed after each whole piece, in that order."""
-        if all(pieces.next_mask is None for pieces in self._pieces):
+        """What was allowed after each whole segment, in that order."""
+        if all(segments.next_mask is None for segments in self._segments):
             return None
         size = self._spec.actions.mask_size
-        masks = [np.ones((len(p.slots), size), np.bool_) if p.next_mask is None else p.next_mask for p in self._pieces]
+        masks = [
+            np.ones((len(p.slots), size), np.bool_) if p.next_mask is None else p.next_mask for p in self._segments
+        ]
         ordered: Bool = np.concatenate(masks)[order]
         return ordered
 
     def _whole_rows(self) -> Int64:
-        """Where the rows of all whole pieces lie, slot after slot and in time order."""
+        """Where the rows of all whole segments lie, slot after slot and in time order."""
         counts = self._begun - self._emitted
         slots = counts.nonzero()[0]
         counts = counts[slots]
@@ -246,14 +248,14 @@ class Assembly:
         rows: Int64,
         mask: Bool | None = None,
     ) -> None:
-        """Pieces of these slots end; what was seen next, and allowed, stands in these rows of observations and mask."""
+        """Segments of these slots end; next observations and masks are these rows of `observations` and `mask`."""
         lengths = self._written[slots] - self._begun[slots]
         self._begun[slots] = self._written[slots]
         self._oldest_version = min(self._oldest_version, int(self._begin_versions[slots].min(initial=_NO_VERSION)))
         self._begin_versions[slots] = self._version
         copied = tuple([o.take(rows, axis=0) for o in observations])  # the environment may reuse its arrays
         allowed = None if mask is None else mask.take(rows, axis=0)
-        self._pieces.append(_Pieces(slots, lengths, endings, copied, allowed))
+        self._segments.append(_Segments(slots, lengths, endings, copied, allowed))
         self.num_complete += int(lengths.sum())
 
     def _slots(self, agent_ids: Int64) -> Int64:

@@ -78,7 +78,7 @@ class Collector:
         return self._assemblies[behavior].num_held
 
     def cut(self, behavior: str, at_once: bool) -> None:
-        """From now on, pieces end where their agents are next observed, or again at the horizon."""
+        """From now on, segments end where their agents are next observed, or again at the horizon."""
         self._assemblies[behavior].cut(at_once)
 
     def take_fresh_episodes(self, behavior: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], Int64]:

@@ -32,15 +32,15 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
-from rl_tui.engine.learning.ppo.networks import ModuleActorCritic
-from rl_tui.engine.learning.sac.gradients import ModuleSoftGradients
+from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
+from rl_tui.engine.learning.sac.gradients import TorchSoftGradients
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Weights
 from rl_tui.engine.storage.run_folder import BehaviorFolder
 from tests.learning.rollouts import World, acted, observed
 
 NUM_UPDATES = 20
-LENGTHS = [16, 16, 16, 12, 4]  # of the pieces that are learned from in an update
-NUM_AGENTS, NUM_STEPS = 4, 16  # the same where memories go on from piece to piece
+LENGTHS = [16, 16, 16, 12, 4]  # of the segments that are learned from in an update
+NUM_AGENTS, NUM_STEPS = 4, 16  # the same where memories go on from segment to segment
 FINGERPRINT = "SHA-256 of what was learned"
 
 Numbers: TypeAlias = dict[str, list[float]]
@@ -56,8 +56,8 @@ EVERY_TERM |= {"epsilon": 0.02, "value_clip": 0.05, "learning_rate": 1e-3}  # so
 
 # What makes a trainer compute in torch, where vectors would be left to numpy: a name in its module, and its stand-in.
 IN_TORCH: Mapping[str, tuple[str, Any]] = {
-    "ppo": ("make_actor_critic", lambda networks, *_: ModuleActorCritic(networks, CPU)),
-    "sac": ("soft_gradients", lambda of, flat, _, actions, __: ModuleSoftGradients(of, flat, actions)),
+    "ppo": ("make_actor_critic", lambda networks, *_: TorchActorCritic(networks, CPU)),
+    "sac": ("soft_gradients", lambda of, flat, _, actions, __: TorchSoftGradients(of, flat, actions)),
 }
 
 

@@ -50,7 +50,7 @@ def acted(
     masked: bool = False,
     ending: Ending | None = None,
 ) -> Trajectories:
-    """Pieces of these lengths, an agent for each, in which `policy` acted on random observations for random rewards."""
+    """Segments of these lengths, one per agent: `policy` acted on random observations for random rewards."""
     seen = decisions(random, sum(lengths), spec, masked)
     choice = policy.act(seen)
     endings = random.integers(0, len(Ending), len(lengths)) if ending is None else np.full(len(lengths), ending)
@@ -97,20 +97,20 @@ class World:
         return self._assembly.take()
 
 
-def rewarded(pieces: list[tuple[int, list[float], Ending]]) -> Trajectories:
-    """Only rewards: (agent, rewards, ending) for each piece."""
-    rows, count = sum(len(rewards) for _, rewards, _ in pieces), len(pieces)
+def rewarded(segments: list[tuple[int, list[float], Ending]]) -> Trajectories:
+    """Only rewards: (agent, rewards, ending) for each segment."""
+    rows, count = sum(len(rewards) for _, rewards, _ in segments), len(segments)
     return Trajectories(
         observations=(np.zeros((rows, 1), np.float32),),
         continuous_actions=np.zeros((rows, 0), np.float32),
         discrete_actions=np.zeros((rows, 1), np.int64),
         log_probs=np.zeros((rows, 1), np.float32),
         action_mask=None,
-        rewards=np.concatenate([np.array(rewards, np.float32) for _, rewards, _ in pieces]),
-        lengths=np.array([len(rewards) for _, rewards, _ in pieces]),
-        endings=np.array([ending for _, _, ending in pieces], np.int8),
+        rewards=np.concatenate([np.array(rewards, np.float32) for _, rewards, _ in segments]),
+        lengths=np.array([len(rewards) for _, rewards, _ in segments]),
+        endings=np.array([ending for _, _, ending in segments], np.int8),
         next_observations=(np.zeros((count, 1), np.float32),),
-        agent_ids=np.array([agent for agent, _, _ in pieces]),
+        agent_ids=np.array([agent for agent, _, _ in segments]),
         episode_returns=np.empty(0, np.float32),
         episode_lengths=np.empty(0, np.int64),
         policy_version=0,

@@ -112,8 +112,8 @@ def test_log_probabilities_are_those_the_loss_finds_for_the_same_weights(
             returns=values,
             values=values,
         )
-        weigh = Coefficients(1e-3, 0.0, 0.5, None, joint_ratio=False)
-        loss = surrogate_loss(head, values, network.log_sigma, batch, KINDS[kind], weigh)
+        coefficients = Coefficients(1e-3, 0.0, 0.5, None, joint_ratio=False)
+        loss = surrogate_loss(head, values, network.log_sigma, batch, KINDS[kind], coefficients)
         assert loss.policy == pytest.approx(-1, abs=1e-5)
         assert abs(loss.divergence) < 1e-7
         assert loss.clipped == 0

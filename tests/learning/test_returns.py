@@ -21,12 +21,12 @@ def slow_gae(
     gammas: np.ndarray,
     lam: float,
 ) -> np.ndarray:
-    """Equation 16 of Schulman et al. 2016, one piece, stream and row after the other, in Python's floats."""
+    """Equation 16 of Schulman et al. 2016, one segment, stream and row after the other, in Python's floats."""
     advantages = np.zeros(rewards.shape)
     start = 0
-    for piece, length in enumerate(lengths):
+    for segment, length in enumerate(lengths):
         for stream, gamma in enumerate(gammas.tolist()):
-            following, advantage = float(next_values[piece, stream]), 0.0
+            following, advantage = float(next_values[segment, stream]), 0.0
             for row in reversed(range(start, start + length)):
                 delta = float(rewards[row, stream]) + gamma * following - float(values[row, stream])
                 advantage = delta + gamma * lam * advantage
@@ -63,8 +63,8 @@ def test_advantages_are_those_of_a_loop_over_every_step(
         np.testing.assert_array_equal(array, copy)
 
 
-def test_a_piece_knows_nothing_of_its_neighbors() -> None:
-    """Other numbers in the second piece change nothing in the first and third."""
+def test_a_segment_knows_nothing_of_its_neighbors() -> None:
+    """Other numbers in the second segment change nothing in the first and third."""
     random = np.random.default_rng(1)
     rewards, values = (random.standard_normal((12, 1)).astype(np.float32) for _ in range(2))
     next_values, lengths = random.standard_normal((3, 1)).astype(np.float32), np.array([5, 3, 4])
@@ -101,7 +101,7 @@ def test_discounted_sums_are_those_of_a_loop(seed: int, lengths: list[int], dtyp
 
 
 @pytest.mark.parametrize("gamma", [0.99, 0.999])
-def test_long_pieces_keep_their_precision(gamma: float) -> None:
+def test_long_segments_keep_their_precision(gamma: float) -> None:
     """A thousand steps of the same reward: the geometric series."""
     ones, zeros = np.ones((1000, 1), np.float32), np.zeros((1000, 1), np.float32)
     lengths, gammas = np.array([1000]), np.array([gamma], np.float32)

@@ -103,7 +103,7 @@ def test_a_rollout_is_its_blocks_one_after_the_other() -> None:
     for block in blocks:
         buffer.add(block, block.rewards[:, None])
     assert buffer.num_rows == 11
-    rollout = buffer.take()
+    rollout = buffer.drain()
     assert buffer.num_rows == 0
     for index in range(len(SPEC.observations)):
         joined = np.concatenate([block.observations[index] for block in blocks])
@@ -126,7 +126,7 @@ def test_images_stay_bytes_and_a_single_block_is_not_copied() -> None:
     acting.load(Kind(camera, NetworkSettings(hidden_units=4, num_layers=1)).weights())
     block, buffer = acted(acting, np.random.default_rng(0), [3], camera), RolloutBuffer()
     buffer.add(block, block.rewards[:, None])
-    (seen,) = buffer.take().observations
+    (seen,) = buffer.drain().observations
     assert seen.dtype == np.uint8
     assert seen is block.observations[0]
 
@@ -139,7 +139,7 @@ def test_what_was_remembered_comes_along() -> None:
     blocks = [lives.live(8), lives.live(9)]
     for block in blocks:
         buffer.add(block, block.rewards[:, None])
-    rollout = buffer.take()
+    rollout = buffer.drain()
     assert rollout.memories is not None
     np.testing.assert_array_equal(rollout.memories, np.concatenate([block.memories for block in blocks]))
     np.testing.assert_array_equal(rollout.agent_ids, np.concatenate([block.agent_ids for block in blocks]))

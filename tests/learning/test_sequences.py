@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.learning.sequences import course, cut, rows_of
+from rl_tui.engine.learning.sequences import cut, link_episodes, rows_of
 from rl_tui.engine.specs import Ending
 
 LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=12)
@@ -14,13 +14,13 @@ LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=12)
 
 @settings(deadline=None, max_examples=100, derandomize=True)
 @given(lengths=LENGTHS, longest=st.integers(1, 9))
-def test_pieces_are_cut_from_their_first_row_on(lengths: list[int], longest: int) -> None:
-    found, pieces = cut(np.array(lengths), longest)
+def test_segments_are_cut_from_their_first_row_on(lengths: list[int], longest: int) -> None:
+    found, segments = cut(np.array(lengths), longest)
     expected = []
-    for piece, length in enumerate(lengths):
+    for segment, length in enumerate(lengths):
         whole, rest = divmod(length, longest)
-        expected += [(longest, piece)] * whole + [(rest, piece)] * (rest > 0)
-    assert list(zip(found.tolist(), pieces.tolist(), strict=True)) == expected
+        expected += [(longest, segment)] * whole + [(rest, segment)] * (rest > 0)
+    assert list(zip(found.tolist(), segments.tolist(), strict=True)) == expected
 
 
 def test_rows_of_sequences_follow_each_other_in_the_order_asked_for() -> None:
@@ -29,23 +29,23 @@ def test_rows_of_sequences_follow_each_other_in_the_order_asked_for() -> None:
 
 @settings(deadline=None, max_examples=200, derandomize=True)
 @given(lengths=LENGTHS, longest=st.integers(1, 9), seed=st.integers(0, 99), agents=st.integers(1, 4))
-def test_an_episode_goes_on_within_a_piece_and_after_a_cut(
+def test_an_episode_goes_on_within_a_segment_and_after_a_cut(
     lengths: list[int], longest: int, seed: int, agents: int
 ) -> None:
     random = np.random.default_rng(seed)
     ids = random.integers(0, agents, len(lengths)) * 7
     endings = random.integers(0, 3, len(lengths)).astype(np.int8)
-    _, pieces = cut(np.array(lengths), longest)
-    found = course(ids, endings, pieces)
+    _, segments = cut(np.array(lengths), longest)
+    found = link_episodes(ids, endings, segments)
     last: dict[int, int] = {}  # the sequence that an agent's next one goes on after
     depth: list[int] = []
-    for sequence, piece in enumerate(pieces.tolist()):
-        agent = int(ids[piece])
+    for sequence, segment in enumerate(segments.tolist()):
+        agent = int(ids[segment])
         before = last.get(agent, -1)
         assert found.before[sequence] == before
         depth.append(0 if before < 0 else depth[before] + 1)
-        is_last = sequence + 1 == len(pieces) or pieces[sequence + 1] != piece
-        last[agent] = -1 if is_last and endings[piece] != Ending.CUT else sequence
+        is_last = sequence + 1 == len(segments) or segments[sequence + 1] != segment
+        last[agent] = -1 if is_last and endings[segment] != Ending.CUT else sequence
     assert [sorted(level.tolist()) for level in found.levels] == [
         [sequence for sequence, deep in enumerate(depth) if deep == level] for level in range(max(depth) + 1)
     ]

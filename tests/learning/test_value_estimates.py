@@ -1,4 +1,4 @@
-"""Values of rollouts: what is remembered from row to row, piece to piece and rollout to rollout."""
+"""Values of rollouts: what is remembered from row to row, segment to segment and rollout to rollout."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def rollout_of(*blocks: Trajectories) -> Rollout:
 def row_by_row(
     of: PPONetworks, rollout: Rollout, kept: dict[int, torch.Tensor], is_shared: bool
 ) -> tuple[Float32, Float32]:
-    """Values, and those of what followed pieces; `kept` holds what is remembered of unfinished episodes."""
+    """Values, and those of what followed segments; `kept` holds what is remembered of unfinished episodes."""
     body = of.critic or of.actor.body
     rows, following = (
         torch.from_numpy(LAYOUT.vectors(seen)) for seen in (rollout.observations, rollout.next_observations)
     )
     values, next_values, row = [], [], 0
-    for piece, length in enumerate(rollout.lengths.tolist()):
-        agent = int(rollout.agent_ids[piece])
+    for segment, length in enumerate(rollout.lengths.tolist()):
+        agent = int(rollout.agent_ids[segment])
         remembered = kept.pop(agent, torch.zeros(1, MEMORY.memory_size))
         for step in range(length):
             if is_shared and step % MEMORY.sequence_length == 0:
@@ -81,9 +81,9 @@ def row_by_row(
             hidden, remembered = body.step((rows[row : row + 1],), remembered)
             values.append(of.values(hidden))
             row += 1
-        if rollout.endings[piece] == Ending.CUT:
+        if rollout.endings[segment] == Ending.CUT:
             kept[agent] = remembered
-        hidden, _ = body.step((following[piece : piece + 1],), remembered)
+        hidden, _ = body.step((following[segment : segment + 1],), remembered)
         next_values.append(of.values(hidden))
     return torch.cat(values).numpy(), torch.cat(next_values).numpy()
 

@@ -93,7 +93,7 @@ class Bench:
 
 
 def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
-    """One piece of one agent that ends its episode."""
+    """One segment of one agent that ends its episode."""
     seen = np.full((num_rows, 1), value, np.float32)
     return Trajectories(
         observations=(seen,),

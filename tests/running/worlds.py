@@ -106,8 +106,8 @@ class Pair:
 class BuggyTrainer(PPOTrainer):
     """PPO with a mistake in its third update."""
 
-    def update(self, step: int, may_continue: Callable[[], bool] = always) -> Metrics:
-        metrics = super().update(step, may_continue)
+    def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
+        metrics = super().update(step, should_continue)
         if self.num_updates == 3:
             raise ZeroDivisionError("a mistake of ours")
         return metrics

@@ -47,8 +47,8 @@ class Row:
 
 
 @dataclass
-class Piece:
-    """What the assembly should give for one piece."""
+class Segment:
+    """What the assembly should give for one segment."""
 
     rows: list[Row]
     ending: Ending
@@ -64,7 +64,7 @@ class Life:
     is_idle: bool = False  # chose no action since silent agents were last noted
     is_silent: bool = False  # was noted then, and has not been heard of since
     open: list[Row] = field(default_factory=list)
-    whole: list[Piece] = field(default_factory=list)
+    whole: list[Segment] = field(default_factory=list)
     episode: list[float] = field(default_factory=list)
     memory: np.ndarray | None = None  # None where an episode begins
 
@@ -132,7 +132,7 @@ class World:
                 continue
             self._credit(life, rewards[row])
             ended = Ending.TRUNCATED if truncated[row] else Ending.TERMINATED
-            life.whole.append(Piece(life.open, ended, [o[row].copy() for o in final]))
+            life.whole.append(Segment(life.open, ended, [o[row].copy() for o in final]))
             episode = sum(life.episode), len(life.episode)
             self.episodes.append(episode)
             self.fresh.append(episode)
@@ -181,7 +181,7 @@ class World:
             if len(life.open) == self.horizon:
                 allowed = NO_MASK if mask is None else mask[row].copy()
                 seen = [o[row].copy() for o in decisions.observations]
-                life.whole.append(Piece(life.open, Ending.CUT, seen, allowed))
+                life.whole.append(Segment(life.open, Ending.CUT, seen, allowed))
                 life.open = []
         self.assembly.observe(decisions)
         self._follow_departures()
@@ -232,9 +232,9 @@ class World:
     def check_take(self) -> None:
         """Take a block, if there is anything, and compare it with what should be in it."""
         expected = {agent: life.whole for agent, life in self.lives.items() if life.whole}
-        pieces = [piece for whole in expected.values() for piece in whole]
-        assert self.assembly.num_complete == sum(len(piece.rows) for piece in pieces)
-        if not pieces:
+        segments = [segment for whole in expected.values() for segment in whole]
+        assert self.assembly.num_complete == sum(len(segment.rows) for segment in segments)
+        if not segments:
             return
         block = self.assembly.take()
         check_block(block, expected, self.has_mask, self.horizon)
@@ -253,22 +253,22 @@ class World:
         self.fresh = []
 
 
-def check_block(block: Trajectories, expected: dict[int, list[Piece]], has_mask: bool, horizon: int) -> None:
-    """The block holds these pieces of these agents, each agent's together and in order."""
+def check_block(block: Trajectories, expected: dict[int, list[Segment]], has_mask: bool, horizon: int) -> None:
+    """The block holds these segments of these agents, each agent's together and in order."""
     assert block.num_rows == block.lengths.sum() == len(block.log_probs)
     assert block.lengths.min() >= 1
     assert block.lengths.max() <= horizon
     changes = 1 + int((block.agent_ids[1:] != block.agent_ids[:-1]).sum())
-    assert changes == len(set(block.agent_ids.tolist())), "the pieces of an agent are not adjacent"
+    assert changes == len(set(block.agent_ids.tolist())), "the segments of an agent are not adjacent"
     assert (block.action_mask is not None) == has_mask
-    left = {agent: list(pieces) for agent, pieces in expected.items()}
+    left = {agent: list(segments) for agent, segments in expected.items()}
     versions, start = [], 0
     for index, length in enumerate(block.lengths):
-        piece = left[int(block.agent_ids[index])].pop(0)
-        check_piece(block, index, slice(start, start + length), piece)
-        versions += [row.version for row in piece.rows]
+        segment = left[int(block.agent_ids[index])].pop(0)
+        check_segment(block, index, slice(start, start + length), segment)
+        versions += [row.version for row in segment.rows]
         start += length
-    assert not any(left.values()), "some pieces are missing"
+    assert not any(left.values()), "some segments are missing"
     assert block.policy_version == min(versions)
     assert [o.dtype for o in block.observations] == [o.dtype for o in block.next_observations]
     assert [o.dtype for o in block.observations] == [np.float32, np.float32, np.uint8]
@@ -277,26 +277,26 @@ def check_block(block: Trajectories, expected: dict[int, list[Piece]], has_mask:
     assert block.endings.dtype == np.int8
 
 
-def check_piece(block: Trajectories, index: int, rows: slice, piece: Piece) -> None:
-    """These rows of the block are that piece."""
-    assert rows.stop - rows.start == len(piece.rows)
-    assert block.endings[index] == piece.ending
+def check_segment(block: Trajectories, index: int, rows: slice, segment: Segment) -> None:
+    """These rows of the block are that segment."""
+    assert rows.stop - rows.start == len(segment.rows)
+    assert block.endings[index] == segment.ending
     allowed = NO_MASK if block.next_action_mask is None else block.next_action_mask[index]
-    assert allowed.tolist() == piece.next_mask.tolist()
+    assert allowed.tolist() == segment.next_mask.tolist()
     for column in range(len(SPEC.observations)):
         np.testing.assert_array_equal(
-            block.observations[column][rows], np.stack([r.observations[column] for r in piece.rows])
+            block.observations[column][rows], np.stack([r.observations[column] for r in segment.rows])
         )
-        np.testing.assert_array_equal(block.next_observations[column][index], piece.following[column])
-    np.testing.assert_array_equal(block.continuous_actions[rows], np.stack([r.continuous for r in piece.rows]))
-    np.testing.assert_array_equal(block.discrete_actions[rows], np.stack([r.discrete for r in piece.rows]))
-    np.testing.assert_array_equal(block.log_probs[rows], np.stack([r.log_probs for r in piece.rows]))
-    np.testing.assert_array_equal(block.rewards[rows], [r.reward for r in piece.rows])
+        np.testing.assert_array_equal(block.next_observations[column][index], segment.following[column])
+    np.testing.assert_array_equal(block.continuous_actions[rows], np.stack([r.continuous for r in segment.rows]))
+    np.testing.assert_array_equal(block.discrete_actions[rows], np.stack([r.discrete for r in segment.rows]))
+    np.testing.assert_array_equal(block.log_probs[rows], np.stack([r.log_probs for r in segment.rows]))
+    np.testing.assert_array_equal(block.rewards[rows], [r.reward for r in segment.rows])
     if block.memories is not None:
         assert block.memories.dtype == np.float32
-        np.testing.assert_array_equal(block.memories[rows], np.stack([r.memory for r in piece.rows]))
+        np.testing.assert_array_equal(block.memories[rows], np.stack([r.memory for r in segment.rows]))
     if block.action_mask is not None:
-        np.testing.assert_array_equal(block.action_mask[rows], np.stack([r.mask for r in piece.rows]))
+        np.testing.assert_array_equal(block.action_mask[rows], np.stack([r.mask for r in segment.rows]))
 
 
 @settings(deadline=None, max_examples=80, derandomize=True)
@@ -421,7 +421,7 @@ def test_columns_wrap_around_for_as_long_as_blocks_are_taken_when_full() -> None
 
 @pytest.mark.parametrize(("horizon", "most"), [(1, MIN_ROWS), (4, MIN_ROWS), (3 * MIN_ROWS, 3 * MIN_ROWS)])
 def test_full_columns_say_so_before_anything_is_overwritten(horizon: int, most: int) -> None:
-    """Pieces of any length may wait until together they have some rows; a long one goes at once."""
+    """Segments of any length may wait until together they have some rows; a long one goes at once."""
     assembly = Assembly(SPEC, horizon)
     values = itertools.count()
     while not assembly.is_full:
@@ -446,8 +446,8 @@ def test_room_of_those_who_ended_goes_to_newcomers() -> None:
         assembly.end(ends(agents, 6.0))
         if episode % 2:
             block = assembly.take()
-            pieces = [(agent, length) for agent in range(agents[0] - 3, agents[-1] + 1) for length in (4, 2)]
-            assert sorted(zip(block.agent_ids.tolist(), block.lengths.tolist(), strict=True)) == sorted(pieces)
+            segments = [(agent, length) for agent in range(agents[0] - 3, agents[-1] + 1) for length in (4, 2)]
+            assert sorted(zip(block.agent_ids.tolist(), block.lengths.tolist(), strict=True)) == sorted(segments)
             assert block.memories is not None
             assert (block.memories[:, 0] == np.where(block.observations[0][:, 0] == 0, 0, 9)).all()
             assert block.observations[0][:, 0].tolist() == [0, 1, 2, 3, 4, 5] * 6

@@ -76,20 +76,20 @@ def test_every_agent_of_every_instance_gets_its_own_action_and_memory(num_instan
 
 
 def check_echo(block: Trajectories, delay: int, num_instances: int) -> None:
-    """Rows of a piece are of one agent, `delay` steps apart, each with its own action and reward."""
+    """Rows of a segment are of one agent, `delay` steps apart, each with its own action and reward."""
     place = block.observations[0]
     ends = np.cumsum(block.lengths)
-    for piece, (start, end) in enumerate(zip(ends - block.lengths, ends, strict=True)):
+    for segment, (start, end) in enumerate(zip(ends - block.lengths, ends, strict=True)):
         instance, agent, first = place[start]
-        assert block.agent_ids[piece] == agent * num_instances + instance
+        assert block.agent_ids[segment] == agent * num_instances + instance
         steps = first + delay * np.arange(end - start + 1)
-        seen = np.concatenate([place[start:end], block.next_observations[0][piece : piece + 1]])
+        seen = np.concatenate([place[start:end], block.next_observations[0][segment : segment + 1]])
         assert seen.tolist() == [[instance, agent, step] for step in steps]
         length = 6 + 2 * instance
         ended = steps[-1] % length == 0
-        assert (block.endings[piece] != Ending.CUT) == ended
+        assert (block.endings[segment] != Ending.CUT) == ended
         if ended:
-            assert block.endings[piece] == (Ending.TRUNCATED if steps[-1] // length % 2 == 0 else Ending.TERMINATED)
+            assert block.endings[segment] == (Ending.TRUNCATED if steps[-1] // length % 2 == 0 else Ending.TERMINATED)
     expected = echo(place)
     np.testing.assert_array_equal(block.continuous_actions, expected.continuous)
     np.testing.assert_array_equal(block.discrete_actions, expected.discrete)
@@ -113,7 +113,7 @@ def test_a_behavior_that_grows_and_pauses_loses_nobody() -> None:
         blocks = collect(collector, ["Crowd", "Leader"], 40)
     assert collector.num_sampled == {"Crowd": 2 * sum(range(1, 41)), "Leader": 2 * 20}
     crowd = np.concatenate([block.agent_ids for block in blocks["Crowd"]])
-    assert set(crowd.tolist()) == set(range(2 * 35))  # who came within the last five steps has no whole piece yet
+    assert set(crowd.tolist()) == set(range(2 * 35))  # who came within the last five steps has no whole segment yet
     for block in blocks["Crowd"]:
         np.testing.assert_array_equal(np.repeat(block.agent_ids, block.lengths) // 2, block.observations[0][:, 0])
     assert all(block.action_mask is not None for block in blocks["Leader"])
@@ -149,7 +149,7 @@ def test_a_block_is_due_when_it_is_long_enough_or_nothing_more_fits() -> None:
             collector.act()
         collector.receive(0.0)
         assert collector.is_due("Quick", 40)
-        assert collector.is_due("Quick", 1_000_000), "columns hold no more than two long pieces"
+        assert collector.is_due("Quick", 1_000_000), "columns hold no more than two long segments"
         assert collector.take("Quick").num_rows == 40
         assert not collector.is_due("Quick", 1_000_000)
 

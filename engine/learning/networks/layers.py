@@ -125,7 +125,9 @@ class _Stack(torch.autograd.Function):
         for index in reversed(range(depth)):
             if index < ctx.num_active:
                 room = gradient if is_ours else torch.empty_like(gradient)
-                gradient = _through(ctx.activation, gradient, before[index] if before else after[index + 1], room)
+                gradient = _activation_backward(
+                    ctx.activation, gradient, before[index] if before else after[index + 1], room
+                )
             if ctx.needs_input_grad[3 + 2 * index]:
                 gradients[2 * index] = gradient.mT @ after[index]
                 gradients[2 * index + 1] = gradient.sum(-2)
@@ -143,7 +145,7 @@ def _affine(hidden: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
     return torch.baddbmm(bias[:, None], hidden, weights.mT)
 
 
-def _through(activation: Activation, gradient: Tensor, known: Tensor, room: Tensor) -> Tensor:
+def _activation_backward(activation: Activation, gradient: Tensor, known: Tensor, room: Tensor) -> Tensor:
     """The gradient before an activation, in `room`, given that after it and the values that tell its slope."""
     operations = torch.ops.aten
     if activation == "swish":

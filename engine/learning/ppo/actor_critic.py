@@ -92,12 +92,12 @@ class NumpyActorCritic:
         """See ActorCritic."""
         if self._memory is not None and self._order is not None:
             head, values = head.take(self._order.rows, 0), values.take(self._order.rows, 0)
-        by_hidden = [self._head.backward(head), self._values.backward(values)]
+        grad_hidden = [self._head.backward(head), self._values.backward(values)]
         if len(self._bodies) == 1:
-            by_hidden = [by_hidden[0] + by_hidden[1]]
+            grad_hidden = [grad_hidden[0] + grad_hidden[1]]
         if self._memory is not None:
-            by_hidden = self._memory.backward(np.stack(by_hidden, axis=1))
-        for body, gradient in zip(self._bodies, by_hidden, strict=True):
+            grad_hidden = self._memory.backward(np.stack(grad_hidden, axis=1))
+        for body, gradient in zip(self._bodies, grad_hidden, strict=True):
             body.backward(gradient, wants_inputs=False)
         if self._log_sigma_gradient is not None:
             self._log_sigma_gradient[:] = log_sigma

@@ -1,6 +1,6 @@
 """What PPO learns from the rows of a rollout.
 
-Shapes: N rows in P pieces, A continuous dimensions, K branches, R reward streams.
+Shapes: N rows in P segments, A continuous dimensions, K branches, R reward streams.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def advantage_columns(
     rollout: Rollout, estimates: ValueEstimates, streams: RewardStreams, branches: tuple[int, ...], hyper: PPOSettings
 ) -> dict[str, NDArray[Any]]:
     """Columns of N rows: everything of `surrogate.Batch`; "allowed" only where something was forbidden."""
-    ends = (rollout.endings == Ending.TERMINATED)[:, None] & streams.counts_ends
+    ends = (rollout.endings == Ending.TERMINATED)[:, None] & streams.masks_terminal
     next_values = np.where(ends, np.float32(0), estimates.next_values)
     advantages, returns = gae(
         rollout.rewards, estimates.values, next_values, rollout.lengths, streams.gammas, hyper.lambd

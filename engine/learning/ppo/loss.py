@@ -44,41 +44,41 @@ class Loss:
     entropy: Array
     divergence: Array
     clipped: Array
-    head_gradient: Array
-    values_gradient: Array
-    log_sigma_gradient: Array | None
+    grad_head: Array
+    grad_values: Array
+    grad_log_sigma: Array | None
 
 
 def surrogate_loss(
-    head: Array, values: Array, log_sigma: Array | None, batch: Batch, actions: ActionSpec, weigh: Coefficients
+    head: Array, values: Array, log_sigma: Array | None, batch: Batch, actions: ActionSpec, coefficients: Coefficients
 ) -> Loss:
     """The loss of rows whose networks gave `head` and `values`."""
     xp = np if isinstance(head, np.ndarray) else torch
     parts = _distributions(xp, head, log_sigma, batch, actions)
     log_probs = _joined(xp, [part.log_probs for part in parts])
-    if weigh.joint_ratio:
+    if coefficients.joint_ratio:
         log_probs = log_probs.sum(1)[:, None]
     log_ratio = log_probs - batch.log_probs
     ratio = xp.exp(log_ratio)
     size = ratio.shape[0] * ratio.shape[1]
-    bounded = xp.clip(ratio, 1 - weigh.epsilon, 1 + weigh.epsilon)
+    bounded = xp.clip(ratio, 1 - coefficients.epsilon, 1 + coefficients.epsilon)
     advantage = batch.advantage[:, None]
     free, clipped = ratio * advantage, bounded * advantage
     policy = -xp.minimum(free, clipped).sum() / size
-    by_log_prob = free * (free <= clipped) * (-1 / size)
-    value, by_values = _value_loss(xp, values, batch, weigh)
+    grad_log_prob = free * (free <= clipped) * (-1 / size)
+    value, grad_values = _value_loss(xp, values, batch, coefficients)
     entropy = sum(part.entropy for part in parts)
-    by_head, by_log_sigma = _through(xp, parts, by_log_prob, weigh.beta)
+    grad_head, grad_log_sigma = _backward(xp, parts, grad_log_prob, coefficients.beta)
     return Loss(
-        total=policy + weigh.value * value - weigh.beta * entropy,
+        total=policy + coefficients.value * value - coefficients.beta * entropy,
         policy=policy,
         value=value,
         entropy=entropy,
         divergence=(ratio - 1 - log_ratio).sum() / size,
         clipped=(ratio != bounded).sum() / size,
-        head_gradient=by_head,
-        values_gradient=by_values,
-        log_sigma_gradient=by_log_sigma,
+        grad_head=grad_head,
+        grad_values=grad_values,
+        grad_log_sigma=grad_log_sigma,
     )
 
 
@@ -99,19 +99,19 @@ def _distributions(
     return parts
 
 
-def _through(
-    xp: Any, parts: list[_Gaussian | _Categorical], by_log_prob: Array, beta: float
+def _backward(
+    xp: Any, parts: list[_Gaussian | _Categorical], grad_log_prob: Array, beta: float
 ) -> tuple[Array, Array | None]:
     """The loss's gradient by head f32[B, H] and log_sigma f32[A], given that by log-probabilities f32[B, W]."""
-    by_head, by_log_sigma, begin = [], None, 0
+    grad_head, grad_log_sigma, begin = [], None, 0
     for part in parts:
-        is_joint = by_log_prob.shape[1] == 1
-        own = by_log_prob if is_joint else by_log_prob[:, begin : begin + part.columns]
-        by_part, by_spread = part.gradients(own, beta)
-        by_head.append(by_part)
-        by_log_sigma = by_log_sigma if by_spread is None else by_spread
+        is_joint = grad_log_prob.shape[1] == 1
+        own = grad_log_prob if is_joint else grad_log_prob[:, begin : begin + part.columns]
+        grad_part, grad_spread = part.gradients(own, beta)
+        grad_head.append(grad_part)
+        grad_log_sigma = grad_log_sigma if grad_spread is None else grad_spread
         begin += part.columns
-    return _joined(xp, by_head), by_log_sigma
+    return _joined(xp, grad_head), grad_log_sigma
 
 
 def _joined(xp: Any, columns: list[Array]) -> Array:
@@ -134,11 +134,11 @@ class _Gaussian:
         self.log_probs = -(self._distance * self._weighted) - (xp.log(sigma + EPSILON) + LOG_SQRT_TWO_PI)
         self.entropy = (0.5 * xp.log(2 * pi * e * square + EPSILON)).mean()
 
-    def gradients(self, by_log_prob: Array, beta: float) -> tuple[Array, Array]:
-        """Of the loss by mean f32[B, A] and by log_sigma f32[A]; by_log_prob: f32[B, A], or f32[B, 1] for all."""
-        by_mean = 2 * self._weighted * by_log_prob
-        by_log_sigma = (by_mean * self._distance).sum(0) * self._spread - by_log_prob.sum(0) * self._share
-        return by_mean, by_log_sigma - beta * self._entropy_slope
+    def gradients(self, grad_log_prob: Array, beta: float) -> tuple[Array, Array]:
+        """Of the loss by mean f32[B, A] and by log_sigma f32[A]; grad_log_prob: f32[B, A], or f32[B, 1] for all."""
+        grad_mean = 2 * self._weighted * grad_log_prob
+        grad_log_sigma = (grad_mean * self._distance).sum(0) * self._spread - grad_log_prob.sum(0) * self._share
+        return grad_mean, grad_log_sigma - beta * self._entropy_slope
 
 
 class _Categorical:
@@ -157,28 +157,28 @@ class _Categorical:
         self.log_probs = (self._logs * chosen).sum(1)[:, None]
         self.entropy = -(self._p * self._logs).sum() / len(logits)
 
-    def gradients(self, by_log_prob: Array, beta: float) -> tuple[Array, None]:
-        """Of the loss by logits f32[B, C], and there is no spread; by_log_prob: f32[B, 1]."""
+    def gradients(self, grad_log_prob: Array, beta: float) -> tuple[Array, None]:
+        """Of the loss by logits f32[B, C], and there is no spread; grad_log_prob: f32[B, 1]."""
         p, share = self._p, self._p / (self._p + EPSILON)
-        by_log_p = share * self._chosen * by_log_prob
+        grad_log_p = share * self._chosen * grad_log_prob
         if beta:
-            by_log_p += (beta / len(p)) * p * (self._logs + share)  # minus beta times the entropy
-        gradient = by_log_p - p * by_log_p.sum(1)[:, None]
+            grad_log_p += (beta / len(p)) * p * (self._logs + share)  # minus beta times the entropy
+        gradient = grad_log_p - p * grad_log_p.sum(1)[:, None]
         return (gradient if self._allowed is None else gradient * self._allowed), None
 
 
-def _value_loss(xp: Any, values: Array, batch: Batch, weigh: Coefficients) -> tuple[Array, Array]:
+def _value_loss(xp: Any, values: Array, batch: Batch, coefficients: Coefficients) -> tuple[Array, Array]:
     """The value term and the loss's gradient by values f32[B, S].
 
     Squared error, or with a clip the larger of it and that of a value which moved at most the clip away from the old.
     """
     error = values - batch.returns
     squares, slope = error * error, error
-    if weigh.value_clip is not None:
+    if coefficients.value_clip is not None:
         step = values - batch.values
-        bounded = xp.clip(step, -weigh.value_clip, weigh.value_clip)
+        bounded = xp.clip(step, -coefficients.value_clip, coefficients.value_clip)
         clipped_error = batch.values + bounded - batch.returns
         is_free = squares >= clipped_error * clipped_error
         squares = xp.maximum(squares, clipped_error * clipped_error)
         slope = error * is_free + clipped_error * (~is_free & (step == bounded))
-    return squares.mean(), slope * (2 * weigh.value / (error.shape[0] * error.shape[1]))
+    return squares.mean(), slope * (2 * coefficients.value / (error.shape[0] * error.shape[1]))

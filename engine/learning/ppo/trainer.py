@@ -53,7 +53,7 @@ Terms: TypeAlias = dict[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
-class _Lesson:
+class PreparedRollout:
     """A rollout where the network computes: columns that mini-batches are cut from, how memories read their rows, mean
     value estimates f32[R], and what the critic remembers of unfinished episodes afterwards."""
 
@@ -101,7 +101,7 @@ class PPOTrainer:
 
     @property
     def time_horizon(self) -> int:
-        """Pieces of experience are cut at so many steps."""
+        """Segments of experience are cut at so many steps."""
         return self._config.time_horizon
 
     @property
@@ -135,35 +135,35 @@ class PPOTrainer:
         """Whether `buffer_size` rows are there."""
         return self._rollout.num_rows >= self._hyper.buffer_size
 
-    def update(self, step: int, may_continue: Callable[[], bool] = always) -> Metrics:
+    def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """`num_epoch` shuffled passes over everything added since the last update, as far as it may continue."""
         before = self._step.snapshot()
-        learning_rate, weigh = self._learning_rate(step), self._coefficients(step)
+        learning_rate, coefficients = self._learning_rate(step), self._coefficients(step)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told below
-            lesson = self._prepare(self._rollout.take())
-            by_minibatch = self._learn(lesson, learning_rate, weigh, may_continue)
+            prepared = self._prepare(self._rollout.drain())
+            by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
             terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents counts mini-batches, not rows
         if not (math.isfinite(terms["total"]) and self._step.is_finite):
             self._step.restore(before)
             raise NonFiniteError(f"the loss is not finite at step {step}; the state before this update was kept")
-        self._agents = lesson.agents
+        self._agents = prepared.agents
         self._num_updates += 1
         self._updated_at = step
         return _metrics(terms) | {
             "Policy/Learning Rate": learning_rate,
-            "Policy/Epsilon": weigh.epsilon,
-            "Policy/Beta": weigh.beta,
-            **self._streams.named(lesson.estimates.tolist(), "Value Estimate"),
+            "Policy/Epsilon": coefficients.epsilon,
+            "Policy/Beta": coefficients.beta,
+            **self._streams.named(prepared.estimates.tolist(), "Value Estimate"),
         }
 
     def loss(self, block: Trajectories) -> Metrics:
         """The losses on this experience as the networks stand, with the coefficients of the last update."""
-        weigh = self._coefficients(self._updated_at)
+        coefficients = self._coefficients(self._updated_at)
         terms, counts = [], []
         with np.errstate(over="ignore", invalid="ignore"):
-            lesson = self._prepare(Rollout.of([(block, self._streams.peek(block))]))
-            for columns, sequences in minibatches(lesson.columns, self._hyper.batch_size, None, lesson.sequences):
-                terms.append(_terms(self._loss(columns, sequences, weigh)))
+            prepared = self._prepare(Rollout.of([(block, self._streams.peek(block))]))
+            for columns, sequences in minibatches(prepared.columns, self._hyper.batch_size, None, prepared.sequences):
+                terms.append(_terms(self._loss(columns, sequences, coefficients)))
                 counts.append(len(columns["advantage"]))
         return _metrics(_means(terms, counts))
 
@@ -181,40 +181,44 @@ class PPOTrainer:
             joint_ratio=hyper.joint_ratio,
         )
 
-    def _prepare(self, rollout: Rollout) -> _Lesson:
+    def _prepare(self, rollout: Rollout) -> PreparedRollout:
         """What is to be learned from a rollout, as the networks stand."""
         features = self._features(rollout.observations)
         found = self._estimator(features, self._features(rollout.next_observations), rollout, self._agents)
         columns = advantage_columns(rollout, found, self._streams, self._spec.actions.branches, self._hyper)
         placed = {name: self._network.place(column) for name, column in columns.items()}
         placed |= {f"{FEATURES}{index}": feature for index, feature in enumerate(features)}
-        return _Lesson(placed, found.sequences, found.values.mean(0), found.agents)
+        return PreparedRollout(placed, found.sequences, found.values.mean(0), found.agents)
 
     def _features(self, observations: Observations) -> Features:
         """Where the network computes; images stay as they were observed."""
         return tuple(map(self._network.place, self._layout.split(observations, self._normalizer)))
 
     def _learn(
-        self, lesson: _Lesson, learning_rate: float, weigh: Coefficients, may_continue: Callable[[], bool]
+        self,
+        prepared: PreparedRollout,
+        learning_rate: float,
+        coefficients: Coefficients,
+        should_continue: Callable[[], bool],
     ) -> list[Terms]:
         """The terms of every mini-batch of every pass; a pass is the last when it moved further than `target_kl`."""
         terms: list[Terms] = []
         for _ in range(self._hyper.num_epoch):
             first = len(terms)
-            passed = minibatches(lesson.columns, self._hyper.batch_size, self._random, lesson.sequences)
+            passed = minibatches(prepared.columns, self._hyper.batch_size, self._random, prepared.sequences)
             for columns, sequences in passed:
-                loss = self._loss(columns, sequences, weigh)
-                gradient = self._network.backward(loss.head_gradient, loss.values_gradient, loss.log_sigma_gradient)
+                loss = self._loss(columns, sequences, coefficients)
+                gradient = self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
                 self._step(gradient, learning_rate)
                 terms.append(_terms(loss))
-                if not may_continue():
+                if not should_continue():
                     return terms
             target, divergences = self._hyper.target_kl, [term["divergence"] for term in terms[first:]]
             if target is not None and sum(divergences) > target * len(divergences):
                 break
         return terms
 
-    def _loss(self, columns: Columns, sequences: Sequences | None, weigh: Coefficients) -> Loss:
+    def _loss(self, columns: Columns, sequences: Sequences | None, coefficients: Coefficients) -> Loss:
         """The loss of these rows, and its gradient by what the networks gave for them."""
         features = tuple(column for name, column in columns.items() if name.startswith(FEATURES))
         head, values = self._network.forward(features, sequences)
@@ -230,7 +234,7 @@ class PPOTrainer:
             returns=columns["returns"],
             values=columns["values"],
         )
-        return surrogate_loss(head, values, self._network.log_sigma, batch, self._spec.actions, weigh)
+        return surrogate_loss(head, values, self._network.log_sigma, batch, self._spec.actions, coefficients)
 
     def make_policy(self, seed: int) -> Policy:
         """A new policy that acts with `weights()`."""

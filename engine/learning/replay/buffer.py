@@ -1,4 +1,4 @@
-"""Steps kept to learn from many times.  Shapes: N steps in P pieces of a block, B rows drawn, S reward streams."""
+"""Steps kept to learn from many times.  Shapes: N steps in P segments of a block, B rows drawn, S reward streams."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Minibatch:
 
     rows: Int64  # i64[B], where they lie, for `ReplayBuffer.update_priorities`
     observations: Observations  # each [B, ...]
-    next_observations: Observations  # each [B, ...]: what was seen after the n steps, or after the piece's last one
+    next_observations: Observations  # each [B, ...]: what was seen after the n steps, or after the segment's last one
     continuous: Float32  # f32[B, A]
     discrete: Int64  # i64[B, K]
     action_mask: Bool | None  # bool[B, sum of branches], None while no mask was ever added
     next_action_mask: Bool | None  # likewise of what was seen next
     next_mask_is_known: Bool  # bool[B]: False after a truncation, of which only the observation is known
-    rewards: Float32  # f32[B, S]: the discounted sum over the n steps, or over fewer up to the piece's end
+    rewards: Float32  # f32[B, S]: the discounted sum over the n steps, or over fewer up to the segment's end
     discounts: Float32  # f32[B, S]: gamma to the number of steps summed
     terminated: Bool  # bool[B]: the episode was over after the steps summed, nothing is earned any more
     weights: Float32  # f32[B]: importance weights, at most 1; 1 where all are drawn uniformly
@@ -63,7 +63,7 @@ class ReplayBuffer:
 
     @property
     def is_full(self) -> bool:
-        """Whether every row is in use; with short pieces that is before `capacity` steps are held."""
+        """Whether every row is in use; with short segments that is before `capacity` steps are held."""
         return self._ring.num_used == self._ring.num_rows
 
     def add(self, block: Trajectories, rewards: Float32, value_memories: Float32 | None = None) -> None:
@@ -85,7 +85,7 @@ class ReplayBuffer:
             if of_steps is not None:
                 self._columns[name][place.steps] = of_steps[place.first_step :]
         for index, seen in enumerate(block.next_observations):
-            self._columns[f"observation.{index}"][place.closings] = seen[place.first_piece :]
+            self._columns[f"observation.{index}"][place.closings] = seen[place.first_segment :]
         self._add_masks(block, place)
         if self._priorities is not None:
             rows = np.concatenate([place.steps, place.closings])
@@ -96,7 +96,7 @@ class ReplayBuffer:
         self._has_masks = self._has_masks or allowed is not None or after is not None
         if self._has_masks:
             self._columns["forbidden"][place.steps] = False if allowed is None else ~allowed[place.first_step :]
-            self._columns["forbidden"][place.closings] = False if after is None else ~after[place.first_piece :]
+            self._columns["forbidden"][place.closings] = False if after is None else ~after[place.first_segment :]
 
     def drop_newer(self, num_added: int) -> None:
         """Forget every block that was added after `num_added` stood here, and count on from there. What they overwrote
@@ -123,8 +123,8 @@ class ReplayBuffer:
     def sample_sequences(self, count: int, random: np.random.Generator, gammas: Float32) -> Minibatch:
         """About `count` steps in whole sequences, drawn uniformly with replacement; n_step is 1.
 
-        A sequence begins where the position in its piece is a multiple of `sequence_length`, and ends after so many
-        steps or with its piece. gammas: f32[S]. There must be a step.
+        A sequence begins where the position in its segment is a multiple of `sequence_length`, and ends after so many
+        steps or with its segment. gammas: f32[S]. There must be a step.
         """
         starts, lengths = self._ring.draw_sequences(count, random)
         before = np.cumsum(lengths) - lengths

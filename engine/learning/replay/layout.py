@@ -15,8 +15,8 @@ from rl_tui.engine.specs import BehaviorSpec
 class ReplayLayout:
     """The shape of a replay buffer.
 
-    capacity: steps it is meant to hold (`buffer_size`). It holds exactly so many when every piece has `time_horizon`
-    steps, and fewer when episodes end earlier: each piece takes one row more than it has steps.
+    capacity: steps it is meant to hold (`buffer_size`). It holds exactly so many when every segment has `time_horizon`
+    steps, and fewer when episodes end earlier: each segment takes one row more than it has steps.
     num_streams: reward columns. memory_size, value_memory_size: columns of what the policy and the critic remember; 0
     without memory. sequence_length: the longest sequence that is sampled, with memory. alpha: of prioritized replay
     (Schaul et al. 2016), None draws uniformly.
@@ -48,9 +48,9 @@ class ReplayLayout:
             "continuous": ((actions.continuous,), "float32"),
             "discrete": ((len(actions.branches),), "int64"),
             "rewards": ((self.num_streams,), "float32"),
-            "remaining": ((), "int32"),  # steps left in the piece from here; 0: no step begins in this row
-            "position": ((), "int32"),  # in the piece, from 0
-            "ending": ((), "int8"),  # of the piece
+            "remaining": ((), "int32"),  # steps left in the segment from here; 0: no step begins in this row
+            "position": ((), "int32"),  # in the segment, from 0
+            "ending": ((), "int8"),  # of the segment
             "added": ((), "int64"),  # steps that had ever come, with the block of this row
         }
         if actions.branches:

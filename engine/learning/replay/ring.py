@@ -1,10 +1,10 @@
 """Which rows of a replay buffer hold which steps.
 
-A piece of n steps takes n + 1 adjacent rows, in time order: the last one closes it and holds only what was seen next.
+A segment of n steps takes n + 1 adjacent rows, in time order: the last one closes it and holds only what was seen next.
 Rows are overwritten in the order they were written, so that a row with a step is always followed by its next one, or
-by the row that closes its piece.
+by the row that closes its segment.
 
-Shapes: R rows, N steps in P pieces of a block, B rows drawn.
+Shapes: R rows, N steps in P segments of a block, B rows drawn.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Place:
 
     steps: Int64  # rows of the block's steps from `first_step` on
     first_step: int
-    closings: Int64  # rows that close its pieces from `first_piece` on
-    first_piece: int
+    closings: Int64  # rows that close its segments from `first_segment` on
+    first_segment: int
 
 
 class Ring:
@@ -48,13 +48,13 @@ class Ring:
         return (np.arange(self.end - self.num_used, self.end)) % self.num_rows
 
     def add(self, lengths: Int64, endings: NDArray[np.int8], added: int) -> Place:
-        """Claim the rows of these pieces, i64[P] and i8[P]; what was in them is forgotten. added: never decreases."""
-        pieces, num_steps = len(lengths), int(lengths.sum())
-        of_step, after = np.repeat(np.arange(pieces), lengths), np.cumsum(lengths)
-        steps, closings = np.arange(num_steps) + of_step, after + np.arange(pieces)  # from the block's begin
-        count = num_steps + pieces
+        """Claim the rows of these segments, i64[P] and i8[P]; what was in them is forgotten. added: never decreases."""
+        segments, num_steps = len(lengths), int(lengths.sum())
+        of_step, after = np.repeat(np.arange(segments), lengths), np.cumsum(lengths)
+        steps, closings = np.arange(num_steps) + of_step, after + np.arange(segments)  # from the block's begin
+        count = num_steps + segments
         lost = max(0, count - self.num_rows)
-        first, first_piece = steps.searchsorted(lost), closings.searchsorted(lost)
+        first, first_segment = steps.searchsorted(lost), closings.searchsorted(lost)
         begin, self.end = self.end, (self.end + count) % self.num_rows
         self.num_used = min(self.num_used + count, self.num_rows)
         claimed = (begin + np.arange(lost, count)) % self.num_rows
@@ -66,7 +66,7 @@ class Ring:
         self._position[rows] = within - (after - lengths)[of_step]
         self._ending[rows] = endings[of_step]
         self.count(rows)
-        return Place(rows, int(first), (begin + closings[first_piece:]) % self.num_rows, int(first_piece))
+        return Place(rows, int(first), (begin + closings[first_segment:]) % self.num_rows, int(first_segment))
 
     def drop_newer(self, added: int) -> Int64:
         """Forget every block of which a step came after `added`; the rows they took."""
@@ -115,7 +115,7 @@ class Ring:
         return self._with_lengths(starts)
 
     def advance(self, rows: Int64, n_step: int) -> tuple[Int64, Int64, NDArray[np.int8]]:
-        """For each row: how many steps follow in its piece, n_step at most; the row after them; how the episode ended
+        """For each row: how many steps follow in its segment, n_step at most; the row after them; how the episode ended
         there, CUT where it goes on."""
         remaining = self._remaining.take(rows)
         steps = np.minimum(remaining, n_step)

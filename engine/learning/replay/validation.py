@@ -15,7 +15,7 @@ VALUES = ("num_added", "end", "largest_priority")
 
 
 def require_fit(saved: State, layout: ReplayLayout) -> None:
-    """Raises CheckpointError naming the first column that this layout has in another form, or broken pieces."""
+    """Raises CheckpointError naming the first column that this layout has in another form, or broken segments."""
     num_rows = len(saved.tensors.get("remaining", ()))
     expected = {name: ((num_rows, *shape), dtype) for name, (shape, dtype) in layout.columns.items()}
     if "priorities" in saved.tensors:  # not needed where replay is prioritized, and of no use where it is not
@@ -32,11 +32,11 @@ def require_fit(saved: State, layout: ReplayLayout) -> None:
     if any(not isinstance(saved.values.get(name), (int, float)) for name in VALUES):
         raise CheckpointError(f"the saved replay buffer does not tell {', '.join(VALUES)}")
     if not _are_whole(saved):
-        raise CheckpointError("the pieces of the saved replay buffer are broken")
+        raise CheckpointError("the segments of the saved replay buffer are broken")
 
 
 def _are_whole(saved: State) -> bool:
-    """Whether every step is followed by the next one of its piece, or by the row that closes it."""
+    """Whether every step is followed by the next one of its segment, or by the row that closes it."""
     names = "remaining", "position", "ending", "added"
     columns: tuple[NDArray[Any], ...] = tuple(saved.tensors[name] for name in names)
     remaining, position, ending, added = columns

@@ -1,6 +1,6 @@
 """Rewards divided by the running standard deviation of the discounted return.
 
-The scheme of OpenAI Baselines' VecNormalize (and of Engstrom et al. 2020, section 3), over packed pieces.
+The scheme of OpenAI Baselines' VecNormalize (and of Engstrom et al. 2020, section 3), over packed segments.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EPSILON = 1e-8
 
 
 class RewardScaler:
-    """Follows every agent's discounted return through its pieces and keeps the variance over all of them."""
+    """Follows every agent's discounted return through its segments and keeps the variance over all of them."""
 
     def __init__(self, gamma: float):
         self._gamma = gamma
@@ -37,9 +37,9 @@ class RewardScaler:
         """G[i] = gamma * G[i - 1] + r[i] along each agent's unfinished episode; what is unfinished is carried on."""
         last = np.cumsum(block.lengths) - 1
         first = last - block.lengths + 1
-        is_new = np.ones(block.num_pieces, np.bool_)
+        is_new = np.ones(block.num_segments, np.bool_)
         is_new[1:] = block.agent_ids[1:] != block.agent_ids[:-1]
-        goes_on = np.zeros(block.num_pieces, np.bool_)  # begins where the piece before it was cut
+        goes_on = np.zeros(block.num_segments, np.bool_)  # begins where the segment before it was cut
         goes_on[1:] = ~is_new[1:] & (block.endings[:-1] == Ending.CUT)
         factors = np.full(block.num_rows, self._gamma)
         factors[first[~goes_on]] = 0.0

@@ -16,7 +16,7 @@ from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.replay.buffer import Minibatch
 from rl_tui.engine.learning.sac.networks import SoftNetworks
-from rl_tui.engine.learning.sac.recurrent_state import Recall, recall
+from rl_tui.engine.learning.sac.recurrent_state import RecurrentState, recurrent_state
 from rl_tui.engine.specs import ActionSpec, Bool, Float32, Observations
 
 Array: TypeAlias = Any  # tensor, or numpy array where gradients are written out in that
@@ -44,24 +44,24 @@ class SoftBatch:
     weights: Array
     noise: Array
     next_noise: Array
-    recall: Recall | None
+    recurrent_state: RecurrentState | None
 
 
 def soft_batch(
     minibatch: Minibatch,
     networks: SoftNetworks,
     actions: ActionSpec,
-    counts_ends: Bool,
+    masks_terminal: Bool,
     noise: Float32,
     features_of: Callable[[Observations], Features],
     place: Place,
 ) -> SoftBatch:
     """A mini-batch placed where the networks compute.
 
-    counts_ends: bool[S], streams in which nothing is earned after an end. noise: f32[2, B, A], for what was seen and
+    masks_terminal: bool[S], streams in which nothing is earned after an end. noise: f32[2, B, A], for what was seen and
     for what was seen next. features_of: the placed features of observations.
     """
-    ends, weights = minibatch.terminated[:, None] & counts_ends, minibatch.weights
+    ends, weights = minibatch.terminated[:, None] & masks_terminal, minibatch.weights
     if networks.value is None:  # the policy is asked what it would choose next
         weights = weights * minibatch.next_mask_is_known
     features, continuous = features_of(minibatch.observations), place(minibatch.continuous)
@@ -77,7 +77,7 @@ def soft_batch(
         weights=place(weights),
         noise=place(noise[0]),
         next_noise=place(noise[1]),
-        recall=_recalled(minibatch, networks, features, continuous, place),
+        recurrent_state=_recurrent_state(minibatch, networks, features, continuous, place),
     )
 
 
@@ -85,11 +85,11 @@ def _placed_mask(mask: Bool | None, place: Place) -> Array | None:
     return None if mask is None else place(mask.astype(np.float32))
 
 
-def _recalled(
+def _recurrent_state(
     minibatch: Minibatch, networks: SoftNetworks, features: Features, continuous: Array, place: Place
-) -> Recall | None:
+) -> RecurrentState | None:
     lengths, memories, critics = minibatch.lengths, minibatch.memories, minibatch.value_memories
     if lengths is None or memories is None:
         return None
     values = None if critics is None else Sequences(lengths, place(critics))
-    return recall(networks, features, continuous, Sequences(lengths, place(memories)), values)
+    return recurrent_state(networks, features, continuous, Sequences(lengths, place(memories)), values)

@@ -62,7 +62,7 @@ class TorchSoftGradients:
         alpha = Temperatures(temperature.parameters)
         losses = soft_losses(self._networks, batch, self._actions, alpha, target_entropy)
         losses.total.backward()
-        temperature.gradient.copy_(losses.by_log_alpha)
+        temperature.gradient.copy_(losses.grad_log_alpha)
         return losses
 
     def mean(self, rows: list[list[Array]]) -> list[float]:

@@ -57,7 +57,7 @@ class NumpySoftGradients:
     def __init__(self, parameters: SoftParameters, actions: ActionSpec, activation: Activation):
         self._actions = actions
         self._log_alpha: Float32 = parameters.temperature.parameters.numpy()
-        self._by_log_alpha: Float32 = parameters.temperature.gradient.numpy()
+        self._grad_log_alpha: Float32 = parameters.temperature.gradient.numpy()
         self._actor = _mlp(parameters.actor, "body.", activation)
         self._q = [_mlp(parameters.q, "", activation, twin) for twin in range(2)]
         self._value = None if parameters.value is None else _mlp(parameters.value, "body.", activation)
@@ -86,12 +86,12 @@ class NumpySoftGradients:
         soft_values = _soft_values(of_policy, policy, alpha)
         policy_loss = self._learn_policy(policy, of_policy, alpha, batch.allowed)
         value_loss = None if self._value is None else self._learn_value(self._value, batch, soft_values)
-        self._by_log_alpha[:] = self._slopes(policy, target_entropy)
+        self._grad_log_alpha[:] = self._slopes(policy, target_entropy)
         return SoftLosses(
             policy=policy_loss,
             q=q_losses,
             value=value_loss,
-            by_log_alpha=self._by_log_alpha,
+            grad_log_alpha=self._grad_log_alpha,
             alpha=alpha,
             entropy=-(policy.log_prob + sum(policy.negative_entropies)).mean(),
             values=soft_values.mean(0),
@@ -122,9 +122,9 @@ class NumpySoftGradients:
         taken = values[..., 0] if share is None else (values * share[:, None]).sum(-1)
         error = taken - goal
         weighted = error * batch.weights[:, None]
-        by_taken = weighted / np.float32(goal.size)
-        by_values = by_taken[..., None] if share is None else by_taken[..., None] * share[:, None]
-        for twin, gradient in zip(self._q, by_values, strict=True):
+        grad_taken = weighted / np.float32(goal.size)
+        grad_values = grad_taken[..., None] if share is None else grad_taken[..., None] * share[:, None]
+        for twin, gradient in zip(self._q, grad_values, strict=True):
             twin.backward(np.ascontiguousarray(gradient.reshape(len(gradient), -1)), wants_inputs=False)
         return 0.5 * (weighted * error).mean((1, 2)), np.abs(error).mean((0, 2))
 
@@ -138,43 +138,43 @@ class NumpySoftGradients:
     def _learn_policy(self, policy: _Policy, of_policy: Float32, alpha: Float32, allowed: Float32 | None) -> Float32:
         """The policy's loss f32[]; with a value network the first critic judges, otherwise the smaller of both."""
         judged = of_policy[0] if self._value is not None else of_policy.min(0)
-        rows, by_head = len(judged), []
+        rows, grad_head = len(judged), []
         loss = np.zeros(rows, np.float32)
         if self._actions.continuous:
-            by_action = self._by_action(policy, of_policy)
-            by_drawn = alpha[0] * 2 * policy.continuous / np.float32(rows)
-            by_drawn += by_action * (1 - policy.continuous * policy.continuous)
-            by_log_sigma = (by_drawn * policy.spread - alpha[0] / np.float32(rows)) * policy.is_inside
-            by_head += [by_drawn, by_log_sigma]
+            grad_action = self._grad_action(policy, of_policy)
+            grad_drawn = alpha[0] * 2 * policy.continuous / np.float32(rows)
+            grad_drawn += grad_action * (1 - policy.continuous * policy.continuous)
+            grad_log_sigma = (grad_drawn * policy.spread - alpha[0] / np.float32(rows)) * policy.is_inside
+            grad_head += [grad_drawn, grad_log_sigma]
             loss = alpha[0] * policy.log_prob - policy.expected(judged).mean(1)
         values, start = judged.mean(1), 0
         for index, (p, log_p) in enumerate(zip(policy.probabilities, policy.log_probabilities, strict=True)):
             choices = slice(start, start + p.shape[1])
             weighted = p * (alpha[1 + index] * log_p - values[:, choices])
             total = weighted.sum(1, keepdims=True)
-            by_logits = (weighted - p * total) / np.float32(rows)
-            by_head.append(by_logits if allowed is None else by_logits * allowed[:, choices])
+            grad_logits = (weighted - p * total) / np.float32(rows)
+            grad_head.append(grad_logits if allowed is None else grad_logits * allowed[:, choices])
             loss = loss + total[:, 0]
             start = choices.stop
-        self._actor.backward(np.concatenate(by_head, 1), wants_inputs=False)
+        self._actor.backward(np.concatenate(grad_head, 1), wants_inputs=False)
         mean: Float32 = loss.mean()
         return mean
 
-    def _by_action(self, policy: _Policy, of_policy: Float32) -> Float32:
+    def _grad_action(self, policy: _Policy, of_policy: Float32) -> Float32:
         """f32[B, A]: the loss's gradient by the continuous actions, through what the judging critic expects of them."""
         _, rows, streams, _ = of_policy.shape
         weight = np.float32(-1 / (rows * streams))
         shares = policy.shares
-        by_values = (
+        grad_values = (
             np.full(of_policy.shape[1:], weight) if shares is None else np.repeat(shares[:, None] * weight, streams, 1)
         )
-        by_inputs: Float32 | None = None
+        grad_inputs: Float32 | None = None
         for twin, is_judge in zip(self._q, self._judges(of_policy), strict=True):
             if is_judge is not None:
-                gradient = twin.backward_inputs((by_values * is_judge).reshape(rows, -1))
-                by_inputs = gradient if by_inputs is None else by_inputs + gradient
-        assert by_inputs is not None
-        return by_inputs[:, -self._actions.continuous :]
+                gradient = twin.backward_inputs((grad_values * is_judge).reshape(rows, -1))
+                grad_inputs = gradient if grad_inputs is None else grad_inputs + gradient
+        assert grad_inputs is not None
+        return grad_inputs[:, -self._actions.continuous :]
 
     def _judges(self, of_policy: Float32) -> list[Array]:
         """Where each critic's word counts, f32[B, S, M]; None for one that is not asked."""

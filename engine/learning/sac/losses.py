@@ -42,7 +42,7 @@ class Temperatures:
 
 @dataclass(frozen=True, slots=True)
 class SoftLosses:
-    """Each f32[] but: q f32[2], by_log_alpha f32[1 + K] (a gradient), alpha f32[1 + K], values f32[S], errors f32[B].
+    """Each f32[] but: q f32[2], grad_log_alpha f32[1 + K] (a gradient), alpha f32[1 + K], values f32[S], errors f32[B].
 
     policy, q and value carry gradients where torch computes. value: None without a value network. errors: mean |y - Q|
     of both critics.
@@ -51,7 +51,7 @@ class SoftLosses:
     policy: Array
     q: Array
     value: Array | None
-    by_log_alpha: Array
+    grad_log_alpha: Array
     alpha: Array
     entropy: Array
     values: Array
@@ -68,27 +68,27 @@ def soft_losses(
     networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Temperatures, target_entropy: float
 ) -> SoftLosses:
     """All losses from one pass. target_entropy: of the continuous actions, f32[]."""
-    recall = batch.recall
+    state = batch.recurrent_state
     q = networks.q
-    head = networks.actor(batch.features, recall and recall.actor)
+    head = networks.actor(batch.features, state and state.actor)
     policy = soft_policy(head, actions, batch.noise, batch.allowed)
     encoded = q.encoder(batch.features)
-    of_taken = _taken(q(encoded, batch.continuous, recall and recall.q), batch.chosen)
+    of_taken = _taken(q(encoded, batch.continuous, state and state.q), batch.chosen)
     with q.judging():
-        of_policy = q(encoded.detach(), policy.continuous, recall and recall.q)
+        of_policy = q(encoded.detach(), policy.continuous, state and state.q)
     with torch.no_grad():
         goal = batch.rewards + batch.discounts * _next_values(networks, batch, actions, alpha)
         soft_values = _soft_values(of_policy, policy, alpha)
     error = of_taken - goal
     value_loss = None
     if networks.value is not None:
-        value = networks.value(batch.features, recall and recall.value)
+        value = networks.value(batch.features, state and state.value)
         value_loss = _half_squares(value - soft_values, batch.weights)
     return SoftLosses(
         policy=_policy_loss(of_policy[0] if networks.value is not None else of_policy.amin(0), policy, alpha),
         q=_half_squares(error, batch.weights),
         value=value_loss,
-        by_log_alpha=_by_log_alpha(policy, actions, target_entropy),
+        grad_log_alpha=_grad_log_alpha(policy, actions, target_entropy),
         alpha=alpha.logs.exp(),
         entropy=_entropy(policy).detach(),
         values=soft_values.mean(0),
@@ -106,13 +106,13 @@ def _taken(values: Tensor, chosen: Tensor) -> Tensor:
 
 def _next_values(networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Temperatures) -> Tensor:
     """f32[B, S]: what the next states are worth, by the target networks."""
-    recall, target = batch.recall, networks.target
+    state, target = batch.recurrent_state, networks.target
     if isinstance(target, StateCritic):
-        values: Tensor = target(batch.next_features, recall and recall.next_target)
+        values: Tensor = target(batch.next_features, state and state.next_target)
         return values
-    head = networks.actor(batch.next_features, recall and recall.next_actor)
+    head = networks.actor(batch.next_features, state and state.next_actor)
     policy = soft_policy(head, actions, batch.next_noise, batch.next_allowed)
-    of_policy = target(target.encoder(batch.next_features), policy.continuous, recall and recall.next_target)
+    of_policy = target(target.encoder(batch.next_features), policy.continuous, state and state.next_target)
     return _soft_values(of_policy, policy, alpha)
 
 
@@ -149,7 +149,7 @@ def _detached(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple(tensor.detach() for tensor in tensors)
 
 
-def _by_log_alpha(policy: SoftPolicy, actions: ActionSpec, target_entropy: float) -> Tensor:
+def _grad_log_alpha(policy: SoftPolicy, actions: ActionSpec, target_entropy: float) -> Tensor:
     """f32[1 + K]: the gradient of -ln alpha times (negative entropy + target entropy), averaged over rows."""
     parts = [policy.log_prob.detach().mean() + target_entropy]
     for size, negative_entropy in zip(actions.branches, policy.negative_entropies, strict=True):

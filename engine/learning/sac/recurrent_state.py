@@ -26,7 +26,7 @@ from rl_tui.engine.specs import Float32, Trajectories
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class RecurrentState:
     """How memories read the rows of a batch, and those that were seen next.
 
     What was seen next begins with what is remembered after the first row. Both Q begin every sequence at zero.
@@ -39,10 +39,10 @@ class Recall:
     next_target: Sequences  # of the value network's target, or of both Q's
 
 
-def recall(
+def recurrent_state(
     networks: SoftNetworks, features: Features, continuous: Tensor, own: Sequences, critics: Sequences | None
-) -> Recall:
-    """The recall of rows with these features and actions f32[B, A].
+) -> RecurrentState:
+    """The recurrent_state of rows with these features and actions f32[B, A].
 
     own, critics: what the actor and the value network remember before the first row of each sequence.
     """
@@ -57,7 +57,7 @@ def recall(
         else:
             assert critics is not None
             _, following = networks.value.step(first, critics.memories)
-    return Recall(
+    return RecurrentState(
         actor=own,
         q=Sequences(own.lengths, zeros),
         value=critics,
@@ -92,7 +92,7 @@ class CriticMemory:
     def follow(self, block: Trajectories, features: Features, following: Features) -> Float32:
         """f32[N, M]: what it remembers where a sequence of the block begins; zeros in all other rows.
 
-        features, following: of the block's rows, and of what was seen after its pieces.
+        features, following: of the block's rows, and of what was seen after its segments.
         """
         rollout = Rollout.of([(block, block.rewards[:, None])])
         estimates = self._estimate(features, following, rollout, self._agents)

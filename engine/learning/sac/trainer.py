@@ -34,7 +34,7 @@ from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_fin
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # while it trains
-LONGEST_PIECE = 16  # steps: values stand for the rest, so that a long time_horizon would only delay learning
+LONGEST_SEGMENT = 16  # steps: values stand for the rest, so that a long time_horizon would only delay learning
 
 
 def _with_target(hyper: SACSettings, actions: ActionSpec) -> SACSettings:
@@ -100,8 +100,8 @@ class SACTrainer:
 
     @property
     def time_horizon(self) -> int:
-        """Pieces of experience are cut at so many steps."""
-        longest = max(LONGEST_PIECE, self._hyper.n_step, self._memory.sequence_length if self._memory else 0)
+        """Segments of experience are cut at so many steps."""
+        longest = max(LONGEST_SEGMENT, self._hyper.n_step, self._memory.sequence_length if self._memory else 0)
         return min(self._config.time_horizon, longest)
 
     @property
@@ -165,7 +165,7 @@ class SACTrainer:
         """Whether the buffer holds so many steps, or as many as it can: short episodes take more rows than steps."""
         return self._replay.num_steps >= num_steps or (self._replay.is_full and self._replay.num_steps > 0)
 
-    def update(self, step: int, may_continue: Callable[[], bool] = always) -> Metrics:
+    def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """A mini-batch for every `steps_per_update` steps that came since the last update, as far as it may continue.
 
         What is left then is made up for by the next update.
@@ -177,7 +177,7 @@ class SACTrainer:
             while self._owed >= self._hyper.steps_per_update:
                 terms.append(self._learn(learning_rate, step))
                 self._owed -= self._hyper.steps_per_update
-                if not may_continue():
+                if not should_continue():
                     break
             told = self._gradients.mean(terms)
         self._num_updates += 1
@@ -216,7 +216,7 @@ class SACTrainer:
             minibatch,
             self._networks,
             actions,
-            self._streams.counts_ends,
+            self._streams.masks_terminal,
             noise=random.standard_normal((2, len(minibatch.rows), actions.continuous), np.float32),
             features_of=self._features,
             place=self._gradients.place,
@@ -244,7 +244,7 @@ class SACTrainer:
     def loss(self, block: Trajectories) -> Metrics:
         """The losses on this experience as the networks stand, with noise of its own. Nothing is changed by asking.
 
-        The state critic of a memory begins every piece at zero.
+        The state critic of a memory begins every segment at zero.
         """
         replay = ReplayBuffer(replace(self._replay.layout, capacity=block.num_rows, time_horizon=1, alpha=None))
         remembered = None

@@ -52,7 +52,7 @@ def problem(kind: str, masked: bool, joint: bool, streams: int = 2, seed: int = 
 
 
 def plain_loss(
-    head: Tensor, values: Tensor, log_sigma: Tensor, batch: Batch, actions: ActionSpec, weigh: Coefficients
+    head: Tensor, values: Tensor, log_sigma: Tensor, batch: Batch, actions: ActionSpec, coefficients: Coefficients
 ) -> dict[str, Tensor]:
     """The terms, a line for each formula."""
     log_probs, entropies = [], []
@@ -76,24 +76,24 @@ def plain_loss(
         entropies.append(-(p * torch.log(p + 1e-7)).sum(1))
         start += size
     new = torch.cat(log_probs, 1)
-    if weigh.joint_ratio:
+    if coefficients.joint_ratio:
         new = new.sum(1, keepdim=True)
     ratio = torch.exp(new - batch.log_probs)
-    bounded = torch.clamp(ratio, 1 - weigh.epsilon, 1 + weigh.epsilon)
+    bounded = torch.clamp(ratio, 1 - coefficients.epsilon, 1 + coefficients.epsilon)
     advantage = batch.advantage[:, None]
     policy = -torch.minimum(ratio * advantage, bounded * advantage).mean()
     squares = (batch.returns - values) ** 2
-    if weigh.value_clip is not None:
-        moved = batch.values + torch.clamp(values - batch.values, -weigh.value_clip, weigh.value_clip)
+    if coefficients.value_clip is not None:
+        moved = batch.values + torch.clamp(values - batch.values, -coefficients.value_clip, coefficients.value_clip)
         squares = torch.maximum(squares, (batch.returns - moved) ** 2)
     value, entropy = squares.mean(), torch.stack(entropies).sum(0).mean()
     return {
-        "total": policy + weigh.value * value - weigh.beta * entropy,
+        "total": policy + coefficients.value * value - coefficients.beta * entropy,
         "policy": policy,
         "value": value,
         "entropy": entropy,
         "divergence": (ratio - 1 - torch.log(ratio)).mean(),
-        "clipped": ((ratio - 1).abs() > weigh.epsilon).double().mean(),
+        "clipped": ((ratio - 1).abs() > coefficients.epsilon).double().mean(),
     }
 
 
@@ -104,42 +104,44 @@ def batch_of(arrays: tuple[np.ndarray, ...], masked: bool, as_tensors: bool) -> 
     return made[:3], Batch(continuous, chosen, allowed if masked else None, *rest)
 
 
-def loss_of(kind: str, arrays: tuple[np.ndarray, ...], masked: bool, weigh: Coefficients, as_tensors: bool) -> Loss:
+def loss_of(
+    kind: str, arrays: tuple[np.ndarray, ...], masked: bool, coefficients: Coefficients, as_tensors: bool
+) -> Loss:
     """surrogate_loss of a problem."""
     actions = ACTIONS[kind]
     (head, values, log_sigma), batch = batch_of(arrays, masked, as_tensors)
-    return surrogate_loss(head, values, log_sigma if actions.continuous else None, batch, actions, weigh)
+    return surrogate_loss(head, values, log_sigma if actions.continuous else None, batch, actions, coefficients)
 
 
 @pytest.mark.parametrize(("kind", "masked", "joint", "clip", "beta"), CASES)
 def test_loss_and_gradient_are_those_of_autograd(
     kind: str, masked: bool, joint: bool, clip: float | None, beta: float
 ) -> None:
-    weigh = Coefficients(epsilon=0.2, beta=beta, value=0.7, value_clip=clip, joint_ratio=joint)
+    coefficients = Coefficients(epsilon=0.2, beta=beta, value=0.7, value_clip=clip, joint_ratio=joint)
     for streams in (1, 3):
         arrays = problem(kind, masked, joint, streams)
         (head, values, log_sigma), batch = batch_of(arrays, masked, as_tensors=True)
         inputs = [head.requires_grad_(), values.requires_grad_(), log_sigma.requires_grad_()]
-        expected = plain_loss(head, values, log_sigma, batch, ACTIONS[kind], weigh)
+        expected = plain_loss(head, values, log_sigma, batch, ACTIONS[kind], coefficients)
         gradients = torch.autograd.grad(expected["total"], inputs, allow_unused=True)
-        loss = loss_of(kind, arrays, masked, weigh, as_tensors=False)
+        loss = loss_of(kind, arrays, masked, coefficients, as_tensors=False)
         for name, term in expected.items():
             np.testing.assert_allclose(getattr(loss, name), term.detach(), rtol=1e-10, atol=1e-12, err_msg=name)
-        np.testing.assert_allclose(loss.head_gradient, gradients[0], rtol=1e-8, atol=1e-12)
-        np.testing.assert_allclose(loss.values_gradient, gradients[1], rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(loss.grad_head, gradients[0], rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(loss.grad_values, gradients[1], rtol=1e-8, atol=1e-12)
         if ACTIONS[kind].continuous:
-            np.testing.assert_allclose(loss.log_sigma_gradient, gradients[2], rtol=1e-8, atol=1e-12)
+            np.testing.assert_allclose(loss.grad_log_sigma, gradients[2], rtol=1e-8, atol=1e-12)
         else:
-            assert loss.log_sigma_gradient is None
+            assert loss.grad_log_sigma is None
     assert 0 < float(loss.clipped) < 1, "the cases should stand on both sides of the clip"
 
 
 @pytest.mark.parametrize(("kind", "masked", "joint", "clip", "beta"), CASES)
 def test_tensors_give_what_arrays_give(kind: str, masked: bool, joint: bool, clip: float | None, beta: float) -> None:
-    weigh = Coefficients(epsilon=0.2, beta=beta, value=0.5, value_clip=clip, joint_ratio=joint)
+    coefficients = Coefficients(epsilon=0.2, beta=beta, value=0.5, value_clip=clip, joint_ratio=joint)
     arrays = problem(kind, masked, joint)
-    on_numpy = loss_of(kind, arrays, masked, weigh, as_tensors=False)
-    on_torch = loss_of(kind, arrays, masked, weigh, as_tensors=True)
+    on_numpy = loss_of(kind, arrays, masked, coefficients, as_tensors=False)
+    on_torch = loss_of(kind, arrays, masked, coefficients, as_tensors=True)
     for name in Loss.__slots__:
         ours, theirs = getattr(on_numpy, name), getattr(on_torch, name)
         if ours is not None:
@@ -151,29 +153,29 @@ def test_tensors_give_what_arrays_give(kind: str, masked: bool, joint: bool, cli
 @pytest.mark.parametrize("kind", ["one branch", "hybrid"])
 @pytest.mark.parametrize("as_tensors", [False, True])
 def test_a_mask_that_allows_nothing_gives_finite_numbers(kind: str, as_tensors: bool) -> None:
-    weigh = Coefficients(epsilon=0.2, beta=0.01, value=0.5, value_clip=0.2, joint_ratio=False)
+    coefficients = Coefficients(epsilon=0.2, beta=0.01, value=0.5, value_clip=0.2, joint_ratio=False)
     arrays = tuple(array.astype(np.float32) for array in problem(kind, True, False))
     arrays[5][3] = 0
-    loss = loss_of(kind, arrays, True, weigh, as_tensors)
-    for name in ("total", "entropy", "divergence", "head_gradient"):
+    loss = loss_of(kind, arrays, True, coefficients, as_tensors)
+    for name in ("total", "entropy", "divergence", "grad_head"):
         assert np.isfinite(np.asarray(getattr(loss, name))).all(), name
     start = ACTIONS[kind].continuous
-    assert not np.asarray(loss.head_gradient)[3, start:].any()
+    assert not np.asarray(loss.grad_head)[3, start:].any()
 
 
 def test_large_logits_do_not_overflow() -> None:
-    weigh = Coefficients(epsilon=0.2, beta=0.01, value=0.5, value_clip=None, joint_ratio=False)
+    coefficients = Coefficients(epsilon=0.2, beta=0.01, value=0.5, value_clip=None, joint_ratio=False)
     arrays = [array.astype(np.float32) for array in problem("one branch", False, False)]
     arrays[0] *= 1e4
     arrays[6][:] = -0.01
-    loss = loss_of("one branch", tuple(arrays), False, weigh, as_tensors=False)
+    loss = loss_of("one branch", tuple(arrays), False, coefficients, as_tensors=False)
     assert math.isfinite(loss.total)
-    assert np.isfinite(loss.head_gradient).all()
+    assert np.isfinite(loss.grad_head).all()
 
 
 def test_float32_stays_float32() -> None:
-    weigh = Coefficients(epsilon=0.2, beta=0.01, value=0.5, value_clip=0.2, joint_ratio=False)
+    coefficients = Coefficients(epsilon=0.2, beta=0.01, value=0.5, value_clip=0.2, joint_ratio=False)
     arrays = tuple(array.astype(np.float32) for array in problem("hybrid", True, False))
-    loss = loss_of("hybrid", arrays, True, weigh, as_tensors=False)
-    assert loss.head_gradient.dtype == loss.values_gradient.dtype == np.float32
-    assert loss.log_sigma_gradient.dtype == np.float32
+    loss = loss_of("hybrid", arrays, True, coefficients, as_tensors=False)
+    assert loss.grad_head.dtype == loss.grad_values.dtype == np.float32
+    assert loss.grad_log_sigma.dtype == np.float32

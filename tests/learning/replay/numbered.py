@@ -1,4 +1,4 @@
-"""Blocks in which every row tells its number: every step has one, and every row that closes a piece."""
+"""Blocks in which every row tells its number: every step has one, and every row that closes a segment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def layout(
 def block(
     first: int, lengths: list[int], endings: list[Ending] | None = None, masked: bool = False, memory: bool = False
 ) -> Trajectories:
-    """Pieces of these lengths, CUT unless told, their rows numbered from `first` on in the order of the ring."""
+    """Segments of these lengths, CUT unless told, their rows numbered from `first` on in the order of the ring."""
     numbers = first + np.arange(sum(lengths) + len(lengths))
     closing = np.cumsum(np.array(lengths) + 1) - 1
     steps, closings = np.delete(numbers, closing), numbers[closing]

@@ -19,7 +19,7 @@ GAMMAS = np.array([0.9, 0.5], np.float32)
 
 @dataclass(frozen=True)
 class Row:
-    """A step, or what closes a piece: then `remaining` is 0."""
+    """A step, or what closes a segment: then `remaining` is 0."""
 
     number: int
     remaining: int
@@ -59,8 +59,8 @@ class Model:
         return [row for row in self.rows if row.remaining]
 
 
-Pieces = st.lists(st.tuples(st.integers(1, 12), st.sampled_from(Ending)), min_size=1, max_size=4)
-Adding = st.builds(lambda pieces: ("add", pieces), Pieces)
+Segments = st.lists(st.tuples(st.integers(1, 12), st.sampled_from(Ending)), min_size=1, max_size=4)
+Adding = st.builds(lambda segments: ("add", segments), Segments)
 Dropping = st.builds(lambda back: ("drop", back), st.integers(0, 3))
 Moving = st.builds(lambda capacity: ("move", capacity), st.integers(1, 30))
 
@@ -110,7 +110,7 @@ def test_a_ring_holds_what_a_list_of_its_newest_rows_holds(
     model, added = Model(buffer.layout.num_rows), [0]
     for what, argument in does:
         if what == "add":
-            lengths, endings = ([piece[part] for piece in argument] for part in (0, 1))  # type: ignore[attr-defined]
+            lengths, endings = ([segment[part] for segment in argument] for part in (0, 1))  # type: ignore[attr-defined]
             experience = block(model.num_rows, lengths, endings)
             buffer.add(experience, rewards(experience))
             model.add(lengths, endings)
@@ -139,12 +139,12 @@ def numbers(batch: Minibatch) -> Int64:
     return batch.observations[0][:, 0].astype(np.int64)
 
 
-def test_pieces_of_time_horizon_steps_fill_the_capacity_exactly() -> None:
+def test_segments_of_time_horizon_steps_fill_the_capacity_exactly() -> None:
     buffer = filled([5] * 9)
     assert buffer.num_steps == 20
 
 
-def test_pieces_of_one_step_fill_the_buffer_with_half_as_many() -> None:
+def test_segments_of_one_step_fill_the_buffer_with_half_as_many() -> None:
     buffer, full = ReplayBuffer(layout(20)), []
     for first in range(0, 26, 2):
         experience = block(first, [1])

@@ -14,10 +14,10 @@ from tests.learning.replay.numbered import MEMORY, block, layout, rewards, speed
 GAMMAS = np.array([0.9, 0.5], np.float32)
 
 
-def filled(pieces: list[int], capacity: int, length: int, horizon: int = 5) -> ReplayBuffer:
+def filled(segments: list[int], capacity: int, length: int, horizon: int = 5) -> ReplayBuffer:
     """A buffer for sequences of `length` steps; the critic remembers twice the number of the row."""
     shape = layout(capacity, horizon, memory_size=MEMORY, value_memory_size=1, sequence_length=length)
-    buffer, experience = ReplayBuffer(shape), block(0, pieces, [Ending.TERMINATED] * len(pieces), memory=True)
+    buffer, experience = ReplayBuffer(shape), block(0, segments, [Ending.TERMINATED] * len(segments), memory=True)
     buffer.add(experience, rewards(experience), experience.observations[0][:, :1] * 2)
     return buffer
 
@@ -31,20 +31,20 @@ def firsts(batch: Minibatch) -> list[int]:
 
 @settings(deadline=None, max_examples=60, derandomize=True)
 @given(
-    pieces=st.lists(st.integers(1, 12), min_size=1, max_size=6),
+    segments=st.lists(st.integers(1, 12), min_size=1, max_size=6),
     capacity=st.integers(13, 40),
     length=st.integers(1, 8),
     count=st.integers(1, 60),
 )
 def test_sequences_are_whole_aligned_and_in_time_order(
-    pieces: list[int], capacity: int, length: int, count: int
+    segments: list[int], capacity: int, length: int, count: int
 ) -> None:
-    buffer = filled(pieces, capacity, length, 12)
-    begins = np.cumsum([0, *(piece + 1 for piece in pieces)])
+    buffer = filled(segments, capacity, length, 12)
+    begins = np.cumsum([0, *(segment + 1 for segment in segments)])
     right = {
-        int(begin) + position: min(length, piece - position)
-        for begin, piece in zip(begins, pieces, strict=False)
-        for position in range(0, piece, length)
+        int(begin) + position: min(length, segment - position)
+        for begin, segment in zip(begins, segments, strict=False)
+        for position in range(0, segment, length)
     }
     batch = buffer.sample_sequences(count, np.random.default_rng(0), GAMMAS)
     assert batch.lengths is not None
@@ -62,9 +62,9 @@ def test_sequences_are_whole_aligned_and_in_time_order(
     np.testing.assert_allclose(batch.rewards[:, 0], np.sin(expected), atol=1e-6)
 
 
-@pytest.mark.parametrize("pieces", [[64] * 10, [20] * 30, [3, 64, 17, 1, 40] * 5])
-def test_about_as_many_rows_are_drawn_as_were_asked_for(pieces: list[int]) -> None:
-    buffer, random = filled(pieces, 1000, 16, 64), np.random.default_rng(0)
+@pytest.mark.parametrize("segments", [[64] * 10, [20] * 30, [3, 64, 17, 1, 40] * 5])
+def test_about_as_many_rows_are_drawn_as_were_asked_for(segments: list[int]) -> None:
+    buffer, random = filled(segments, 1000, 16, 64), np.random.default_rng(0)
     drawn = [len(buffer.sample_sequences(256, random, GAMMAS).rows) for _ in range(50)]
     assert abs(float(np.mean(drawn)) - 256) < 12
 
@@ -112,7 +112,7 @@ def test_going_back_forgets_sequences_too() -> None:
 
 
 def test_steps_whose_sequence_has_lost_its_begin_cannot_be_drawn() -> None:
-    buffer = filled([6, 6], 8, 6, 8)  # nine rows: four are left of the first piece, with the one that closes it
+    buffer = filled([6, 6], 8, 6, 8)  # nine rows: four are left of the first segment, with the one that closes it
     assert buffer.num_steps == 7
     experience = block(14, [4], memory=True)
     buffer.add(experience, rewards(experience), np.zeros((4, 1), np.float32))

@@ -70,7 +70,7 @@ def test_memories_that_are_not_kept_are_refused_by_name() -> None:
         ("added", 4, 99),
     ],
 )
-def test_pieces_that_do_not_hang_together_are_refused(name: str, row: int, value: int) -> None:
+def test_segments_that_do_not_hang_together_are_refused(name: str, row: int, value: int) -> None:
     saved = filled(PLAIN).state()
     saved.tensors[name][row] = value
     assert_refused(saved, filled(PLAIN), "broken")

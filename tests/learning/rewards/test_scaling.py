@@ -17,7 +17,7 @@ from rl_tui.engine.learning.rewards.scaling import LIMIT, RewardScaler
 from rl_tui.engine.specs import Ending, State
 from tests.learning.rollouts import rewarded
 
-Pieces: TypeAlias = list[tuple[int, list[float], Ending]]
+Segments: TypeAlias = list[tuple[int, list[float], Ending]]
 
 
 class SlowScaler:
@@ -28,8 +28,8 @@ class SlowScaler:
         self.returns: dict[int, float] = {}
         self.seen: list[float] = []
 
-    def scale(self, pieces: Pieces) -> list[float]:
-        for agent, rewards, ending in pieces:
+    def scale(self, segments: Segments) -> list[float]:
+        for agent, rewards, ending in segments:
             for reward in rewards:
                 self.returns[agent] = self.gamma * self.returns.get(agent, 0.0) + reward
                 self.seen.append(self.returns[agent])
@@ -39,34 +39,34 @@ class SlowScaler:
         values = np.array([0.0, *self.seen])
         mean = np.average(values, weights=weights)
         variance = np.average((values - mean) ** 2 + np.array([1.0, *np.zeros(len(self.seen))]), weights=weights)
-        flat = np.array([reward for _, rewards, _ in pieces for reward in rewards])
+        flat = np.array([reward for _, rewards, _ in segments for reward in rewards])
         return np.clip(flat / np.sqrt(variance + 1e-8), -10, 10).tolist()
 
 
-def random_pieces(random: np.random.Generator, agents: list[int]) -> Pieces:
-    """Up to three pieces for each of these agents, one after the other."""
-    pieces: Pieces = []
+def random_segments(random: np.random.Generator, agents: list[int]) -> Segments:
+    """Up to three segments for each of these agents, one after the other."""
+    segments: Segments = []
     for agent in agents:
         for _ in range(int(random.integers(1, 4))):
             rewards = (random.standard_normal(int(random.integers(1, 12))) * 5 + 1).astype(np.float32).tolist()
-            pieces.append((agent, rewards, Ending(int(random.integers(0, 3)))))
-    return pieces
+            segments.append((agent, rewards, Ending(int(random.integers(0, 3)))))
+    return segments
 
 
 @settings(deadline=None, max_examples=60, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), gamma=st.sampled_from([0.0, 0.9, 0.99, 1.0]), blocks=st.integers(1, 6))
 def test_scaled_rewards_are_those_of_a_loop(seed: int, gamma: float, blocks: int) -> None:
-    """Pieces are cut and go on in a later block; agents come in any order, and new ones later."""
+    """Segments are cut and go on in a later block; agents come in any order, and new ones later."""
     random = np.random.default_rng(seed)
     ours, slow = RewardScaler(gamma), SlowScaler(gamma)
     for block in range(blocks):
         population = np.array([50, 3, 17, 8, 1, 90, 2][: 3 + block])
         agents = random.permutation(population)[: int(random.integers(1, len(population) + 1))].tolist()
-        pieces = random_pieces(random, agents)
-        np.testing.assert_allclose(ours(rewarded(pieces)), slow.scale(pieces), rtol=1e-4, atol=1e-5)
+        segments = random_segments(random, agents)
+        np.testing.assert_allclose(ours(rewarded(segments)), slow.scale(segments), rtol=1e-4, atol=1e-5)
 
 
-def test_a_cut_piece_carries_its_return_on_and_an_ending_does_not() -> None:
+def test_a_cut_segment_carries_its_return_on_and_an_ending_does_not() -> None:
     for ending in Ending:
         scaler = RewardScaler(0.5)
         scaler(rewarded([(4, [8.0, 8.0], ending)]))
@@ -81,9 +81,9 @@ def test_agents_that_ended_or_left_take_no_room() -> None:
     scaler = RewardScaler(0.9)
     for block in range(20):
         agents = range(500 * block, 500 * (block + 1))
-        pieces: Pieces = [(agent, [1.0], Ending.CUT if agent % 2 else Ending.TERMINATED) for agent in agents]
+        segments: Segments = [(agent, [1.0], Ending.CUT if agent % 2 else Ending.TERMINATED) for agent in agents]
         departed = np.array([agent for agent in agents if agent % 2 and agent != 1])
-        scaler(replace(rewarded(pieces), departed=departed))
+        scaler(replace(rewarded(segments), departed=departed))
         assert len(scaler._carried.agent_ids) == 1
     stayed, came = copy.deepcopy(scaler), copy.deepcopy(scaler)
     stayed(rewarded([(1, [0.0], Ending.CUT)]))
@@ -103,13 +103,13 @@ def test_scaled_rewards_are_clipped() -> None:
 def test_loaded_statistics_go_on_as_the_saved_ones(ablated: str | None) -> None:
     random = np.random.default_rng(0)
     first, second = RewardScaler(0.9), RewardScaler(0.9)
-    finished: Pieces = [(agent, [5.0, 1.0, -3.0], Ending.TERMINATED) for agent in range(5)]
+    finished: Segments = [(agent, [5.0, 1.0, -3.0], Ending.TERMINATED) for agent in range(5)]
     first(rewarded(finished))
     values = first.state().values
     if ablated is not None:
         values = {**values, ablated: second.state().values[ablated]}
     second.load(State({}, json.loads(json.dumps(values))))
-    block = rewarded(random_pieces(random, [0, 1, 7]))
+    block = rewarded(random_segments(random, [0, 1, 7]))
     assert np.array_equal(first(block), second(block)) == (ablated is None)
 
 

@@ -85,7 +85,7 @@ def case(kind: str, target_q: bool, seed: int = 0) -> Case:
         weights=torch.rand(ROWS, generator=draw, dtype=torch.float64),
         noise=numbers(ROWS, actions.continuous),
         next_noise=numbers(ROWS, actions.continuous),
-        recall=None,
+        recurrent_state=None,
     )
     alpha = Temperatures(torch.linspace(-1.0, 0.5, 1 + len(actions.branches), dtype=torch.float64))
     return Case(SoftNetworks(actor, q, value, target), batch, actions, alpha)
@@ -228,7 +228,7 @@ def test_the_temperature_moves_towards_the_target_entropy(kind: str) -> None:
         target = 0.2 * math.log(ours.actions.branches[index])
         loss = loss - logs[1 + index] * (target - branch.entropy().detach()).mean()
     loss.backward()
-    torch.testing.assert_close(ours.losses().by_log_alpha, logs.grad)
+    torch.testing.assert_close(ours.losses().grad_log_alpha, logs.grad)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -42,7 +42,7 @@ def trainer(settings: BehaviorConfig, kind: str = "hybrid", seed: int = 0) -> SA
 
 
 def block(sac: SACTrainer, rows: int, kind: str = "hybrid", seed: int = 5, masked: bool = False) -> Trajectories:
-    """Pieces of at most ten rows that the trainer's policy acted."""
+    """Segments of at most ten rows that the trainer's policy acted."""
     lengths = [10] * (rows // 10) + ([rows % 10] if rows % 10 else [])
     is_masked = masked and bool(SPECS[kind].actions.branches)
     return acted(sac.make_policy(3), np.random.default_rng(seed), lengths, SPECS[kind], is_masked)
@@ -238,11 +238,11 @@ def test_others_have_their_turn_between_mini_batches() -> None:
     sac, turns = trainer(config()), []
     sac.add(block(sac, 25))
 
-    def may_continue() -> bool:
+    def should_continue() -> bool:
         turns.append(1)
         return True
 
-    sac.update(25, may_continue)
+    sac.update(25, should_continue)
     assert len(turns) == 25
 
 

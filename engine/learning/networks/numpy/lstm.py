@@ -124,11 +124,11 @@ class LSTM:
         before = _before(states, memories, steps)
         slopes, through_cell = _slopes(gates, shown, before[..., units:])
         weights = np.stack([weight for _, weight, _, _ in self._cells])
-        by_hidden, by_cell, room = (np.zeros((*memories.shape[:2], units), np.float32) for _ in range(3))
+        grad_hidden, grad_cell, room = (np.zeros((*memories.shape[:2], units), np.float32) for _ in range(3))
         inner, last, keep = _parts(slopes)[:3], _parts(slopes)[3], _parts(gates)[1]
         for step in reversed(steps):
             count = step.stop - step.start
-            own, own_cell = by_hidden[:count], by_cell[:count]
+            own, own_cell = grad_hidden[:count], grad_cell[:count]
             own += gradient[step]
             own_cell += np.multiply(own, through_cell[step], out=room[:count])
             inner[:, step] *= own_cell
@@ -205,9 +205,9 @@ def _slopes(gates: Float32, shown: Float32, before: Float32) -> tuple[Float32, F
     and how what is shown changes with the cell: f32[B, T, U]."""
     admit, _, new, show = _parts(gates)
     slopes = gates * (1 - gates)
-    by_admit, by_keep, by_new, by_show = _parts(slopes)
-    by_admit *= new
-    by_keep *= before
-    np.multiply(1 - new * new, admit, out=by_new)
-    by_show *= shown
+    grad_admit, grad_keep, grad_new, grad_show = _parts(slopes)
+    grad_admit *= new
+    grad_keep *= before
+    np.multiply(1 - new * new, admit, out=grad_new)
+    grad_show *= shown
     return slopes, show * (1 - shown * shown)

@@ -43,8 +43,8 @@ def test_gradients_of_layers_and_inputs_are_those_of_autograd(
     expected = torch.autograd.grad(hidden, [features, *tensors], torch.from_numpy(upstream))
     mlp = MLP(ours, gradients, activation, activate_last)
     np.testing.assert_allclose(mlp.forward(inputs), hidden.detach(), rtol=1e-4, atol=1e-5)
-    by_inputs = mlp.backward(upstream.copy(), wants_inputs=True)
-    np.testing.assert_allclose(by_inputs, expected[0], rtol=1e-4, atol=1e-4)
+    grad_inputs = mlp.backward(upstream.copy(), wants_inputs=True)
+    np.testing.assert_allclose(grad_inputs, expected[0], rtol=1e-4, atol=1e-4)
     for array, gradient in zip([array for layer in gradients for array in layer], expected[1:], strict=True):
         np.testing.assert_allclose(array, gradient, rtol=1e-4, atol=1e-4)
 
