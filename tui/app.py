@@ -33,10 +33,12 @@ from rl_tui.tui.panes.base import Frame, in_words
 from rl_tui.tui.panes.faults import Faults, traceback_of, write_beside
 from rl_tui.tui.panes.first_keys import FirstKeys
 from rl_tui.tui.panes.frames import Frames
+from rl_tui.tui.panes.state_line import title_of
 from rl_tui.tui.runs.history import Past
+from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.screens.alerts import Notices
 from rl_tui.tui.screens.base import HELP, RunScreen, prepare_help
-from rl_tui.tui.screens.context import Context, Player, Runs
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.dialog import PaneDialog
 from rl_tui.tui.screens.exit_policy import Departure, WayOut
 from rl_tui.tui.screens.overview import OverviewScreen
@@ -46,7 +48,6 @@ from rl_tui.tui.state.controls import Controls
 from rl_tui.tui.state.preferences import Memory, RunMemory
 from rl_tui.tui.terminal.driver import TerminalDriver
 from rl_tui.tui.terminal.signals import LoopSignals
-from rl_tui.tui.title import title_of
 
 OUTCOME_SECONDS = 0.1  # from one look at the events to the next while a key waits for its outcome or its picture
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
@@ -109,7 +110,7 @@ class TrainerApp(App[Departure]):
         self._capture_stdout, self._capture_stderr = sys.stdout, sys.stderr  # type: ignore[assignment]
         self.view = view
         self.outcomes, state = Outcomes(), ScreenState()
-        self.themes = Themes(self, memory)
+        self.themes = Themes(self, memory.theme() if memory else "", memory.keep_theme if memory else None)
         self._user_keys = user_keys or UserKeys()
         keymap = Keymap().remapped(self._user_keys.chosen)
         is_remote = "SSH_CONNECTION" in os.environ

@@ -232,6 +232,11 @@ class RunView:
         self.num_logged += 1
 
     @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, well or badly."""
+        return self.state in ENDS
+
+    @property
     def steps_per_second(self) -> float:
         """Of all behaviors that train now."""
         return sum(b.steps_per_second for b in self.behaviors.values() if b.state == "training")

@@ -10,8 +10,8 @@ from rl_tui.engine.session.messages import Event
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Watching
 from rl_tui.tui.app import TrainerApp
+from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.screens.base import RunScreen
-from rl_tui.tui.screens.context import Player, Runs
 from rl_tui.tui.state.preferences import Memory
 from tests.fakes import FakeSession
 from tests.tui.snapshots import settled_text

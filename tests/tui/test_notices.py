@@ -17,7 +17,8 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.drawing.painting import toast_regions
-from rl_tui.tui.screens.alerts import TOAST_SECONDS, News, news_of, notice
+from rl_tui.tui.screens.alerts import TOAST_SECONDS, News, news_of
+from rl_tui.tui.terminal.sequences import notice_sequence
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
@@ -88,11 +89,11 @@ def test_a_finished_run_names_its_best_checkpoints() -> None:
     ],
 )
 def test_a_notice_is_told_as_the_terminal_takes_it(environment: dict[str, str], sequence: str) -> None:
-    assert notice("Walker failed; nan", environment) == sequence
+    assert notice_sequence("Walker failed; nan", environment) == sequence
 
 
 def test_a_notice_steers_no_terminal() -> None:
-    text = notice(HOSTILE + ";1;2" + "x" * 9000, {})
+    text = notice_sequence(HOSTILE + ";1;2" + "x" * 9000, {})
     inner = text.removeprefix("\x1b]777;notify;rl-tui;").removesuffix("\x1b\\")
     assert "\x1b" not in inner
     assert "\x07" not in inner

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from rl_tui.tui.screens.toast_place import WIDEST
 from rl_tui.tui.title import POP, PUSH
+
+from rl_tui.tui.screens.alerts import WIDEST
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
 
 LIVE = Path(__file__).parent / "live.py"

@@ -8,7 +8,8 @@ from pathlib import Path
 from rl_tui.engine.session.messages import RunStateChanged
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.command_line.train_arguments import look_of, parse_arguments
-from rl_tui.tui.title import POP, PUSH, sequence_of, title_of
+from rl_tui.tui.panes.state_line import title_of
+from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE, title_sequence
 from tests.tui import scenes
 from tests.tui.test_terminal import LiveScreen
 
@@ -33,8 +34,8 @@ def test_a_name_from_outside_steers_no_terminal() -> None:
 
 
 def test_console_that_would_print_the_title_gets_none() -> None:
-    assert sequence_of("rl-tui", {"TERM": "linux"}) == ""
-    assert sequence_of("rl-tui", {"TERM": "tmux-256color", "TMUX": "x"}) == "\x1b]2;rl-tui\x1b\\"
+    assert title_sequence("rl-tui", {"TERM": "linux"}) == ""
+    assert title_sequence("rl-tui", {"TERM": "tmux-256color", "TMUX": "x"}) == "\x1b]2;rl-tui\x1b\\"
 
 
 def test_title_is_wanted_unless_it_is_said_otherwise() -> None:
@@ -51,9 +52,9 @@ def test_former_title_comes_back_at_the_end(tmp_path: Path) -> None:
     titles = re.findall(r"\x1b\]2;([^\x1b\x07]*)\x1b\\", raw)
     assert re.fullmatch(r"rl-tui live \d+% paused", titles[-1])
     assert len(titles) == len(set(titles))
-    assert raw.count(PUSH) == raw.count(POP) == 1
-    assert raw.index(PUSH) < raw.index("\x1b]2;")
-    assert raw.rindex("\x1b]2;") < raw.index(POP)
+    assert raw.count(PUSH_TITLE) == raw.count(POP_TITLE) == 1
+    assert raw.index(PUSH_TITLE) < raw.index("\x1b]2;")
+    assert raw.rindex("\x1b]2;") < raw.index(POP_TITLE)
 
 
 def test_without_a_title_none_is_set(tmp_path: Path) -> None:
@@ -61,5 +62,5 @@ def test_without_a_title_none_is_set(tmp_path: Path) -> None:
         live.terminal.wait_for("FINISHED")
         live.terminal.press("q")
         live.report()
-        for sequence in (PUSH, POP, "\x1b]2;"):
+        for sequence in (PUSH_TITLE, POP_TITLE, "\x1b]2;"):
             assert sequence.encode() not in live.terminal.raw

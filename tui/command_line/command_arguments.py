@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rl_tui.tui.command_line.train_arguments import Look, add_look_flags, look_of, understood
+from rl_tui.tui.demo.script import HOURS
 
 RESULTS_DIR = "results"
-HOURS = 1.7  # of a demo's past: about half of what its first behavior needs
 
 
 @dataclass(frozen=True, slots=True)

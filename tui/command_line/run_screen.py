@@ -26,7 +26,7 @@ from rl_tui.tui.terminal.signals import StopSignals
 from rl_tui.tui.terminal.streams import move_output, redirect_output
 
 if TYPE_CHECKING:
-    from rl_tui.tui.screens.context import Player, Runs
+    from rl_tui.tui.runs.sources import Player, Runs
 
 POLL_SECONDS = 0.1  # how soon a signal is acted upon
 LEAVE_SECONDS = 5.0  # what a run that was asked to stop now may take for its last files

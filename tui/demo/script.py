@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from rl_tui.engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
-from rl_tui.tui.command_line.command_arguments import HOURS
 
+HOURS = 1.7  # of the past: about half of what the first behavior needs
 Act: TypeAlias = AddNote | SetHyperparameter | Pause
 Fate: TypeAlias = Literal["rises", "collapses"]
 PPO = {"learning_rate": 3e-4, "beta": 5e-3, "epsilon": 0.2, "lambd": 0.95, "num_epoch": 3.0, "value_coefficient": 0.5}

@@ -21,9 +21,8 @@ from rl_tui.engine.session.messages import (
     Stop,
     TimeSplit,
 )
-from rl_tui.tui.command_line.command_arguments import HOURS
 from rl_tui.tui.demo.runs import DemoRuns
-from rl_tui.tui.demo.script import cast, configuration
+from rl_tui.tui.demo.script import HOURS, cast, configuration
 from rl_tui.tui.demo.story import Story
 
 RUN_ID = "demo"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from textual.app import App
 from textual.filter import NoColor
 from textual.theme import BUILTIN_THEMES, Theme
-
-from rl_tui.tui.state.preferences import Memory
 
 DEFAULT, FOR_16_COLORS = "rl-dark", "ansi"
 
@@ -53,19 +51,20 @@ THEMES: Mapping[str, str] = {  # in the order of the columns, with words for a l
 
 
 class Themes:
-    """Lives in the app's thread. Gives the app its colors and remembers which the user chose."""
+    """Runs in the app's thread. Gives the app its colors.
 
-    def __init__(self, app: App[Any], memory: Memory | None) -> None:
-        self._app = app
-        self._memory = memory
+    last: the theme that was chosen last, "" for none. save: saves the name of the one that is chosen; may take a while.
+    """
 
-    def begin(self, asked: str | None) -> None:
-        """The app has the colors asked for, else those chosen last, else what suits the terminal. Call it on load."""
+    def __init__(self, app: App[Any], last: str, save: Callable[[str], None] | None) -> None:
+        self._app, self._last, self._save = app, last, save
+
+    def begin(self, requested: str | None) -> None:
+        """The app has the requested colors, else those chosen last, else what suits the terminal. Call it on load."""
         for name in THEMES:
             self._app.register_theme(textual_theme(name))
         suited = FOR_16_COLORS if self._app.console.color_system == "standard" else DEFAULT
-        last = self._memory.theme() if self._memory is not None else ""
-        name = next(name for name in (asked or "", last, suited) if name in THEMES)
+        name = next(name for name in (requested or "", self._last, suited) if name in THEMES)
         self._app.set_reactive(App.theme, name)  # setting it as usual would read app.tcss twice: 80 ms
         self._app.set_class("light" not in name, "-dark-mode")
         self._app.set_class("light" in name, "-light-mode")
@@ -79,8 +78,8 @@ class Themes:
         names = list(THEMES)
         chosen = name or names[(names.index(self._app.theme) + 1) % len(names)]
         self._app.theme = chosen
-        if self._memory is not None:
-            asyncio.get_running_loop().run_in_executor(None, self._memory.keep_theme, chosen)
+        if self._save is not None:
+            asyncio.get_running_loop().run_in_executor(None, self._save, chosen)
         return chosen
 
 

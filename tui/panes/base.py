@@ -15,7 +15,6 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from rl_tui.engine.session.states import ENDS
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView, RunView
 from rl_tui.tui.drawing.glyphs import Colors, Glyphs
@@ -79,7 +78,7 @@ class Frame:
 
         While the run is paused it goes in steps of PAUSED_SECONDS, so that ages do not keep an idle line busy.
         """
-        if self.is_frozen or is_over(self.view):
+        if self.is_frozen or self.view.is_over:
             return self.view.now
         present = max(self.now, self.view.now)
         return present - present % PAUSED_SECONDS if self.view.state == "paused" else present
@@ -88,11 +87,6 @@ class Frame:
     def tone(self) -> Tone:
         """The color of the selected behavior."""
         return series_tone(self.selected)
-
-
-def is_over(view: RunView) -> bool:
-    """Whether the run has ended, well or badly."""
-    return view.state in ENDS
 
 
 def series_tone(index: int) -> Tone:

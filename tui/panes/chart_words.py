@@ -16,7 +16,7 @@ from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.charts.x_axis import span_label, step_label, x_label
 from rl_tui.tui.drawing.lines import Line, Span, cells, flush, line, pack
 from rl_tui.tui.drawing.text import count, duration, fit, number, round_count
-from rl_tui.tui.panes.base import Frame, is_over
+from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.behaviors import is_filling, mean_words
 from rl_tui.tui.panes.crosshair_words import cross_words
 
@@ -169,9 +169,9 @@ def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
     view, behavior = frame.view, frame.behavior
     if behavior is not None and behavior.state == "failed":
         return [Span(f"{frame.glyphs.failed} failed: {safe_text(behavior.reason)}", "bad")]
-    if RETURN not in metrics and (view.run is not None or is_over(view)):
-        return [Span(f"no {_listed(metrics)} yet", "dim"), Span(_why_no_metric(behavior, is_over(view)), "dim")]
-    if is_over(view):
+    if RETURN not in metrics and (view.run is not None or view.is_over):
+        return [Span(f"no {_listed(metrics)} yet", "dim"), Span(_why_no_metric(behavior, view.is_over), "dim")]
+    if view.is_over:
         return [Span("the run ended before the first episode did", "dim")]
     if view.run is None:
         return [Span("starting engine", "wait"), Span("the libraries are being loaded", "dim")]

@@ -6,7 +6,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.lines import Line, Span, line, pack, wrap
 from rl_tui.tui.drawing.text import count, left, number, percent, right
-from rl_tui.tui.panes.base import Frame, Pane, is_over
+from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.behaviors import first_visible, state_sign
 
 WARNING_LINES = 3  # that the newest warning may take where no behavior needs them
@@ -58,7 +58,7 @@ class TooSmallPane(Pane):
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """What is wrong, and that the run is not; then the newest warning."""
         columns, rows = self.screen.size
-        meanwhile = "the run is over" if is_over(frame.view) else "training goes on"
+        meanwhile = "the run is over" if frame.view.is_over else "training goes on"
         texts = [
             f"terminal too small ({columns}x{rows}), need 40x10 - {meanwhile}",
             f"need 40x10, is {columns}x{rows}",

@@ -8,7 +8,7 @@ from textual import events
 
 from rl_tui.tui.drawing.lines import Line, Span, line
 from rl_tui.tui.keys.keymap import Key
-from rl_tui.tui.panes.base import Frame, Pane, is_over
+from rl_tui.tui.panes.base import Frame, Pane
 
 FIRST = 2  # ranks up to this one, quit, help and back, stand first on every screen
 
@@ -87,7 +87,7 @@ def entry_width(shown: str, word: str) -> int:
 
 def useful_keys(frame: Frame) -> list[Key]:
     """The keys for the bottom line that have a use in this frame."""
-    runs = frame.view.run is not None and not is_over(frame.view) and not frame.refuses
+    runs = frame.view.run is not None and not frame.view.is_over and not frame.refuses
     has_several = len(frame.view.behaviors) > 1
     shadowed = frame.keymap.shadowed(*frame.places)
     return [

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import Line, Span, flush, line
 from rl_tui.tui.drawing.text import duration, fit_message, fit_path
-from rl_tui.tui.panes.base import Frame, Pane, is_over
+from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.first_keys import first_keys_line
 from rl_tui.tui.state.command_status import SAID_SECONDS, Asked
 from rl_tui.tui.state.user_folders import seen_from_here
@@ -25,7 +25,7 @@ class OutcomeLine(Pane):
             return [line(Span(f" {fit_message(safe_text(outcomes.said.text), width - 2)}", outcomes.said.tone))]
         if outcomes.latest is None:
             where = _where(frame, width)
-            if not frame.is_new or is_over(frame.view):
+            if not frame.is_new or frame.view.is_over:
                 return [where]
             return [flush(first_keys_line(frame, width), line(*where, " "), width)]
         return [outcome_line(outcomes.latest, outcomes.num_open, frame, width)]

@@ -10,7 +10,7 @@ from rl_tui.engine.session.view import BehaviorView, RunView
 from rl_tui.tui.charts.bar import bar
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone
 from rl_tui.tui.drawing.text import count, duration, fit, left, percent, right, size, time_of_day
-from rl_tui.tui.panes.base import BEAT, Frame, Pane, is_over
+from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import awaited_words, is_filling
 from rl_tui.tui.panes.devices import DISK_LOW_BYTES
 from rl_tui.tui.runs.browsing import is_of_no_run
@@ -19,6 +19,7 @@ STALE_SECONDS = 5.0  # the engine samples devices every second, so this much sil
 BAR_CELLS = 10
 DONE_CELLS = 6  # " 100% "
 NARROWEST_NAME = 8
+LONGEST_TITLE_NAME = 40  # cells: the tab of a terminal has less
 CROWDED = 120  # columns below which the parts stand nearer together
 
 
@@ -113,7 +114,7 @@ def _alarms(frame: Frame) -> list[tuple[str, ...]]:
     training = [b for b in view.behaviors.values() if b.state == "training"]
     if awaited and len(awaited) == len(training) and not frame.is_frozen:
         alarms.append((awaited[0], awaited[0].replace(" for", "")))
-    if view.devices is not None and view.devices.disk_free_bytes < DISK_LOW_BYTES and not is_over(view):
+    if view.devices is not None and view.devices.disk_free_bytes < DISK_LOW_BYTES and not view.is_over:
         free = size(view.devices.disk_free_bytes)
         alarms.append((f"disk {free} free", f"disk {free}"))
     if view.warnings:
@@ -135,7 +136,7 @@ def _state_word(view: RunView) -> str:
     if view.state == "training" and view.behaviors:
         training = sum(behavior.state == "training" for behavior in view.behaviors.values())
         return f"TRAINING {training}/{len(view.behaviors)}"
-    code = f" (exit {view.exit_code})" if view.exit_code is not None and is_over(view) else ""
+    code = f" (exit {view.exit_code})" if view.exit_code is not None and view.is_over else ""
     return view.state.upper() + code
 
 
@@ -146,7 +147,7 @@ def _figures(frame: Frame) -> list[Part]:
         return []
     up = left(duration(frame.time - view.started_at), 5)
     figures = [Part(8, (line(Span("up ", "dim"), up), line(up)))]
-    if is_over(view):
+    if view.is_over:
         return figures
     remaining = eta_seconds(view)
     if remaining is not None:
@@ -190,3 +191,11 @@ def remaining_seconds(behavior: BehaviorView) -> float | None:
         return None
     seconds = max(0, behavior.max_steps - behavior.step) / behavior.steps_per_second
     return seconds if math.isfinite(seconds) else None
+
+
+def title_of(view: RunView, config_name: str) -> str:
+    """The title of the terminal's window: "rl-tui CartPole 42% training"."""
+    share = share_done(view)
+    done = f" {percent(share, 1.0)}%" if share is not None else ""
+    name = fit(safe_text(view.run.run_id if view.run else config_name), LONGEST_TITLE_NAME)
+    return " ".join(f"rl-tui {name}{done} {view.state}".split())

@@ -6,7 +6,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.lines import Line, Span, line, state_tone, wrap
 from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number, right
-from rl_tui.tui.panes.base import Frame, Pane, is_over
+from rl_tui.tui.panes.base import Frame, Pane
 
 DETAILED = 2  # behaviors that get a line for each of their files
 
@@ -20,11 +20,11 @@ class SummaryPane(Pane):
 
     def wanted_height(self, frame: Frame, width: int) -> int:
         """All of it."""
-        return len(summary_lines(frame, width)) if is_over(frame.view) else 1
+        return len(summary_lines(frame, width)) if frame.view.is_over else 1
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """The end in a sentence, then the behaviors."""
-        return summary_lines(frame, width) if is_over(frame.view) else []
+        return summary_lines(frame, width) if frame.view.is_over else []
 
 
 def summary_lines(frame: Frame, width: int) -> list[Line]:

@@ -12,7 +12,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView, RunView
 from rl_tui.tui.runs.configurations import Settings, read_settings
 from rl_tui.tui.runs.reading import politely
-from rl_tui.tui.screens.context import Runs
+from rl_tui.tui.runs.sources import Runs
 
 
 class Chosen(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.tui.runs.configurations import KeyPath, read_settings
-from rl_tui.tui.screens.context import Runs
+from rl_tui.tui.runs.sources import Runs
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import RunSummary

@@ -1,16 +1,20 @@
-"""What the user should notice wherever he looks: toasts on the screen, and the terminal's bell and notice."""
+"""What the user should notice wherever he looks: toasts on the screen, and the terminal's bell and notice.
+
+Toasts cover a chart, whose past can wait, and never the line of a list that is selected or newest.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from textual.app import App
 from textual.geometry import Region
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
+from textual.widgets._toast import ToastRack
 
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
@@ -24,18 +28,22 @@ from rl_tui.engine.session.states import BAD_ENDS, ENDS
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.lines import wrap
-from rl_tui.tui.drawing.painting import toast_regions
-from rl_tui.tui.drawing.text import count, fit, number
+from rl_tui.tui.drawing.painting import spots, toast_regions
+from rl_tui.tui.drawing.text import count, number
 from rl_tui.tui.keys.keymap import Keymap
+from rl_tui.tui.panes.chart import ChartPane
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
-from rl_tui.tui.screens.toast_place import place_toasts, toast_place
+from rl_tui.tui.panes.list import ListPane
+from rl_tui.tui.terminal.sequences import notice_sequence
 
 TOAST_SECONDS = 8.0
 SAVING_SECONDS = 5.0  # after which a failure is shown though its last checkpoint is still being written
 MOST_TOASTS = 3  # in TOAST_SECONDS; the rest is counted
 TOAST_LINES = 4  # of its text
 TOAST_EDGES = 4  # columns: its bar, the blanks around its text, and one for words that break earlier
-LONGEST = 200  # characters of the terminal's own notice
+WIDEST = 56  # columns of a toast
+LOWEST = 2  # lines of a toast: its title and one more
+NEWEST = 3  # lines at the top of a list that are never covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +190,42 @@ def call(app: App[Any], news: News) -> None:
     """Ring the bell, and let the terminal show a notice where it can."""
     app.bell()
     if app._driver is not None and not app.is_headless:
-        app._driver.write(notice(f"{news.title}: {news.text}", os.environ))
+        app._driver.write(notice_sequence(f"{news.title}: {news.text}", os.environ))
 
 
-def notice(text: str, environment: Mapping[str, str]) -> str:
-    """The escape sequence that shows `text` outside the terminal's window; "" where it would be printed instead."""
-    if environment.get("TERM") == "linux":
-        return ""
-    plain = fit(safe_text(text).replace(";", ","), LONGEST)  # a semicolon would start another field
-    is_iterm = any(environment.get(name, "").startswith("iTerm") for name in ("LC_TERMINAL", "TERM_PROGRAM"))
-    knows_only_9 = is_iterm or "ConEmuPID" in environment
-    sequence = f"\x1b]9;{plain}\x1b\\" if knows_only_9 else f"\x1b]777;notify;rl-tui;{plain}\x1b\\"
-    if "TMUX" in environment:  # needs its allow-passthrough
-        return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
-    return sequence
+def toast_place(screen: Screen[Any]) -> Region:
+    """The cells that toasts may cover; they stand at its bottom."""
+    columns, rows = screen.size
+    width = min(WIDEST, columns * 6 // 10)
+    where = {widget: region.shrink(widget.styles.gutter) for widget, (region, _) in spots(screen).items()}
+    charts = [region for widget, region in where.items() if isinstance(widget, ChartPane) and region.height >= LOWEST]
+    if charts:
+        chart = max(charts, key=lambda region: region.area)
+        return Region(chart.x, chart.y, min(width, chart.width), chart.height)
+    right = columns - width - 1
+    pane = screen.focused
+    if isinstance(pane, ListPane) and pane in where:
+        top, bottom = free_rows(pane, where[pane])
+        if bottom - top >= LOWEST:
+            return Region(right, top, width, bottom - top)
+    return Region(right, rows // 2, width, max(1, rows - 2 - rows // 2))
+
+
+def free_rows(pane: ListPane, content: Region) -> tuple[int, int]:
+    """First row, and one past the last, of the larger part of a list that is neither newest nor selected."""
+    first, cursor = content.y + NEWEST, pane.cursor_rows()
+    if not cursor:
+        return first, content.bottom
+    above = first, content.y + cursor.start
+    below = max(first, content.y + cursor.stop), content.bottom
+    return max(below, above, key=lambda part: part[1] - part[0])
+
+
+def place_toasts(screen: Screen[Any]) -> None:
+    """Those on the screen, and those to come, stand there."""
+    rack = next(iter(screen.query(ToastRack)), None)
+    if rack is None:
+        return
+    place = toast_place(screen)
+    rack.styles.width, rack.styles.max_height = place.width, place.height
+    rack.styles.margin = (0, 0, screen.size.height - place.bottom, place.x)

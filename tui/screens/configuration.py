@@ -11,7 +11,8 @@ from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.configuration_list import ConfigurationList
 from rl_tui.tui.runs.configurations import Settings, compared, read_settings
-from rl_tui.tui.screens.context import Context, Runs
+from rl_tui.tui.runs.sources import Runs
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.looking import LookingScreen
 
 

@@ -11,7 +11,6 @@ from textual.app import App
 
 from rl_tui.engine.session.messages import Stop, StopMode
 from rl_tui.engine.session.session import Session
-from rl_tui.tui.panes.base import is_over
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.leave import LeaveScreen
 
@@ -40,7 +39,7 @@ class WayOut:
     @property
     def is_free(self) -> bool:
         """Whether there is nothing to stop."""
-        return is_over(self.context.view) or self.context.player is not None
+        return self.context.view.is_over or self.context.player is not None
 
     def ask(self) -> None:
         """Leave at once when nothing runs; otherwise ask."""
@@ -102,7 +101,7 @@ class WayOut:
         """Once the run is over, how to stop it is no longer the question; returns whether the screen is being left."""
         if self.departure in ("hangup", "lost"):
             return True
-        if not is_over(self.context.view):
+        if not self.context.view.is_over:
             return False
         if self.departure is not None:
             self._app.exit(self.departure)

@@ -8,7 +8,7 @@ from textual.containers import Horizontal, Vertical
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.painting import Piece
 from rl_tui.tui.keys.keymap import bindings
-from rl_tui.tui.panes.base import Frame, is_over
+from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.behaviors import BehaviorsPane
 from rl_tui.tui.panes.chart import CurvesPane
 from rl_tui.tui.panes.checkpoints import CheckpointsPane
@@ -68,7 +68,7 @@ class OverviewScreen(ChartActions):
 
     def draw(self, frame: Frame) -> list[Piece]:
         """Bring every pane up to `frame` and return what is to be painted."""
-        if is_over(frame.view) != self.has_class("-over"):
+        if frame.view.is_over != self.has_class("-over"):
             self.toggle_class("-over")
         if self.focused is None:  # the pane that had the keys went out of sight
             self._behaviors.focus()

@@ -15,14 +15,14 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.lines import SERIES
 from rl_tui.tui.drawing.text import size
 from rl_tui.tui.keys.keymap import bindings
-from rl_tui.tui.panes.base import is_over
 from rl_tui.tui.panes.run_list import TITLES, RunDetails, RunsList
 from rl_tui.tui.runs.browsing import is_of_no_run
 from rl_tui.tui.runs.comparing import Chosen
 from rl_tui.tui.runs.groups import GroupReader
 from rl_tui.tui.runs.rows import is_rising
+from rl_tui.tui.runs.sources import Runs
 from rl_tui.tui.screens.base import RunScreen
-from rl_tui.tui.screens.context import Context, Runs
+from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.run_questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
 from rl_tui.tui.state.choices import RunsColumn
 from rl_tui.tui.terminal.own_command import shown_command
@@ -82,7 +82,7 @@ class RunsScreen(RunScreen):
             found, words = [], safe_text(str(error))
         if (tuple(found), groups, words) != (self.runs.runs, self.runs.groups, self.runs.words):
             self.runs.runs, self.runs.groups, self.runs.words = tuple(found), groups, words
-            is_past = self.context.player is not None or is_over(self.context.view)
+            is_past = self.context.player is not None or self.context.view.is_over
             self.runs.read_at = time.time() if is_past else 0.0
             self.context.redraw()
 
@@ -194,7 +194,7 @@ class RunsScreen(RunScreen):
         words = await self._tried("resume", run, lambda runs: runs.resuming(run.run_id))
         if words is None:
             return
-        is_free = self.context.player is not None or is_over(self.context.view)
+        is_free = self.context.player is not None or self.context.view.is_over
 
         def go_on(is_yes: bool) -> None:
             if is_yes and is_free:

@@ -17,7 +17,6 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import COMMAND_WORDS, BehaviorView, RunView
-from rl_tui.tui.panes.base import is_over
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import Outcomes
 
@@ -89,7 +88,7 @@ class Controls:
         """Why nothing can be asked of the run; "" when it can."""
         if self.refuses:
             return self.refuses
-        if is_over(self._view):
+        if self._view.is_over:
             return "the run is over"
         if self._view.run is None:
             return "the engine is starting"

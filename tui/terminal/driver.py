@@ -19,9 +19,10 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
 from rl_tui.tui.terminal.keyboard import Keyboard
+from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE, title_sequence
 from rl_tui.tui.terminal.signals import hand_back
-from rl_tui.tui.title import POP, PUSH, TITLE_SECONDS, sequence_of
 
+TITLE_SECONDS = 1.0  # from one title to the next
 LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out
 FLUSH_SECONDS = 0.05
 KEY_MILLISECONDS = 50  # from one look at the keys to the next
@@ -94,10 +95,10 @@ class TerminalDriver(LinuxDriver):
 
     def show_title(self, title: str, now: float) -> None:
         """The window has that title until the screen goes off; one that comes too soon after another is not shown."""
-        sequence = sequence_of(title, os.environ)
+        sequence = title_sequence(title, os.environ)
         if not self.is_on or not sequence or title == self._title or now - self._titled_at < TITLE_SECONDS:
             return
-        self.write(sequence if self._title else PUSH + sequence)
+        self.write(sequence if self._title else PUSH_TITLE + sequence)
         self._title, self._titled_at = title, now
 
     def disable_input(self) -> None:
@@ -186,7 +187,7 @@ class TerminalDriver(LinuxDriver):
                     self._writer_thread._queue.get_nowait()
         if self._title:
             self._title = ""
-            self.write(POP)
+            self.write(POP_TITLE)
         kept = None
         if not self.is_in_foreground:
             kept, self.attrs_before = self.attrs_before, None

@@ -1,0 +1,58 @@
+"""Where a screen has recorded runs from: a folder of them, and one that is played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from rl_tui.engine.session.messages import Envelope
+from rl_tui.engine.session.view import RunView
+
+if TYPE_CHECKING:
+    from rl_tui.engine.session.summaries import Removal, RunSummary
+    from rl_tui.tui.runs.seeking import Seek
+
+
+class Runs(Protocol):
+    """The runs of a folder. Every call may take a while: make it in a thread. Each raises RlTuiError on what it cannot
+    read, with words for the user."""
+
+    def runs(self) -> Sequence[RunSummary]:
+        """All of them, newest first."""
+
+    def events(self, name: str) -> Iterator[Envelope]:
+        """The events of one run, by its id, oldest first."""
+
+    def configuration(self, name: str) -> str:
+        """The effective configuration of one run as YAML."""
+
+    def survey(self, name: str) -> Removal:
+        """What removing that run would remove."""
+
+    def remove(self, name: str) -> None:
+        """That run is gone with its folder."""
+
+    def resuming(self, name: str) -> tuple[str, ...]:
+        """The command line, without rl-tui itself, that goes on with that run."""
+
+    def evaluating(self, name: str) -> tuple[str, ...]:
+        """The command line, without rl-tui itself, that evaluates that run."""
+
+
+class Player(Protocol):
+    """A recorded run that is told again."""
+
+    def change_speed(self, by: int) -> str:
+        """Faster or slower by so many notches; returns the speed in words."""
+
+    def pause(self) -> str:
+        """Stand still, or go on; returns the speed in words."""
+
+    def seek(self, seek: Seek) -> None:
+        """Go to another place."""
+
+    def rebuilt(self) -> RunView | None:
+        """What is to be shown from now on, at another place; nothing is told until `take_over`. None usually."""
+
+    def take_over(self) -> None:
+        """That is shown."""
