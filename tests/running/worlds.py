@@ -11,9 +11,9 @@ import numpy as np
 
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.trainer import Metrics, always
+from rl_tui.engine.sampling.environments.toys.cues import Entities
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
-from rl_tui.engine.sampling.environments.toys.scenes import Entities
 from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
 
 RELEASE = threading.Event()  # lets every environment that hangs go on
@@ -127,10 +127,10 @@ class Wanted(OneStep):
     """A task whose only goal is a set of entities."""
 
     def __init__(self) -> None:
-        scene = Entities()
-        entities, position = scene.observations
-        scene.observations = (replace(entities, name="wanted", is_goal=True), position)
-        super().__init__("Walker", 4, scene=scene)
+        cue = Entities()
+        entities, position = cue.observations
+        cue.observations = (replace(entities, name="wanted", is_goal=True), position)
+        super().__init__("Walker", 4, cue)
 
 
 class Unbuilt(Line):

@@ -1,4 +1,4 @@
-"""CartPole without velocities: what is seen in one step does not say which way the pole falls.
+"""CartPole without velocities: one observation does not show which way the pole falls.
 
 Shapes: N copies.
 """
@@ -23,13 +23,13 @@ SEEN = [0, 2]  # position and angle; 1 and 3 are their velocities
 
 
 def cart_pole_positions(render_mode: str | None = None) -> Env:
-    """CartPole-v1, 500 steps at most, that shows position and angle only."""
+    """CartPole-v1 with position and angle only."""
     env: Env = gymnasium.make(CART_POLE, render_mode=render_mode, disable_env_checker=True)
     return TransformObservation(env, lambda state: state[SEEN], _positions(env.observation_space))
 
 
 class VectorPositions(VectorObservationWrapper[Any, Any, Any]):
-    """A vectorized CartPole that shows position and angle only."""
+    """A vectorized CartPole with position and angle only."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         super().__init__(env)
@@ -42,7 +42,7 @@ class VectorPositions(VectorObservationWrapper[Any, Any, Any]):
 
 
 def make_cart_pole_positions(behavior: str, num_copies: int, render_mode: str | None = None) -> Environment:
-    """One environment of so many copies: vectorized unless it is one, or one that is drawn."""
+    """One environment of so many copies, vectorized unless it is a single one or is drawn."""
     if num_copies == 1 or render_mode is not None:
         return GymnasiumLoop(behavior, [cart_pole_positions(render_mode) for _ in range(num_copies)])
     return GymnasiumVector(behavior, VectorPositions(gymnasium.make_vec(CART_POLE, num_copies, "vector_entry_point")))

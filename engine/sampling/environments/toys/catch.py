@@ -46,12 +46,12 @@ class Catch:
         self._paddles: Int64 = np.zeros(num_agents, np.int64)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """A ball at the top for every agent."""
+        """Put a ball at the top for every agent."""
         self._random = np.random.default_rng(seed)
         return {self._behavior: Steps(self._begin())}
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
-        """Move every paddle by a column at most; the balls fall by a row."""
+        """Move every paddle by at most one column; the balls fall by a row."""
         steps = np.rint(moves(actions[self._behavior])).astype(np.int64)
         self._paddles = np.clip(self._paddles + steps, 1, CELLS - 2)
         self._row += 1
@@ -63,7 +63,7 @@ class Catch:
         return {self._behavior: Steps(self._begin(), terminals)}
 
     def render(self) -> Frame | None:
-        """What agent 0 sees."""
+        """The image that agent 0 observes."""
         return enlarged(self._images()[0])
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The environments that "toy:NAME" names, and what each may be told."""
+"""The environments that "toy:NAME" names, and the arguments of each."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from rl_tui.engine.config.diagnostics import describe, one_of, suggest
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.toys.catch import Catch
+from rl_tui.engine.sampling.environments.toys.cues import Cue, Entities, Goals, Pixels, Side
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.memory import Memory
 from rl_tui.engine.sampling.environments.toys.moves import ActionKind
-from rl_tui.engine.sampling.environments.toys.one_step import OneStep, Scene, Sides
-from rl_tui.engine.sampling.environments.toys.scenes import Entities, Goals, Pixels
+from rl_tui.engine.sampling.environments.toys.one_step import OneStep
 
 Make: TypeAlias = Callable[..., Environment]  # behavior, num_agents and the task's own arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What a task may be told: whole numbers of a range, or one of some values."""
+    """The values that an argument may have: whole numbers of a range, or some others."""
 
     allowed: range | tuple[object, ...]
 
     def has(self, value: object) -> bool:
-        """Whether the value is allowed; true and false are no numbers."""
+        """Whether the value is allowed; true and false are not numbers."""
         if isinstance(self.allowed, range):
             return isinstance(value, int) and not isinstance(value, bool) and value in self.allowed
         return any(value == allowed and type(value) is type(allowed) for allowed in self.allowed)
 
     @property
     def words(self) -> str:
-        """What is allowed, as a sentence goes on."""
+        """The allowed values, as they follow "must be"."""
         if isinstance(self.allowed, range):
             return f"a whole number from {self.allowed[0]} to {self.allowed[-1]}"
         return one_of("true" if a is True else "false" if a is False else str(a) for a in self.allowed)
@@ -41,7 +41,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """How a task is made, and what it may be told."""
+    """How a task is made, and its arguments."""
 
     make: Make
     arguments: Mapping[str, Argument]
@@ -52,12 +52,12 @@ _MASKED = Argument((False, True))
 _RENDER_MODE = Argument(("rgb_array",))
 
 
-def _one_step(scene: Callable[..., Scene], **arguments: Argument) -> Task:
-    """The task of one step that shows this scene, made with these arguments."""
+def _one_step(cue: Callable[..., Cue], **arguments: Argument) -> Task:
+    """The task of one step with this cue, which is made with these arguments."""
 
     def make(behavior: str, num_agents: int, **given: Any) -> Environment:
-        of_scene = {name: given.pop(name) for name in arguments if name in given}
-        return OneStep(behavior, num_agents, scene=scene(**of_scene), **given)
+        of_cue = {name: given.pop(name) for name in arguments if name in given}
+        return OneStep(behavior, num_agents, cue(**of_cue), **given)
 
     return Task(make, {"actions": _ACTIONS, "masked": _MASKED, **arguments})
 
@@ -76,7 +76,7 @@ def _make_frames(behavior: str, num_copies: int, **given: Any) -> Environment:
 
 
 TASKS: Mapping[str, Task] = {
-    "one-step": _one_step(Sides),
+    "one-step": _one_step(Side),
     "line": Task(Line, {"actions": _ACTIONS, "masked": _MASKED}),
     "entities": _one_step(Entities, num_entities=Argument(range(1, 257))),
     "goal": _one_step(Goals, num_targets=Argument(range(2, 65))),
@@ -92,7 +92,7 @@ def find_task(name: str) -> Task:
     """The task of that name. Raises ConfigError when there is none."""
     if name not in TASKS:
         near = suggest(f"toy:{name}", (f"toy:{task}" for task in TASKS))
-        raise ConfigError(f"toy:{name}: no such task.{near} There are {', '.join(TASKS)}")
+        raise ConfigError(f"toy:{name}: no such task.{near} Known: {', '.join(TASKS)}")
     return TASKS[name]
 
 
@@ -103,8 +103,8 @@ class ToyEnvironment:
     def make(name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
         """One environment with an agent for each copy. name: one of TASKS.
 
-        Those that show images need no `render_mode` to be watched and take one without effect. Raises ConfigError for
-        a task, a key or a value that there is not.
+        Those with images need no `render_mode` to be watched and ignore one. Raises ConfigError for an unknown task or
+        key, or a value that is not allowed.
         """
         task = find_task(name)
         known = {"render_mode": _RENDER_MODE, **task.arguments}
@@ -113,6 +113,6 @@ class ToyEnvironment:
                 among = one_of(task.arguments) if task.arguments else "none"
                 raise ConfigError(f"toy:{name}: env_kwargs.{key}: unknown key.{suggest(key, known)} Known: {among}")
             if not known[key].has(value):
-                raise ConfigError(f"toy:{name}: env_kwargs.{key}: {describe(value)}, expected {known[key].words}")
-        told = {key: value for key, value in kwargs.items() if key in task.arguments}
-        return [task.make(behavior, num_copies, **told)]
+                raise ConfigError(f"toy:{name}: env_kwargs.{key}: must be {known[key].words}, got {describe(value)}")
+        given = {key: value for key, value in kwargs.items() if key in task.arguments}
+        return [task.make(behavior, num_copies, **given)]

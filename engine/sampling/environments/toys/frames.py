@@ -1,4 +1,4 @@
-"""Images that cost nothing to make, for measuring everything else."""
+"""Images that cost nothing to make, to measure the speed of everything else."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NUM_FRAMES, NUM_CHOICES, EPISODE_STEPS = 64, 4, 1000
 
 
 class Frames(gymnasium.Env[NDArray[np.uint8], np.int64]):
-    """Shows the same 64 images u8[size, size, 3] of noise in turn, for 1000 steps an episode; reward 1 for the choice
-    that belongs to the image, its number modulo 4.
+    """Shows the same 64 images u8[size, size, 3] of noise in turn, for 1000 steps per episode; reward 1 for the choice
+    that equals the image's number modulo 4.
 
-    A Gymnasium environment, so that any program can be given exactly this one.
+    It is Gymnasium's, so that other programs can be measured on it.
     """
 
     metadata = {"render_modes": ["rgb_array"]}
@@ -34,7 +34,7 @@ class Frames(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-        """Begin with a random image."""
+        """Start with a random image."""
         super().reset(seed=seed)
         self._first = int(self.np_random.integers(NUM_FRAMES))
         self._step = 0

@@ -21,9 +21,9 @@ from rl_tui.engine.specs import (
 
 
 class Line:
-    """Agents on a line from -1 to 1 that start at 0, see (side) and (position) and move by a quarter at most.
+    """Agents on a line from -1 to 1 that start at 0, observe a side and their position, and move by a quarter at most.
 
-    An end of the line terminates the episode, with reward 1 at the side that was shown and -1 at the other; 20 steps
+    An end of the line terminates the episode, with reward 1 on the side that is shown and -1 on the other; 20 steps
     truncate it. Every step costs 0.01.
     """
 
@@ -44,13 +44,13 @@ class Line:
         self._num_steps: Int64 = np.zeros(num_agents, np.int64)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """Every agent at 0, with a side of its own."""
+        """Put every agent at 0, with a side of its own."""
         self._random = np.random.default_rng(seed)
         self._begin(np.ones(len(self._ids), np.bool_))
         return {self._behavior: Steps(self._decisions(np.zeros(len(self._ids), np.float32)))}
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
-        """Move every agent; those that arrive or run out of steps begin anew."""
+        """Move every agent; those that arrive or run out of steps start a new episode."""
         self._positions = np.clip(self._positions + self.STEP_SIZE * moves(actions[self._behavior]), -1.0, 1.0)
         self._num_steps += 1
         arrived: Bool = np.abs(self._positions) > 1.0 - 1e-6

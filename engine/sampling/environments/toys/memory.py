@@ -1,4 +1,4 @@
-"""A task that cannot be solved from what is seen.  Shapes: N agents."""
+"""A task that one observation is not enough for.  Shapes: N agents."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from rl_tui.engine.specs import (
 class Memory:
     """The side is shown when an episode begins, and `delay` steps later the move is rewarded: side * move.
 
-    Seen are the side, 0 after the first step, and whether the move counts this time. Without memory the best return
-    is 0.
+    Observed are the side, 0 after the first step, and whether the move counts this time. Without memory the best
+    return is 0.
     """
 
     def __init__(self, behavior: str, num_agents: int, actions: ActionKind = "discrete", delay: int = 4) -> None:
@@ -38,7 +38,7 @@ class Memory:
         self._num_steps = 0
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """A side for every agent."""
+        """Draw a side for every agent."""
         self._random = np.random.default_rng(seed)
         return {self._behavior: Steps(self._begin())}
 

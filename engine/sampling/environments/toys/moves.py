@@ -1,4 +1,4 @@
-"""One move between left (-1) and right (+1), as whatever kind of action a task is asked to have.
+"""One move between left (-1) and right (+1), as any kind of action.
 
 Shapes: N agents.
 """

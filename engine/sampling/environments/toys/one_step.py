@@ -1,14 +1,14 @@
-"""Tasks of one step: a scene is shown, and going to the side it means pays.  Shapes: N agents."""
+"""Tasks of one step: a cue is shown, and moving to the side that it stands for is rewarded.  Shapes: N agents."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 
 from rl_tui.engine.sampling.environments.rendering import Frame, enlarged
-from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, draw_sides, mask_away_from, moves
+from rl_tui.engine.sampling.environments.toys.cues import Cue
+from rl_tui.engine.sampling.environments.toys.moves import ACTION_SPECS, ActionKind, mask_away_from, moves
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -16,50 +16,22 @@ from rl_tui.engine.specs import (
     Float32,
     Int64,
     Observations,
-    ObservationSpec,
     Steps,
     TerminalSteps,
 )
 
 
-class Scene(Protocol):
-    """What agents are shown, and what it means."""
-
-    @property
-    def observations(self) -> tuple[ObservationSpec, ...]:
-        """The specs of what is shown."""
-
-    def draw(self, random: np.random.Generator, num_agents: int) -> tuple[Observations, Float32]:
-        """What every agent sees, and the side of each, f32[N] of -1 and +1."""
-
-
-class Sides:
-    """The side itself."""
-
-    observations = (ObservationSpec("side", (1,)),)
-
-    def draw(self, random: np.random.Generator, num_agents: int) -> tuple[Observations, Float32]:
-        """The side, as it is."""
-        sides = draw_sides(random, num_agents)
-        return (sides[:, None],), sides
-
-
 class OneStep:
-    """Every step is a whole episode: a scene is shown, the reward is side * move, terminated."""
+    """Every step is a whole episode: a cue is shown, the reward is side * move, terminated."""
 
     def __init__(
-        self,
-        behavior: str,
-        num_agents: int,
-        actions: ActionKind = "discrete",
-        masked: bool = False,
-        scene: Scene | None = None,
+        self, behavior: str, num_agents: int, cue: Cue, actions: ActionKind = "discrete", masked: bool = False
     ) -> None:
-        """masked: the choice that leads away from the side is forbidden. scene: Sides unless told otherwise."""
-        self._scene = scene or Sides()
+        """masked: the choice that leads away from the side is forbidden."""
+        self._cue = cue
         self._masked = masked and actions != "continuous"
         self.specs: Mapping[str, BehaviorSpec] = {
-            behavior: BehaviorSpec(behavior, self._scene.observations, ACTION_SPECS[actions])
+            behavior: BehaviorSpec(behavior, self._cue.observations, ACTION_SPECS[actions])
         }
         self.num_agents: Mapping[str, int] = {behavior: num_agents}
         self._behavior = behavior
@@ -69,19 +41,19 @@ class OneStep:
         self._sides: Float32 = np.zeros(num_agents, np.float32)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """A scene for every agent."""
+        """Show a cue to every agent."""
         self._random = np.random.default_rng(seed)
         return {self._behavior: Steps(self._begin())}
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
-        """Reward every agent's move and show it another scene."""
+        """Reward every agent's move and show it another cue."""
         rewards = (self._sides * moves(actions[self._behavior])).astype(np.float32)
         never = np.zeros(len(self._ids), np.bool_)
         terminals = TerminalSteps(self._ids, self._shown, rewards, never)
         return {self._behavior: Steps(self._begin(), terminals)}
 
     def render(self) -> Frame | None:
-        """The image that agent 0 sees, if it sees one."""
+        """The image that agent 0 observes, if there is one."""
         images = [shown for shown in self._shown if shown.dtype == np.uint8]
         return enlarged(images[0][0]) if images else None
 
@@ -89,6 +61,6 @@ class OneStep:
         """Nothing is held."""
 
     def _begin(self) -> DecisionSteps:
-        self._shown, self._sides = self._scene.draw(self._random, len(self._ids))
+        self._shown, self._sides = self._cue.draw(self._random, len(self._ids))
         mask = mask_away_from(self._sides) if self._masked else None
         return DecisionSteps(self._ids, self._shown, np.zeros(len(self._ids), np.float32), mask)

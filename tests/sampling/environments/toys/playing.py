@@ -31,7 +31,7 @@ def step(environment: Environment, moves: Float32, kind: ActionKind = "discrete"
 
 
 def rewards_of(environment: Environment, steps: Steps, guess: object, num_steps: int = 200) -> Float32:
-    """Rewards of tasks of one step when agents move as `guess` tells from what they see."""
+    """Rewards of tasks of one step when agents move as `guess` says, given their observations."""
     earned = []
     for _ in range(num_steps):
         steps = step(environment, guess(*steps.decisions.observations))  # type: ignore[operator]  # a function of observations

@@ -1,4 +1,4 @@
-"""Going to the side that is shown pays."""
+"""Moving to the side that is shown is rewarded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sampling.environments.toys.playing import make, step
 
 
 @pytest.mark.parametrize("kind", get_args(ActionKind))
-def test_walking_to_the_side_pays_and_away_costs(kind: ActionKind) -> None:
+def test_walking_to_the_side_is_rewarded_and_away_punished(kind: ActionKind) -> None:
     for sign, outcome in [(1.0, 1.0), (-1.0, -1.0)]:
         line = make("line", 6, actions=kind)
         steps = line.reset(4)["B"]
@@ -41,7 +41,7 @@ def test_standing_still_is_truncated(kind: ActionKind) -> None:
 
 
 @pytest.mark.parametrize("kind", get_args(ActionKind))
-def test_one_step_pays_the_move_towards_the_side(kind: ActionKind) -> None:
+def test_one_step_rewards_the_move_towards_the_side(kind: ActionKind) -> None:
     task = make("one-step", 5, actions=kind)
     steps = task.reset(0)["B"]
     for sign in (1.0, 0.0, -1.0):
@@ -52,7 +52,7 @@ def test_one_step_pays_the_move_towards_the_side(kind: ActionKind) -> None:
 
 
 @pytest.mark.parametrize("task", ["one-step", "line"])
-def test_mask_forbids_the_way_away_from_the_side(task: str) -> None:
+def test_mask_forbids_moving_away_from_the_side(task: str) -> None:
     steps = make(task, 8, masked=True).reset(2)["B"]
     mask, side = steps.decisions.action_mask, steps.decisions.observations[0][:, 0]
     assert mask is not None

@@ -1,6 +1,8 @@
-"""Scenes that need more than a vector to be understood: a set, a goal, an image.  Shapes: N agents."""
+"""What tells an agent which side to move to: the side itself, a set, a goal or an image.  Shapes: N agents."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 
@@ -8,11 +10,33 @@ from rl_tui.engine.sampling.environments.toys.moves import draw_sides
 from rl_tui.engine.specs import Float32, Observations, ObservationSpec
 
 
-class Entities:
-    """At most `num_entities` things with a place and a weight: the side of the heaviest, seen from where one stands.
+class Cue(Protocol):
+    """Something that agents observe, and the side that it stands for."""
 
-    Places are in [-1, 1], agents stand between -0.5 and 0.5, weights are in (0, 1]. Each scene has 1 to `num_entities`
-    things in random order, followed by rows of zeros. To guess from where one stands alone returns 0.25.
+    @property
+    def observations(self) -> tuple[ObservationSpec, ...]:
+        """The specs of what is observed."""
+
+    def draw(self, random: np.random.Generator, num_agents: int) -> tuple[Observations, Float32]:
+        """What every agent observes, and its side, f32[N] of -1 and +1."""
+
+
+class Side:
+    """The side itself."""
+
+    observations = (ObservationSpec("side", (1,)),)
+
+    def draw(self, random: np.random.Generator, num_agents: int) -> tuple[Observations, Float32]:
+        """The side, as it is."""
+        sides = draw_sides(random, num_agents)
+        return (sides[:, None],), sides
+
+
+class Entities:
+    """At most `num_entities` entities with a position and a weight: the side of the heaviest, relative to the agent.
+
+    Entities are in [-1, 1], agents in [-0.5, 0.5], weights in (0, 1]. There are 1 to `num_entities` entities in random
+    order, followed by rows of zeros. Guessing from the agent's position alone returns 0.25.
     """
 
     def __init__(self, num_entities: int = 6) -> None:
@@ -20,7 +44,7 @@ class Entities:
         self._num_entities = num_entities
 
     def draw(self, random: np.random.Generator, num_agents: int) -> tuple[Observations, Float32]:
-        """Places and weights f32[N, num_entities, 2], positions f32[N, 1]."""
+        """Entities (position, weight) f32[N, num_entities, 2], agents' positions f32[N, 1]."""
         shape = num_agents, self._num_entities
         there = np.arange(self._num_entities) < random.integers(1, self._num_entities + 1, num_agents)[:, None]
         weights = np.where(there, 1.0 - random.random(shape), 0.0)
@@ -33,7 +57,7 @@ class Entities:
 
 
 class Goals:
-    """Each of `num_targets` targets lies on some side; the goal, 1 for one of them, says which of them pays."""
+    """Each of `num_targets` targets is on some side; the goal, 1 for one of them, says which of them is rewarded."""
 
     def __init__(self, num_targets: int = 4) -> None:
         shape = (num_targets,)
@@ -49,7 +73,7 @@ class Goals:
 
 
 class Pixels:
-    """A bright square in the left or the right half of a noisy image: the side where it is."""
+    """A bright square in the left or the right half of a noisy image: the side that it is on."""
 
     def __init__(self, size: int = 20) -> None:
         self.observations = (ObservationSpec("image", (size, size, 1), "uint8"),)

@@ -1,4 +1,4 @@
-"""What a scene means can be told from all of it, and from no part of it."""
+"""The side follows from the whole cue, and from no part of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def heaviest(entities: Float32, position: Float32) -> Float32:
     return signs(entities[rows, entities[:, :, 1].argmax(axis=1), 0] - position[:, 0])
 
 
-def test_the_heaviest_entity_tells_the_side_and_nothing_else_does() -> None:
+def test_only_the_heaviest_entity_gives_the_side() -> None:
     task = make("entities", 16, num_entities=5)
     steps = task.reset(1)["B"]
     assert (rewards_of(task, steps, heaviest) == 1).all()
@@ -44,7 +44,7 @@ def test_sets_are_of_any_size_and_padded_with_zeros() -> None:
     assert set(entities[there.all(axis=1), :, 1].argmax(axis=1).tolist()) == {0, 1, 2}
 
 
-def test_the_goal_tells_which_target_pays() -> None:
+def test_the_goal_says_which_target_is_rewarded() -> None:
     task = make("goal", 16, num_targets=3)
     assert [spec.is_goal for spec in task.specs["B"].observations] == [False, True]
     assert (rewards_of(task, task.reset(1)["B"], lambda targets, goal: (targets * goal).sum(axis=1)) == 1).all()
@@ -53,7 +53,7 @@ def test_the_goal_tells_which_target_pays() -> None:
 
 
 @pytest.mark.parametrize("size", [8, 20, 37])
-def test_the_bright_half_of_the_image_tells_the_side(size: int) -> None:
+def test_the_bright_half_of_the_image_is_the_side(size: int) -> None:
     task = make("pixels", 16, size=size)
     assert task.specs["B"].observations == (ObservationSpec("image", (size, size, 1), "uint8"),)
     steps = task.reset(1)["B"]
@@ -71,7 +71,7 @@ def test_the_bright_half_of_the_image_tells_the_side(size: int) -> None:
     assert (rewards_of(task, steps, brighter, 50) == 1).all()
 
 
-def test_scene_with_an_image_can_be_watched() -> None:
+def test_cue_with_an_image_can_be_watched() -> None:
     pixels, entities = make("pixels", 2), make("entities", 2)
     assert isinstance(pixels, Rendered)
     assert isinstance(entities, Rendered)
@@ -85,7 +85,7 @@ def test_scene_with_an_image_can_be_watched() -> None:
 
 
 @pytest.mark.parametrize("task", ["entities", "goal", "pixels"])
-def test_what_was_shown_is_not_overwritten_by_what_comes_next(task: str) -> None:
+def test_observations_are_not_overwritten_by_the_next_step(task: str) -> None:
     """The final observations of an episode are those its action was for."""
     environment = make(task)
     steps = environment.reset(0)["B"]
