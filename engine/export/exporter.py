@@ -21,8 +21,8 @@ from rl_tui.engine.export.graph_check import check
 from rl_tui.engine.export.graph_names import CONSTANTS, GraphKind
 from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
 from rl_tui.engine.specs import BehaviorSpec, Weights
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.disk import make_folders, write_atomically
-from rl_tui.engine.storage.run_folder import BehaviorFolder
 from rl_tui.engine.version import VERSION
 
 OPSET = 15  # every runtime of the last years reads it, Unity's included

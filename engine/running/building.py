@@ -28,7 +28,7 @@ from rl_tui.engine.running.environments import NamedEnvironment, named_environme
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.goals import goal_warning
 from rl_tui.engine.running.learner import Learner, LearnerSettings
-from rl_tui.engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
+from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, size_text
 from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
 from rl_tui.engine.running.watching.viewer import Play
@@ -40,8 +40,9 @@ from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
 from rl_tui.engine.specs import BehaviorSpec, Policy
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoints import CheckpointStore
-from rl_tui.engine.storage.run_folder import BehaviorFolder, RunFolder
+from rl_tui.engine.storage.run_folder import RunFolder
 
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
 

@@ -12,10 +12,11 @@ from rl_tui.engine.running.checkpoint_scheduler import keeps_replay
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogEmitted
 from rl_tui.engine.specs import State
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, read
 from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
 from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
-from rl_tui.engine.storage.run_folder import BehaviorFolder, RunFolder
+from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.version import VERSION
 
 ANEW = (

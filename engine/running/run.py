@@ -20,8 +20,8 @@ from rl_tui.engine.running.commands import CommandLedger
 from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.health import HealthReporter
 from rl_tui.engine.running.logs import RunLogs
-from rl_tui.engine.running.machine.allocator import keep_freed_memory
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
+from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.running.watching.service import WatchService

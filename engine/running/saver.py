@@ -24,10 +24,10 @@ from rl_tui.engine.session.messages import (
     PolicyExported,
 )
 from rl_tui.engine.specs import State, Weights
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
 from rl_tui.engine.storage.replay_buffer_file import write_replay_buffer
-from rl_tui.engine.storage.run_folder import BehaviorFolder
 
 POLL_SECONDS = 0.1
 

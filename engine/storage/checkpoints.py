@@ -21,10 +21,10 @@ from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.session.returns import best_checkpoint
 from rl_tui.engine.specs import BehaviorSpec, Json, State
+from rl_tui.engine.storage.behavior_folder import file_name
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read, shape_text
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
 from rl_tui.engine.storage.file_names import ABANDONED_CHECKPOINTS, MANIFEST
-from rl_tui.engine.storage.run_folder import file_name
 from rl_tui.engine.version import VERSION
 
 

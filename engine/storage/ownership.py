@@ -20,7 +20,7 @@ from rl_tui.engine.storage.file_names import (
     TRAINING_STATUS,
 )
 
-Owner: TypeAlias = Literal["nobody", "rl-tui", "ML-Agents", "somebody"]
+Owner: TypeAlias = Literal["none", "rl-tui", "ML-Agents", "other"]
 
 _FIRST_EVENT = b'{"v": '
 _SUMMARY = b'"event": "MetricsReported"'
@@ -35,14 +35,14 @@ def owner_of(folder: Path) -> Owner:
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
-        return "nobody"
+        return "none"
     if not names:
-        return "nobody"
+        return "none"
     if _has_status_of_ml_agents(folder):  # it may have trained where rl-tui did before
         return "ML-Agents"
     if _is_own(folder, names):
         return "rl-tui"
-    return "ML-Agents" if any(folder.glob("*/*.pt")) else "somebody"
+    return "ML-Agents" if any(folder.glob("*/*.pt")) else "other"
 
 
 def foreign_text(folder: Path, owner: Owner) -> str:

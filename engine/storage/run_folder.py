@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
-import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError, RunBusyError
 from rl_tui.engine.session.summaries import this_process
+from rl_tui.engine.storage.behavior_folder import PLAIN_NAME, BehaviorFolder, file_name, hashed_name
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
 from rl_tui.engine.storage.file_names import (
     ABANDONED_CHECKPOINTS,
@@ -34,71 +32,8 @@ from rl_tui.engine.storage.file_names import (
 from rl_tui.engine.storage.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
 from rl_tui.engine.storage.run_ids import newest_run_id, next_run_id, run_name
 
-if TYPE_CHECKING:  # their imports take longer than to list fifty runs
-    from rl_tui.engine.config.behavior import ExportedKind
+if TYPE_CHECKING:  # its import takes longer than to list fifty runs
     from rl_tui.engine.config.loading import RunConfig
-
-PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # leaves room for "-<step>.onnx" in 255 bytes
-# https://learn.microsoft.com/windows/win32/fileio/naming-a-file: also with any extension
-WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
-EXPORTED_KINDS: tuple[ExportedKind, ...] = ("stochastic", "greedy", "raw")
-SLUG_LENGTH = 40
-
-
-def file_name(behavior: str) -> str:
-    """The name as it is where every file system takes it, otherwise a slug, "-" and 8 hex digits of its sha256."""
-    own = (CONFIGURATION, EVENTS, RUN_LOGS, LOCK)
-    if (
-        PLAIN_NAME.fullmatch(behavior)
-        and not behavior.endswith(".")  # Windows drops it
-        and not behavior.lower().endswith(".onnx")  # "A.onnx" is the exported policy of A
-        and not WINDOWS_DEVICE.fullmatch(behavior)
-        and behavior.lower() not in own
-    ):
-        return behavior
-    return _hashed(behavior)
-
-
-def _hashed(behavior: str) -> str:
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", behavior)[:SLUG_LENGTH].strip("-") or "behavior"
-    digest = hashlib.sha256(behavior.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{slug}-{digest}"
-
-
-@dataclass(frozen=True, slots=True)
-class BehaviorFolder:
-    """Where the files of one behavior stand: event files in `path` itself, the rest below."""
-
-    name: str
-    path: Path
-
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of the behavior's CheckpointStore."""
-        return self.path / CHECKPOINTS
-
-    @property
-    def replay_buffer(self) -> Path:
-        """The newest saved replay buffer."""
-        return self.path / REPLAY_BUFFER
-
-    def export(self, step: int) -> Path:
-        """The policy exported at that step."""
-        return self.path / f"{self.path.name}-{step}.onnx"
-
-    def policy(self, step: int, kind: ExportedKind) -> Path:
-        """What was exported of that kind at that step, beside the file for Unity."""
-        extension = "safetensors" if kind == "raw" else "onnx"
-        return self.path / POLICIES / f"{self.path.name}-{step}-{kind}.{extension}"
-
-    def exports(self, step: int) -> tuple[Path, ...]:
-        """Every file that an export at that step may have left."""
-        return (self.export(step), *(self.policy(step, kind) for kind in EXPORTED_KINDS))
-
-    @property
-    def final_export(self) -> Path:
-        """The newest exported policy, in the run's own folder."""
-        return self.path.parent / f"{self.path.name}.onnx"
 
 
 class RunFolder:
@@ -208,7 +143,7 @@ class RunFolder:
     def require_exists(self, flag: str) -> None:
         """A run of rl-tui is there to be read, for example by --initialize-from, or ConfigError names `flag`."""
         owner = owner_of(self.path)
-        if owner == "nobody":
+        if owner == "none":
             raise ConfigError(f"{flag} {self.run_id}: there is no run in {self.path}.")
         if owner != "rl-tui":
             raise ConfigError(f"{flag} {self.run_id}: {foreign_text(self.path, owner)}.")
@@ -241,7 +176,7 @@ class RunFolder:
         plain = file_name(name)
         taken = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else []
         twins = [other for other in taken if other.lower() == plain.lower()]
-        path = self.path / (plain if plain in twins or not twins else _hashed(name))
+        path = self.path / (plain if plain in twins or not twins else hashed_name(name))
         if path.is_symlink() or (path / CHECKPOINTS).is_symlink():
             raise ConfigError(f"{path}: leads out of the run's folder by a link, expected a folder.")
         return BehaviorFolder(name, path)
@@ -280,10 +215,10 @@ class RunFolder:
         if resume and not existed:
             raise ConfigError(f"--resume: there is no run in {self.path}. Remove --resume to start one.")
         owner = owner_of(self.path)
-        if owner in ("ML-Agents", "somebody"):
+        if owner in ("ML-Agents", "other"):
             raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")
         self._require_no_links()
-        if owner == "nobody" or resume or force:
+        if owner == "none" or resume or force:
             return ()
         self._require_idle()
         if has_learned(self.path):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rl_tui.engine.specs import Json
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.disk import DISK, Disk, write_atomically
-from rl_tui.engine.storage.run_folder import BehaviorFolder
 from rl_tui.engine.version import VERSION
 
 STATS_FORMAT_VERSION = "0.3.0"  # of ML-Agents 1.1.0

@@ -25,7 +25,7 @@ from rl_tui.engine.export.onnx_graph import OnnxGraph, Outputs
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, Float32, ObservationSpec, Weights
-from rl_tui.engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.version import VERSION
 from tests.weights import CARTPOLE, HOPPER, KINDS, Kind
 
@@ -450,7 +450,7 @@ def test_exporting_imports_late_says_nothing_and_leaves_nothing_at_home(tmp_path
 import sys
 from pathlib import Path
 from rl_tui.engine.export.exporter import PolicyExporter
-from rl_tui.engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from tests.weights import KINDS
 assert not {{"onnx", "onnxruntime"}} & sys.modules.keys(), "imported before the first export"
 for name in "sac hybrid memory", "ppo set memory", "ppo resnet float":

@@ -13,7 +13,7 @@ from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.export.random_inputs import InputGenerator
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, State
-from rl_tui.engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from tests.weights import CARTPOLE, HOPPER, KINDS, MIXED, Kind
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

@@ -35,7 +35,7 @@ from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
 from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.sac.gradients import TorchSoftGradients
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Weights
-from rl_tui.engine.storage.run_folder import BehaviorFolder
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from tests.learning.rollouts import World, acted, observed
 
 NUM_UPDATES = 20

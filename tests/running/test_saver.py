@@ -30,10 +30,10 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
 )
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
+from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.disk import Disk
 from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
-from rl_tui.engine.storage.run_folder import BehaviorFolder
 from tests.running.runs import DEADLINE_SECONDS, behavior
 
 SPEC = BehaviorSpec("Walker", (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))

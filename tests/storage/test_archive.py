@@ -506,7 +506,7 @@ def test_events_that_cannot_be_read_are_refused_with_their_line(tmp_path: Path) 
 def test_a_configuration_that_is_no_text_is_refused(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "first", "")
     (folder / "configuration.yaml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match=r"configuration\.yaml: is no text"):
+    with pytest.raises(ConfigError, match=r"configuration\.yaml: must be UTF-8 text"):
         Archive(tmp_path).configuration("first")
     (folder / "configuration.yaml").unlink()
     with pytest.raises(ConfigError, match=r"configuration\.yaml: there is no such file"):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.errors import ConfigError, RlTuiError, RunBusyError
+from rl_tui.engine.session.summaries import Removal
 from rl_tui.engine.storage.archive import Archive
-from rl_tui.engine.storage.disk import Disk
-from rl_tui.engine.storage.removal import remove, survey
+from rl_tui.engine.storage.disk import DISK, Disk
 from rl_tui.engine.storage.run_folder import RunFolder
 from tests.tui.recorded import record
 
@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_run_is_gone_with_everything_in_it_and_its_neighbor_stays(run: Path) -> None:
     record(run.parent, "other")
-    found = survey(run)
+    found = preview(run)
     assert found.path == str(run)
     assert found.num_checkpoints == 1
     assert found.num_bytes == sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
@@ -42,15 +42,23 @@ def test_links_in_a_run_are_removed_and_not_followed(run: Path, tmp_path: Path) 
     (elsewhere / "thesis.tex").write_text("years of work")
     (run / "Walker/checkpoints/Walker-200").symlink_to(elsewhere)
     (run / "run_logs").symlink_to(elsewhere)
-    assert survey(run).num_bytes < 100_000
+    assert preview(run).num_bytes < 100_000
     remove(run)
     assert (elsewhere / "thesis.tex").read_text() == "years of work"
     assert not run.exists()
 
 
+def preview(folder: Path) -> Removal:
+    return Archive(folder.parent).preview_removal(folder.name)
+
+
+def remove(folder: Path, disk: Disk = DISK) -> None:
+    Archive(folder.parent, disk).remove(folder.name)
+
+
 def refused(folder: Path, error: type[RlTuiError], words: str) -> None:
     before = sorted(folder.rglob("*"))
-    for action in (survey, remove):
+    for action in (preview, remove):
         with pytest.raises(error, match=words):
             action(folder)
     assert sorted(folder.rglob("*")) == before

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from rl_tui.engine.errors import CheckpointError, ConfigError
-from rl_tui.engine.running.machine.memory_budget import MemoryBudget, available_bytes, size_text
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.running.machine.memory import available_bytes, size_text
 from rl_tui.engine.session.messages import BehaviorStarted, LogEmitted, MetricsReported, RollBack, SaveCheckpoint, Stop
 from rl_tui.engine.specs import State
 from rl_tui.engine.storage.disk import Disk
@@ -208,25 +208,3 @@ def test_buffers_that_do_not_fit_in_memory_are_refused_by_name(tmp_path: Path) -
     assert "behaviors.Walker" in ending(run).reason
     assert "buffer_size" in ending(run).reason
     assert not run.folder.exists()
-
-
-def test_memory_is_claimed_for_all_behaviors_together_and_twice_where_it_is_copied() -> None:
-    budget = MemoryBudget(1000 << 20)
-    budget.claim("Walker", 100, 300 << 20, is_saved=True)
-    budget.claim("Runner", 100, 300 << 20, is_saved=False)
-    with pytest.raises(ConfigError) as caught:
-        budget.claim("Jumper", 5000, 200 << 20, is_saved=False)
-    assert str(caught.value) == (
-        "behaviors.Jumper.hyperparameters.buffer_size: 5000 steps take 200.0 MiB, and 1000.0 MiB of memory are free,"
-        " 900.0 MiB of that for other behaviors. Fewer steps are right."
-    )
-    with pytest.raises(ConfigError, match=r"take 60\.0 MiB, twice that while save_replay_buffer copies them, and"):
-        budget.claim("Jumper", 5000, 60 << 20, is_saved=True)
-    budget.claim("Jumper", 5000, 100 << 20, is_saved=False)
-
-
-@pytest.mark.parametrize(
-    ("num_bytes", "text"), [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (12_900_000, "12.3 MiB")]
-)
-def test_sizes_are_told_in_a_unit_that_suits_them(num_bytes: int, text: str) -> None:
-    assert size_text(num_bytes) == text

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.errors import ConfigError, RunBusyError
 from rl_tui.engine.specs import State
+from rl_tui.engine.storage.behavior_folder import file_name
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.disk import write_atomically
-from rl_tui.engine.storage.run_folder import RunFolder, file_name
+from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.training_status import (
     BehaviorStatus,
     CheckpointEntry,

@@ -57,7 +57,7 @@ def recording(*events: tuple[float, Event]) -> Recorded:
 
 def of_folder(results: Path) -> Open:
     """The run `walk` of that folder."""
-    return lambda position: Archive(results).following("walk", position)
+    return lambda position: Archive(results).follow("walk", position)
 
 
 def life(seconds: int, start: float = 0.0, *, resumed: bool = False, ends: bool = True) -> list[tuple[float, Event]]:
@@ -395,10 +395,10 @@ def test_reader_goes_on_where_another_stood(tmp_path: Path) -> None:
     lines = [encode(envelope) + "\n" for envelope in recording(*life(10), *life(5, 5000.0, resumed=True))]
     (tmp_path / "walk/events.jsonl").write_text("".join(lines))
     whole, position = list(Archive(tmp_path).events("walk")), LogPosition()
-    reader = Archive(tmp_path).following("walk", position)
+    reader = Archive(tmp_path).follow("walk", position)
     for expected in whole[:15]:
         assert next(reader) == expected
-    others = Archive(tmp_path).following("walk", replace(position))
+    others = Archive(tmp_path).follow("walk", replace(position))
     assert [next(others) for _ in whole[15:]] == whole[15:]
     assert next(others) is None
 

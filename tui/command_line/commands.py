@@ -272,7 +272,7 @@ def replay(arguments: ReplayArguments) -> int:
         speed = start_speed(summary.elapsed_seconds if summary is not None else None)
 
     def open_events(position: LogPosition) -> Iterator[Envelope | None]:
-        return archive.following(arguments.run, position)
+        return archive.follow(arguments.run, position)
 
     session, view = Replay(open_events, speed, lambda: archive.process(arguments.run)), RunView()
 

@@ -81,7 +81,7 @@ class DemoRuns:
         run = _past_run(name)
         return configuration(run.roles, run.seed, run.hyperparameters())
 
-    def survey(self, name: str) -> Removal:
+    def preview_removal(self, name: str) -> Removal:
         """Raises ConfigError."""
         raise ConfigError(MADE_UP)
 
@@ -89,11 +89,11 @@ class DemoRuns:
         """Raises ConfigError."""
         raise ConfigError(MADE_UP)
 
-    def resuming(self, name: str) -> tuple[str, ...]:
+    def resume_command(self, name: str) -> tuple[str, ...]:
         """Raises ConfigError."""
         raise ConfigError(MADE_UP)
 
-    def evaluating(self, name: str) -> tuple[str, ...]:
+    def evaluate_command(self, name: str) -> tuple[str, ...]:
         """Raises ConfigError."""
         raise ConfigError(MADE_UP)
 

@@ -26,16 +26,16 @@ class Runs(Protocol):
     def configuration(self, name: str) -> str:
         """The effective configuration of one run as YAML."""
 
-    def survey(self, name: str) -> Removal:
+    def preview_removal(self, name: str) -> Removal:
         """What removing that run would remove."""
 
     def remove(self, name: str) -> None:
         """That run is gone with its folder."""
 
-    def resuming(self, name: str) -> tuple[str, ...]:
+    def resume_command(self, name: str) -> tuple[str, ...]:
         """The command line, without rl-tui itself, that goes on with that run."""
 
-    def evaluating(self, name: str) -> tuple[str, ...]:
+    def evaluate_command(self, name: str) -> tuple[str, ...]:
         """The command line, without rl-tui itself, that evaluates that run."""
 
 

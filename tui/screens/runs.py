@@ -171,7 +171,7 @@ class RunsScreen(RunScreen):
             self.run_worker(self._evaluate(run))
 
     async def _delete(self, run: RunSummary) -> None:
-        found = await self._tried("delete", run, lambda runs: runs.survey(run.run_id))
+        found = await self._tried("delete", run, lambda runs: runs.preview_removal(run.run_id))
         if found is not None:
             self.open_dialog(removal_prompt(run, found), lambda _: self._begin_removal(run, found))
 
@@ -191,7 +191,7 @@ class RunsScreen(RunScreen):
         self._is_wanted.set()
 
     async def _resume(self, run: RunSummary) -> None:
-        words = await self._tried("resume", run, lambda runs: runs.resuming(run.run_id))
+        words = await self._tried("resume", run, lambda runs: runs.resume_command(run.run_id))
         if words is None:
             return
         is_free = self.context.player is not None or self.context.view.is_over
@@ -205,7 +205,7 @@ class RunsScreen(RunScreen):
         self.open_dialog(resume_here(run, words) if is_free else resume_elsewhere(run, words), go_on)
 
     async def _evaluate(self, run: RunSummary) -> None:
-        words = await self._tried("evaluate", run, lambda runs: runs.evaluating(run.run_id))
+        words = await self._tried("evaluate", run, lambda runs: runs.evaluate_command(run.run_id))
         if words is None:
             return
         from rl_tui.tui.screens.evaluation import (

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from rl_tui.engine.running.writers.console import ConsoleWriter, summary_line
-from rl_tui.engine.running.writers.console_details import clock_time
+from rl_tui.engine.running.writers.console import ConsoleWriter, clock_time
+from rl_tui.engine.running.writers.event_lines import summary_line
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -93,9 +93,9 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
             EnvironmentFailed("gym:X", ("A", "B"), "hung"),
             "[ERROR] Environment gym:X failed, ending A, B: hung",
         ),
-        (CommandAsked("1f", "Pause", None), "[INFO] Asked: pause of all behaviors"),
-        (CommandAsked("1f", "SaveCheckpoint", "B"), "[INFO] Asked: checkpoint of B"),
-        (CommandAsked("1f", "Stop", None), "[INFO] Asked: stop"),
+        (CommandAsked("1f", "Pause", None), "[INFO] Requested: pause of all behaviors"),
+        (CommandAsked("1f", "SaveCheckpoint", "B"), "[INFO] Requested: checkpoint of B"),
+        (CommandAsked("1f", "Stop", None), "[INFO] Requested: stop"),
         (CommandFinished("1f", False, "the run is over"), "[ERROR] Failed: command 1f: the run is over"),
         (HyperparameterChanged("B", 5, "beta", 0.005, 0.25), "[INFO] B: beta 0.005 -> 0.25 from step 5"),
         (
@@ -104,9 +104,9 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
         ),
         (
             LessonChanged("B", 5, "wall_height", 2, 3, "higher"),
-            "[INFO] B: wall_height goes on to lesson 2 of 3 (higher) at step 5",
+            "[INFO] B: wall_height advances to lesson 2 of 3 (higher) at step 5",
         ),
-        (LessonChanged("B", 5, "wall", 2, 3), "[INFO] B: wall goes on to lesson 2 of 3 at step 5"),
+        (LessonChanged("B", 5, "wall", 2, 3), "[INFO] B: wall advances to lesson 2 of 3 at step 5"),
         (NoteAdded("warmer\nnow"), "[INFO] Note: warmer now"),
         (NoteAdded("limps", "B"), "[INFO] Note on B: limps"),
         (
@@ -197,7 +197,7 @@ def test_run_has_started_once_it_trains():
     ]
     acting = BehaviorStarted("B", "ppo", "gym:X", 0, 0, 8, 1000, False)
     assert printed(acting, RunStateChanged("training"))[0] == (
-        "[INFO] B: ppo on gym:X, only acting, 8 agents, 1000 parameters, not threaded"
+        "[INFO] B: ppo on gym:X, inference only, 8 agents, 1000 parameters, not threaded"
     )
 
 

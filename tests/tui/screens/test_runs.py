@@ -46,7 +46,7 @@ class FakeRuns:
         """None can be read."""
         raise ConfigError(f"{name}: no configuration")
 
-    def survey(self, name: str) -> Removal:
+    def preview_removal(self, name: str) -> Removal:
         """None can be removed."""
         raise ConfigError(f"{name}: no folder")
 
@@ -54,11 +54,11 @@ class FakeRuns:
         """None can be removed."""
         raise ConfigError(f"{name}: no folder")
 
-    def resuming(self, name: str) -> tuple[str, ...]:
+    def resume_command(self, name: str) -> tuple[str, ...]:
         """None can go on."""
         raise ConfigError(f"{name}: no folder")
 
-    def evaluating(self, name: str) -> tuple[str, ...]:
+    def evaluate_command(self, name: str) -> tuple[str, ...]:
         """None can be played."""
         raise ConfigError(f"{name}: no folder")
 

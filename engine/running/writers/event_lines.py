@@ -1,0 +1,242 @@
+"""Events as lines of text, and the further lines that `--debug` adds about sizes, times and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from rl_tui.engine.running.machine.memory import size_text
+from rl_tui.engine.session.messages import (
+    BehaviorRolledBack,
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointFailed,
+    CheckpointRemoved,
+    CheckpointSaved,
+    CommandAsked,
+    DevicesSampled,
+    EnvironmentFailed,
+    EvaluationReported,
+    Event,
+    ExportFailed,
+    HyperparameterChanged,
+    LessonChanged,
+    LogEmitted,
+    LogLevel,
+    MetricsReported,
+    NoteAdded,
+    PolicyExported,
+    RunStarted,
+    RunStateChanged,
+    TimeSplit,
+    WarningRaised,
+    WorkerFailed,
+)
+from rl_tui.engine.session.states import BAD_ENDS
+from rl_tui.engine.session.view import COMMAND_WORDS
+
+
+class Line(NamedTuple):
+    """One line of text. details: further lines (a traceback), or ""."""
+
+    level: LogLevel
+    text: str
+    details: str = ""
+
+
+def line_of(event: Event) -> Line | None:
+    """The line of an event that needs no earlier one to be described; None for any other."""
+    describe = _LINES.get(type(event))
+    if describe is None:
+        return None
+    line = describe(event)
+    return Line("info", line) if isinstance(line, str) else line
+
+
+def summary_line(event: MetricsReported) -> str:
+    """The summary in ML-Agents' words."""
+    parts = [event.behavior, f"Step: {event.step}", f"Time Elapsed: {event.elapsed_seconds:0.3f} s"]
+    if event.mean_return is None:
+        parts.append("No episode was completed since last summary")
+    else:
+        parts.append(f"Mean Reward: {event.mean_return:0.3f}")
+        parts.append(f"Std of Reward: {event.std_return or 0.0:0.3f}")
+    parts.append("Training" if event.is_training else "Not Training")
+    return ". ".join(parts) + "."
+
+
+def command_words(event: CommandAsked) -> str:
+    """What a user calls the command: "checkpoint of Walker", "pause of all behaviors", "stop"."""
+    words = COMMAND_WORDS.get(event.name, event.name)
+    if event.behavior is None and event.name in ("Stop", "AddNote"):
+        return words
+    return f"{words} of {event.behavior or 'all behaviors'}"
+
+
+def warning_line(event: WarningRaised) -> Line:
+    """A warning of the run's health, with its advice."""
+    return Line("warning", f"{prefixed(event.behavior)}{event.message}{'; ' if event.advice else ''}{event.advice}")
+
+
+def run_state_line(event: RunStateChanged) -> Line:
+    """The run's new state."""
+    ending = "" if event.exit_code is None else f" (exit code {event.exit_code})"
+    return Line(_state_level(event.state), f"Run {event.state}{because(event.reason)}{ending}")
+
+
+def prefixed(behavior: str) -> str:
+    """The behavior's name before a message, "" for none."""
+    return f"{behavior}: " if behavior else ""
+
+
+def because(reason: str) -> str:
+    """The reason behind a statement, "" for none."""
+    return f": {reason}" if reason else ""
+
+
+class DebugLines:
+    """What `--debug` adds to the events of one run. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._splits: dict[str, TimeSplit] = {}
+        self._has_devices = False
+
+    def follow(self, event: Event) -> str | None:
+        """One line to print below the event's own; None where there is nothing to add."""
+        match event:
+            case TimeSplit():
+                self._splits[event.behavior] = event
+            case MetricsReported() if split := self._splits.get(event.behavior):
+                return _time_split(split)
+            case CheckpointSaved():
+                size = size_text(event.size_bytes)
+                return f"{event.behavior}: checkpoint of step {event.step}: {size} in {event.seconds:.3f} s"
+            case PolicyExported():
+                return f"{event.behavior}: export of step {event.step}: written and checked in {event.seconds:.3f} s"
+            case DevicesSampled() if not self._has_devices:
+                self._has_devices = True
+                return _devices(event)
+        return None
+
+
+def _time_split(split: TimeSplit) -> str:
+    return (
+        f"{split.behavior}: seconds so far: environment {split.environment_seconds:.1f}, policy"
+        f" {split.inference_seconds:.1f}, updates {split.update_seconds:.1f}, waiting {split.waiting_seconds:.1f},"
+        f" other {split.other_seconds:.1f}"
+    )
+
+
+def _devices(event: DevicesSampled) -> str:
+    gpus = ", ".join(gpu.name for gpu in event.gpus) or event.gpu_note
+    free = size_text(max(0, event.memory_total_bytes - event.memory_used_bytes))
+    return f"machine: {event.num_cpus} CPUs, {free} of memory free, {size_text(event.disk_free_bytes)} of disk; {gpus}"
+
+
+def _evaluated(event: EvaluationReported) -> str:
+    parts = [event.behavior, f"Step: {event.step}", f"Evaluation of {event.episodes} episodes"]
+    parts.append(f"Mean Reward: {event.mean_return:0.3f}. Std of Reward: {event.std_return:0.3f}")
+    parts.append(f"Mean Length: {event.mean_length:0.1f}. Took: {event.seconds:0.1f} s")
+    return ". ".join(parts) + "."
+
+
+def _run_started(event: RunStarted) -> str:
+    verb = "resumed" if event.resumed else "started"
+    versions = ", ".join(f"{library} {version}" for library, version in event.versions.items())
+    return f"Run {event.run_id} {verb} in {event.path} (seed {event.seed}, {event.device}; {versions})"
+
+
+def _behavior_started(event: BehaviorStarted) -> str:
+    steps = f" from step {event.step} of {event.max_steps}" if event.max_steps else ", inference only"
+    return (
+        f"{event.behavior}: {event.algorithm} on {event.environment}{steps}, "
+        f"{event.num_agents} agents, {event.num_parameters} parameters, "
+        f"{'threaded' if event.threaded else 'not threaded'}"
+    )
+
+
+def _behavior_state(event: BehaviorStateChanged) -> Line:
+    return Line(_state_level(event.state), f"{event.behavior}: {event.state}{because(event.reason)}")
+
+
+def _saved(event: CheckpointSaved) -> str:
+    facts: list[str] = [event.reason]
+    if event.mean_return is not None:
+        facts.append(f"mean reward {event.mean_return:0.3f}")
+    if event.is_best:
+        facts.append("best so far")
+    return f"{event.behavior}: saved step {event.step} to {event.path} ({', '.join(facts)})"
+
+
+def _save_failed(event: CheckpointFailed) -> Line:
+    return Line("error", f"{event.behavior}: step {event.step} not saved ({event.reason}): {event.message}")
+
+
+def _removed(event: CheckpointRemoved) -> str:
+    return f"{event.behavior}: removed the checkpoint of step {event.step}, {event.path}"
+
+
+def _exported(event: PolicyExported) -> str:
+    difference = f"differs by {event.max_difference:.1e} at most"
+    return f"{event.behavior}: exported step {event.step} to {event.path} ({difference})"
+
+
+def _export_failed(event: ExportFailed) -> Line:
+    return Line("error", f"{event.behavior}: step {event.step} not exported: {event.message}")
+
+
+def _log(event: LogEmitted) -> Line:
+    return Line(event.level, f"{prefixed(event.source)}{event.message}")
+
+
+def _environment_failed(event: EnvironmentFailed) -> Line:
+    text = f"Environment {event.environment} failed, ending {', '.join(event.behaviors)}: {event.reason}"
+    return Line("error", text, event.detail)
+
+
+def _worker_failed(event: WorkerFailed) -> Line:
+    return Line("error", f"{event.worker} failed: {event.error}", event.traceback)
+
+
+def _changed(event: HyperparameterChanged) -> str:
+    return f"{event.behavior}: {event.name} {event.old:.6g} -> {event.new:.6g} from step {event.step}"
+
+
+def _rolled_back(event: BehaviorRolledBack) -> Line:
+    steps = f"from step {event.from_step} to step {event.step}"
+    return Line("warning", f"{event.behavior}: rolled back {steps}, {event.path}")
+
+
+def _lesson(event: LessonChanged) -> str:
+    name = f" ({event.name})" if event.name else ""
+    lesson = f"lesson {event.lesson} of {event.num_lessons}{name}"
+    return f"{event.behavior}: {event.parameter} advances to {lesson} at step {event.step}"
+
+
+def _note(event: NoteAdded) -> str:
+    return f"Note{f' on {event.behavior}' if event.behavior else ''}: {event.text}"
+
+
+def _state_level(state: str) -> LogLevel:
+    return "error" if state in BAD_ENDS else "info"
+
+
+_LINES: Mapping[type, Callable[[Any], Line | str]] = {
+    RunStarted: _run_started,
+    BehaviorStarted: _behavior_started,
+    BehaviorStateChanged: _behavior_state,
+    MetricsReported: summary_line,
+    EvaluationReported: _evaluated,
+    CheckpointSaved: _saved,
+    CheckpointFailed: _save_failed,
+    CheckpointRemoved: _removed,
+    PolicyExported: _exported,
+    ExportFailed: _export_failed,
+    HyperparameterChanged: _changed,
+    BehaviorRolledBack: _rolled_back,
+    LessonChanged: _lesson,
+    NoteAdded: _note,
+    LogEmitted: _log,
+    EnvironmentFailed: _environment_failed,
+    WorkerFailed: _worker_failed,
+}
