@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rl_tui.engine.learning.networks.flat import Shapes, views
+from rl_tui.engine.learning.torch_private import fused_adam_
 from rl_tui.engine.specs import Float32, State
 
 BETA1, BETA2 = 0.9, 0.999
@@ -26,8 +27,8 @@ class Parameters(Protocol):
 class GradientStep:
     """Clip and step with Adam (Kingma and Ba 2015, algorithm 1). Owns its moments, changes the parameters.
 
-    Adam is one pass of torch over the flat arrays, in half the time of numpy's operations one by one. torch.optim would
-    call the same, after 1.3 s of imports. Averaging the gradient over ranks belongs before the clipping.
+    Adam is one pass of torch over the flat arrays, in half the time of numpy's operations one by one. Averaging the
+    gradient over ranks belongs before the clipping.
     """
 
     def __init__(self, network: Parameters, epsilon: float, max_norm: float | None):
@@ -45,7 +46,7 @@ class GradientStep:
             norm = (gradient @ gradient) ** 0.5
             gradient *= (self._max_norm / (norm + 1e-6)).clip(max=1.0)
         self._steps += 1
-        torch._fused_adam_(
+        fused_adam_(
             [self._parameters],
             [torch.as_tensor(gradient)],
             [self._mean],

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from rl_tui.engine.learning.networks.numpy.dense import Activation
+from rl_tui.engine.learning.torch_private import silu_backward, tanh_backward, threshold_backward
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "swish": nn.functional.silu,
@@ -147,11 +148,10 @@ def _affine(hidden: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
 
 def _activation_backward(activation: Activation, gradient: Tensor, known: Tensor, room: Tensor) -> Tensor:
     """The gradient before an activation, in `room`, given that after it and the values that tell its slope."""
-    operations = torch.ops.aten
     if activation == "swish":
-        operations.silu_backward.grad_input(gradient, known, grad_input=room)
+        silu_backward(gradient, known, grad_input=room)
     elif activation == "tanh":
-        operations.tanh_backward.grad_input(gradient, known, grad_input=room)
+        tanh_backward(gradient, known, grad_input=room)
     else:
-        operations.threshold_backward.grad_input(gradient, known, 0, grad_input=room)
+        threshold_backward(gradient, known, 0, grad_input=room)
     return room

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import torch
 
+from rl_tui.engine.learning.torch_private import threshold_backward
 from rl_tui.engine.specs import Float32
 
 LARGE_ARRAY = 2**13  # elements
@@ -45,7 +46,7 @@ def multiply_by_slope(activation: Activation, grad: Float32, before: Float32, af
     """Turn the gradient after an activation into that before it, in place. room: scratch of the same shape."""
     if activation == "relu" and grad.size >= LARGE_ARRAY:
         own, kept = torch.from_numpy(grad), torch.from_numpy(after)
-        torch.ops.aten.threshold_backward.grad_input(own, kept, 0, grad_input=own)
+        threshold_backward(own, kept, 0, grad_input=own)
         return
     if activation == "tanh":
         np.multiply(after, after, out=room)
