@@ -1,23 +1,116 @@
-"""What belongs to one behavior of a source."""
+"""One behavior of an environment: its learner, the policy that acts for it, and the way of experience between them."""
 
 from __future__ import annotations
 
 import queue
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
+from rl_tui.engine.errors import NonFiniteError, RlTuiError
 from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.running.workers import Control
+from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import Policy, State, Trajectories
+
+QUEUE_SECONDS = 0.1  # how long a learner or collector that waits for the other may take to see a stop or a command
 
 Block: TypeAlias = tuple[Trajectories, State]  # experience, and the generator of the policy that made it
 
 
-@dataclass(frozen=True, slots=True)
 class Behavior:
-    """A learner, the policy that acts for it, and how they are joined. inbox: None when the learner is not threaded."""
+    """Used by its collector's thread, and by the thread `learner:NAME` where it is threaded.
 
-    learner: Learner
-    policy: Policy
-    time_horizon: int
-    summary_freq: int
-    inbox: queue.Queue[Block] | None
+    control: of its environment's worker. queue_size: how many blocks may wait for a threaded learner, None for one that
+    learns in its collector's thread.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        policy: Policy,
+        time_horizon: int,
+        summary_freq: int,
+        control: Control,
+        queue_size: int | None,
+    ):
+        self.learner = learner
+        self.policy = policy
+        self.time_horizon = time_horizon
+        self.summary_freq = summary_freq
+        self._control = control
+        self._blocks: queue.Queue[Block] | None = None if queue_size is None else queue.Queue(queue_size)
+
+    @property
+    def is_threaded(self) -> bool:
+        """Whether it learns in a thread of its own."""
+        return self._blocks is not None
+
+    def submit(self, block: Trajectories, should_continue: Callable[[], bool]) -> None:
+        """Learn from the block, or queue it for the learner's thread, waiting while the queue is full."""
+        state = self.policy.state()
+        if self._blocks is None:
+            self._learn_from(block, state, should_continue)
+            return
+        while not self.learner.is_over:
+            with suppress(queue.Full):
+                self._blocks.put((block, state), timeout=QUEUE_SECONDS)
+                return
+            if not self._control.safe_point(lambda: None):
+                return
+
+    def learn(self) -> None:
+        """The main of the learner's thread: learn from queued blocks until no more will come."""
+        assert self._blocks is not None
+        learner, control = self.learner, self._control
+
+        def serve() -> None:
+            learner.serve()
+            if learner.is_over:  # its environment failed
+                self.finish()
+
+        def should_continue() -> bool:
+            return not control.is_lost and control.safe_point(learner.serve)
+
+        try:
+            while self._may_learn() and control.safe_point(serve):
+                try:
+                    block, state = self._blocks.get(timeout=QUEUE_SECONDS)
+                except queue.Empty:
+                    if control.has_ended:
+                        break
+                    continue
+                self._learn_from(block, state, should_continue)
+        finally:
+            control.leave()
+        self.finish()
+
+    def finish(self) -> None:
+        """Save for the last time, unless the user stops without saving."""
+        reason: CheckpointReason | None = "final" if self.learner.is_finished else "interrupted"
+        if self._control.stop_mode == "now" and not self.learner.is_finished:
+            reason = None
+        self.learner.finish(reason)
+
+    def rescue(self, error: BaseException) -> None:
+        """Save what was learned before an internal error. Called in the thread of its learner, which then ends."""
+        self.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))
+        self.finish()
+
+    def _may_learn(self) -> bool:
+        """Also after it has diverged: it may be rolled back."""
+        return not self.learner.is_over or (self._control.is_attended and self.learner.can_roll_back)
+
+    def _learn_from(self, block: Trajectories, state: State, should_continue: Callable[[], bool]) -> None:
+        """Once it is over, it is saved, and still acts while others of its environment train."""
+        learner = self.learner
+        if learner.is_over:
+            learner.skip(block.num_rows)
+            return
+        try:
+            learner.learn_from(block, state, should_continue, self._control.may_continue)
+        except NonFiniteError as error:
+            learner.fail(error)
+            self.finish()
+        if learner.is_finished:
+            self.finish()

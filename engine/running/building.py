@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import random
 import time
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, 
 from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
 from rl_tui.engine.running.watching.viewer import Play
-from rl_tui.engine.running.workers import UiPriority
+from rl_tui.engine.running.workers import Control, UiPriority
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool
@@ -113,7 +112,7 @@ class Builder:
                 return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, self._folder.run_logs)
             return SerialPool(source.env, source.make, settings.num_envs)
 
-        def make_behaviors(pool: EnvironmentPool) -> dict[str, Behavior]:
+        def make_behaviors(pool: EnvironmentPool, control: Control) -> dict[str, Behavior]:
             for name in environment.behaviors:
                 if name not in pool.specs:
                     raise ConfigError(
@@ -121,7 +120,7 @@ class Builder:
                         " several environments in one run, make env_settings.env a mapping from behavior to"
                         " environment."
                     )
-            behaviors = {name: self._behavior(spec, source, pool, saver) for name, spec in pool.specs.items()}
+            behaviors = {name: self._behavior(spec, source, pool, control, saver) for name, spec in pool.specs.items()}
             self._offer(source, {name: behavior.learner for name, behavior in behaviors.items()})
             return behaviors
 
@@ -146,7 +145,9 @@ class Builder:
         )
         self.plays.update(dict.fromkeys(learners, play))
 
-    def _behavior(self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, saver: Saver) -> Behavior:
+    def _behavior(
+        self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, control: Control, saver: Saver
+    ) -> Behavior:
         config = settings_of(self._config, spec.name)
         self._tell("debug", spec.name, _described(spec))
         index = len(self.learners)
@@ -194,7 +195,8 @@ class Builder:
             policy=policy,
             time_horizon=trainer.time_horizon,
             summary_freq=config.summary_freq,
-            inbox=queue.Queue(waiting) if config.threaded and self._is_training else None,
+            control=control,
+            queue_size=waiting if config.threaded and self._is_training else None,
         )
 
     def _files(self, spec: BehaviorSpec, config: BehaviorConfig) -> Files:

@@ -1,42 +1,32 @@
-"""One environment with everything that lives from it: its collector and the learners it feeds."""
+"""One environment of a run: its collector, the behaviors in it, and what happens when it fails or hangs."""
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
+from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BlockSizes
 from rl_tui.engine.running.call_timeout import CallTimer, call_with_timeout, locate_call
-from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.progress import ProgressReporter
 from rl_tui.engine.running.workers import Control, UiPriority
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import (
-    BehaviorStateChanged,
-    CheckpointReason,
-    EnvironmentFailed,
-    LogEmitted,
-    WaitsFor,
-)
-from rl_tui.engine.specs import State, Trajectories
+from rl_tui.engine.session.messages import BehaviorStateChanged, EnvironmentFailed, LogEmitted, WaitsFor
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
-    """A call that hangs: why it counts as hung, and its stack.
+class StuckCall:
+    """A call that does not return: why it counts as stuck, and its stack.
 
-    evaluated: whose evaluation it is, None where agents train.
+    evaluated: the behavior that it evaluates, None where agents train.
     """
 
     reason: str
@@ -45,16 +35,16 @@ class Stuck:
 
 
 class EnvironmentWorker:
-    """Lives in the thread `collector:NAME`. Owns pool, collector, policies, and the learners that are not threaded.
+    """Runs in the thread `collector:NAME`. Owns pool, collector, policies, and the learners that are not threaded.
 
-    Whoever starts a thread for `main` or `learn` joins `control` for it before.
+    Before a thread starts for `main` or for a behavior, its starter calls `control.join`.
     """
 
     def __init__(
         self,
         environment: str,
         make_pool: Callable[[], EnvironmentPool],
-        make_behaviors: Callable[[EnvironmentPool], Mapping[str, Behavior]],
+        make_behaviors: Callable[[EnvironmentPool, Control], Mapping[str, Behavior]],
         seed: int,
         bus: EventBus,
         ui_priority: UiPriority,
@@ -62,20 +52,18 @@ class EnvironmentWorker:
         start_seconds: float | None = None,
         names: Sequence[str] = (),
     ):
-        """output: the file for the traceback of a failure. names: of the behaviors that the file has settings for.
+        """output: the file for the traceback of a failure. names: the behaviors that the configuration has.
 
-        start_seconds: what making the environments may take; None where the pool sees to that itself.
+        start_seconds: how long making the environments may take; None where the pool limits that itself.
         """
         self.environment = environment
         self.control = Control(ui_priority)
         self.behaviors: Mapping[str, Behavior] = {}
         self.pool: EnvironmentPool | None = None
-        self.has_ended = False
-        self.awaits_roll_back = False  # parked, since what trained has diverged
+        self.awaits_roll_back = False  # parked, since training has diverged
         self.waiting_seconds = 0.0  # parked, or for a learner that is behind
-        self._is_lost = False
         self._stepped_at = time.monotonic()
-        self._is_handing_over = False
+        self._is_submitting = False  # to a threaded learner
         self._is_renewed = False  # a behavior that diverged was rolled back
         self._make_pool = make_pool
         self._make_behaviors = make_behaviors
@@ -88,44 +76,48 @@ class EnvironmentWorker:
     def build(self) -> None:
         """Start the environments and make the learners. Called once, before `main`, in the run's thread.
 
-        Raises RlTuiError; that an environment failed is then reported already.
+        Raises RlTuiError; the failure of an environment is then already published.
         """
         start = time.monotonic()
         self.pool = self._make_pool()
-        self._tell("starting")  # the last line where its constructor hangs
+        self._log("starting")  # the last line where its constructor hangs
         try:
             self._start(self.pool)
         except EnvironmentFailure as error:
-            self._report(error, self._names)
+            self._publish_failure(error, self._names)
             for name in self._names:
                 self._bus.publish(BehaviorStateChanged(name, "failed", str(error)))
             raise
         made = time.monotonic()
         where = f"worker processes {', '.join(map(str, self.pool.pids))}" if self.pool.pids else "this process"
-        self._tell(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
-        self.behaviors = self._make_behaviors(self.pool)
-        self._tell(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
+        self._log(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
+        self.behaviors = self._make_behaviors(self.pool, self.control)
+        self._log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
 
     def _start(self, pool: EnvironmentPool) -> None:
-        """Start the environments, those of this process in a thread that may be left behind."""
+        """Start the environments; where they are in this process, in a thread that can be abandoned."""
         if self._start_seconds is None:
             pool.start()
         else:
-            call_with_timeout(
-                self._start_seconds, pool, pool.start, "Raise env_settings.timeout_wait if it needs longer"
-            )
+            advice = "Raise env_settings.timeout_wait if it needs longer"
+            call_with_timeout(self._start_seconds, pool, pool.start, advice)
 
-    def stuck(self, timeout: float, watch: CallTimer) -> Stuck | None:
-        """The call into an environment of this process that has gone on for longer than that, if there is one."""
+    def close(self) -> None:
+        """Free what `build` made, where `main` will not run."""
+        if self.pool is not None:
+            self.pool.close()
+
+    def find_stuck_call(self, timeout: float, timer: CallTimer) -> StuckCall | None:
+        """The call into an environment of this process that takes longer than that, if there is one."""
         for pool, evaluated in self._pools():
-            seconds = watch.busy_seconds(pool)
+            seconds = timer.busy_seconds(pool)
             if seconds > timeout:
                 at, stack = locate_call(pool)
-                return Stuck(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}", stack, evaluated)
+                return StuckCall(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}", stack, evaluated)
         return None
 
     def _pools(self) -> Iterator[tuple[EnvironmentPool, Behavior | None]]:
-        """Every pool in use, and whom it evaluates."""
+        """Every pool in use, and the behavior that it evaluates."""
         if self.pool is not None:
             yield self.pool, None
         for behavior in self.behaviors.values():
@@ -134,29 +126,23 @@ class EnvironmentWorker:
             if pool is not None:
                 yield pool, behavior
 
-    def lose(self, stuck: Stuck) -> None:
-        """Give up a call that does not come back. Called by the coordinator: the stuck thread touches nothing more."""
-        self._is_lost = True
+    def abandon(self, stuck: StuckCall) -> None:
+        """Give up a call that does not return. Called by the coordinator: the stuck thread changes nothing more."""
+        self.control.is_lost = True
         self._fail(InstanceFailure(stuck.reason, None, detail=stuck.stack))
         if stuck.evaluated is not None:
-            self.finish(stuck.evaluated)
+            stuck.evaluated.finish()
         self.control.stop("now")
-        self.has_ended = True
+        self.control.has_ended = True
 
-    def silence(self) -> tuple[float, WaitsFor]:
-        """For how many seconds no environment has made a step, and what is waited for. Any thread."""
-        busy = [behavior.learner.busy_with for behavior in self.behaviors.values() if behavior.inbox is None]
-        doing = next((each for each in busy if each is not None), None)
-        waits_for: WaitsFor = doing or ("update" if self._is_handing_over else "environment")
+    def idle_time(self) -> tuple[float, WaitsFor]:
+        """For how many seconds no environment has made a step, and what it waits for. Any thread."""
+        doing = next((each.learner.busy_with for each in self._inline if each.learner.busy_with is not None), None)
+        waits_for: WaitsFor = doing or ("update" if self._is_submitting else "environment")
         return time.monotonic() - self._stepped_at, waits_for
 
-    def close(self) -> None:
-        """Free what `build` made, where `main` will not run."""
-        if self.pool is not None:
-            self.pool.close()
-
     def main(self) -> None:
-        """Collect until every behavior is finished, a stop is asked for, or the environment fails."""
+        """Collect until every behavior is finished, the run is stopped, or the environment fails."""
         assert self.pool is not None
         try:
             while self._collect_until_over() and self._await_roll_back():
@@ -164,42 +150,48 @@ class EnvironmentWorker:
         finally:
             self.control.leave()
             self.pool.close()
-            self.has_ended = True
+            self.control.has_ended = True
+
+    def rescue(self, error: BaseException) -> None:
+        """Save what was learned before an internal error. Called in the collector's thread; threaded learners save
+        themselves."""
+        for behavior in self.behaviors.values():
+            if behavior.is_threaded:
+                behavior.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))
+            else:
+                behavior.rescue(error)
 
     def _collect_until_over(self) -> bool:
-        """Collect until every behavior is over; whether one that diverged could go on from a checkpoint."""
+        """Collect until every behavior is over; whether one that diverged can resume from a checkpoint."""
         assert self.pool is not None
         try:
             if self._is_renewed:
                 self._renew()
             self._collect(self.pool)
         except RlTuiError as error:
-            if not self._is_lost:
+            if not self.control.is_lost:
                 self._fail(error)
-        return not self._is_lost and self._may_roll_back()
-
-    def _may_roll_back(self) -> bool:
-        learners = [behavior.learner for behavior in self.behaviors.values()]
-        return self.control.is_attended and any(learner.can_roll_back for learner in learners)
+        if self.control.is_lost or not self.control.is_attended:
+            return False
+        return any(behavior.learner.can_roll_back for behavior in self.behaviors.values())
 
     def _await_roll_back(self) -> bool:
-        """Park until a behavior that diverged is rolled back, and say whether one was; not where nobody watches (any
-        more), and not once a stop is asked for."""
-        inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
+        """Park until a behavior that diverged is rolled back; whether one was. Ends without where no user is there (any
+        more), and at a stop."""
 
         def serve() -> None:
-            _serve(inline)
+            self._serve()
             if not (self._is_over() and self.control.is_attended):
                 self.control.resume()
 
         self.awaits_roll_back = True
         self.control.pause()
-        may_go_on = self.control.safe_point(serve)
+        should_continue = self.control.safe_point(serve)
         self.awaits_roll_back = False
-        return may_go_on and not self._is_over()
+        return should_continue and not self._is_over()
 
     def _renew(self) -> None:
-        """Other environments, in the place of those in which it diverged."""
+        """Replace the environments in which a behavior diverged."""
         assert self.pool is not None
         self.pool.close()
         self.pool = self._make_pool()
@@ -207,173 +199,101 @@ class EnvironmentWorker:
         for behavior in self.behaviors.values():
             behavior.learner.recount()
 
-    def learn(self, behavior: Behavior) -> None:
-        """The main of the thread of a threaded learner: blocks from its inbox until no more will come."""
-        learner, inbox = behavior.learner, behavior.inbox
-        assert inbox is not None
-
-        def serve() -> None:
-            learner.serve()
-            if learner.is_over:  # its environment failed
-                self.finish(behavior)
-
-        def may_evaluate() -> bool:
-            return not self._is_lost and self.control.safe_point(learner.serve)
-
-        try:
-            while self._may_learn(learner) and self.control.safe_point(serve):
-                try:
-                    block, state = inbox.get(timeout=RECEIVE_SECONDS)
-                except queue.Empty:
-                    if self.has_ended:
-                        break
-                    continue
-                self._teach(behavior, block, state, may_evaluate)
-        finally:
-            self.control.leave()
-        self.finish(behavior)
-
-    def _may_learn(self, learner: Learner) -> bool:
-        """Also once it has diverged: it may be rolled back."""
-        return not learner.is_over or (self.control.is_attended and learner.can_roll_back)
-
-    def rescue(self, behavior: Behavior, error: BaseException) -> None:
-        """Save the behavior as a mistake of ours left it. Called in the thread of its learner, which then ends."""
-        behavior.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))
-        self.finish(behavior)
-
-    def rescue_all(self, error: BaseException) -> None:
-        """The same for every behavior, called in the collector's thread; threaded learners save themselves."""
-        for behavior in self.behaviors.values():
-            if behavior.inbox is None:
-                self.rescue(behavior, error)
-            else:
-                behavior.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))
-
-    def finish(self, behavior: Behavior) -> None:
-        """Save for the last time, unless the user gave that up."""
-        reason: CheckpointReason | None = "final" if behavior.learner.is_finished else "interrupted"
-        if self.control.stop_mode == "now" and not behavior.learner.is_finished:
-            reason = None
-        behavior.learner.finish(reason)
-
     def _collect(self, pool: EnvironmentPool) -> None:
         policies = {name: behavior.policy for name, behavior in self.behaviors.items()}
         horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
         collector = Collector(pool, policies, horizons)
         reporter = ProgressReporter(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
         block_sizes = {name: BlockSizes(name, behavior, collector) for name, behavior in self.behaviors.items()}
-        inline = [behavior for behavior in self.behaviors.values() if behavior.inbox is None]
         resumed_at = max(behavior.learner.step for behavior in self.behaviors.values())
-        self._tell("resetting every instance")
+        self._log("resetting every instance")
         self._stepped_at = time.monotonic()
-        pool.reset(self._seed + resumed_at)  # a resumed run must not live through the same episodes again
+        pool.reset(self._seed + resumed_at)  # a resumed run must not see the same episodes again
         for name in () if self._is_renewed else self.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
-            while self._may_go_on(inline, reporter) and not self._is_over():
-                if collector.receive(RECEIVE_SECONDS) and not self._is_lost:
+            while self._should_continue(reporter) and not self._is_over():
+                if collector.receive(RECEIVE_SECONDS) and not self.control.is_lost:
                     self._stepped_at = time.monotonic()
-                    self._deliver(collector, block_sizes, reporter, lambda: self._may_go_on(inline, reporter))
-                if not self._is_lost:
-                    reporter.tick()
+                    self._submit_due(collector, block_sizes, reporter)
+                    self._act(collector, block_sizes)
+                if not self.control.is_lost:
+                    reporter.publish_due()
         finally:
-            if not self._is_lost:
+            if not self.control.is_lost:
                 reporter.publish_all()
-        if not self._is_lost:
-            for behavior in inline:
-                self.finish(behavior)
+        if not self.control.is_lost:
+            for behavior in self._inline:
+                behavior.finish()
 
-    def _may_go_on(self, inline: list[Behavior], reporter: ProgressReporter) -> bool:
+    def _should_continue(self, reporter: ProgressReporter) -> bool:
         """Serve the learners of this thread, and park while paused."""
-        if self._is_lost:
+        if self.control.is_lost:
             return False
         if not self.control.is_paused:
-            return self.control.safe_point(lambda: _serve(inline))
-        reporter.publish_all()  # what a paused screen shows should be where training stands
+            return self.control.safe_point(self._serve)
+        reporter.publish_all()  # a paused screen should show where training is
         start = time.monotonic()
-        may_go_on = self.control.safe_point(lambda: _serve(inline))
+        should_continue = self.control.safe_point(self._serve)
         self.waiting_seconds += time.monotonic() - start
         self._stepped_at = time.monotonic()
         reporter.resume()
-        return may_go_on
+        return should_continue
 
-    def _is_over(self) -> bool:
-        return all(behavior.learner.is_over for behavior in self.behaviors.values())
-
-    def _deliver(
-        self,
-        collector: Collector,
-        block_sizes: Mapping[str, BlockSizes],
-        reporter: ProgressReporter,
-        may_go_on: Callable[[], bool],
+    def _submit_due(
+        self, collector: Collector, block_sizes: Mapping[str, BlockSizes], reporter: ProgressReporter
     ) -> None:
-        """Hand over every block that is due, load the weights that came of the last ones, and let agents act."""
+        """Pass every block that is due to its learner, and load the weights that result."""
         for name, behavior in self.behaviors.items():
-            block_size = block_sizes[name]
-            while collector.is_due(name, block_size.size):
+            while collector.is_due(name, block_sizes[name].size):
                 block = collector.take(name)
-                block_size.count(block.num_rows)
-                self._hand_over(behavior, block, may_go_on)
+                block_sizes[name].count(block.num_rows)
+                start = time.monotonic()
+                self._is_submitting = behavior.is_threaded
+                behavior.submit(block, lambda: self._should_continue(reporter))
+                self._is_submitting = False
+                if behavior.is_threaded:
+                    self.waiting_seconds += time.monotonic() - start
             weights = behavior.learner.weights.pop()
             if weights is not None:
                 collector.load(name, weights)
                 reporter.follow_rollbacks()
-        if not self._is_lost:
+
+    def _act(self, collector: Collector, block_sizes: Mapping[str, BlockSizes]) -> None:
+        if not self.control.is_lost:
             collector.act()
-            for block_size in block_sizes.values():
-                block_size.look_ahead()
+            for sizes in block_sizes.values():
+                sizes.look_ahead()
 
-    def _hand_over(self, behavior: Behavior, block: Trajectories, may_go_on: Callable[[], bool]) -> None:
-        state = behavior.policy.state()
-        if behavior.inbox is None:
-            self._teach(behavior, block, state, may_go_on)
-            return
-        start = time.monotonic()
-        self._is_handing_over = True
-        while not behavior.learner.is_over:
-            with suppress(queue.Full):
-                behavior.inbox.put((block, state), timeout=RECEIVE_SECONDS)
-                break
-            if not self.control.safe_point(lambda: None):
-                break
-        self._is_handing_over = False
-        self.waiting_seconds += time.monotonic() - start
+    @property
+    def _inline(self) -> list[Behavior]:
+        """Those that learn in this thread."""
+        return [behavior for behavior in self.behaviors.values() if not behavior.is_threaded]
 
-    def _teach(self, behavior: Behavior, block: Trajectories, state: State, may_go_on: Callable[[], bool]) -> None:
-        """A behavior that is over is saved at once, and goes on acting while others of its environment train."""
-        learner = behavior.learner
-        if learner.is_over:
-            learner.skip(block.num_rows)
-            return
-        try:
-            learner.learn_from(block, state, may_go_on, self.control.may_continue)
-        except NonFiniteError as error:
-            learner.fail(error)
-            self.finish(behavior)
-        if learner.is_finished:
-            self.finish(behavior)
+    def _serve(self) -> None:
+        for behavior in self._inline:
+            behavior.learner.serve()
 
-    def _tell(self, message: str) -> None:
-        self._bus.publish(LogEmitted("debug", self.environment, message))
+    def _is_over(self) -> bool:
+        return all(behavior.learner.is_over for behavior in self.behaviors.values())
 
     def _fail(self, error: RlTuiError) -> None:
         """The environment is lost: its behaviors end with what they have learned."""
-        self._report(error, tuple(self.behaviors))
+        self._publish_failure(error, tuple(self.behaviors))
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
-            if behavior.inbox is None:
-                self.finish(behavior)
+            if not behavior.is_threaded:
+                behavior.finish()
 
-    def _report(self, error: RlTuiError, behaviors: Sequence[str]) -> None:
+    def _publish_failure(self, error: RlTuiError, behaviors: Sequence[str]) -> None:
         self._bus.publish(EnvironmentFailed(self.environment, tuple(behaviors), str(error), error.detail))
         if error.detail:
-            self._bus.publish(self._keep_traceback(error))
+            self._bus.publish(self._save_traceback(error))
 
-    def _keep_traceback(self, error: RlTuiError) -> LogEmitted:
-        """What the environment failed of stands whole in the output file; where that is, or why it could not be.
+    def _save_traceback(self, error: RlTuiError) -> LogEmitted:
+        """Append the whole traceback to the output file; where that is, or why it could not be written.
 
-        Not left to the thread `writers`, which is behind: the end of the run is told last of all.
+        Not left to the thread `writers`, which may be behind when the end of the run is printed.
         """
         try:
             with self._output.open("a", encoding="utf-8", errors="backslashreplace") as log:
@@ -382,7 +302,5 @@ class EnvironmentWorker:
             return LogEmitted("warning", "run", f"{self._output}: not written ({refused.strerror})")
         return LogEmitted("info", "run", f"the whole traceback of {self.environment} is in {self._output}")
 
-
-def _serve(behaviors: list[Behavior]) -> None:
-    for behavior in behaviors:
-        behavior.learner.serve()
+    def _log(self, message: str) -> None:
+        self._bus.publish(LogEmitted("debug", self.environment, message))

@@ -1,4 +1,4 @@
-"""What a source tells a few times a second: episodes, progress, where the time goes."""
+"""What an environment's worker publishes a few times a second: episodes, progress, where the time goes."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ EPISODES_HZ, PROGRESS_HZ, TIME_SPLIT_HZ = 10.0, 4.0, 1.0  # a terminal shows no 
 
 
 class Throttle:
-    """True at most `hz` times a second."""
+    """Due at most `hz` times a second."""
 
     def __init__(self, hz: float):
         self._period = 1 / hz
         self._next = time.monotonic()
 
     def restart(self) -> None:
-        """A whole period passes before the next True."""
+        """It is next due after a whole period."""
         self._next = time.monotonic() + self._period
 
-    def ticks(self) -> bool:
-        """Whether a period has passed since the last True."""
-        now = time.monotonic()
-        if now < self._next:
+    def is_due(self) -> bool:
+        """Whether a period has passed since it was last due."""
+        if time.monotonic() < self._next:
             return False
-        self._next = now + self._period
+        self.restart()
         return True
 
 
 class ProgressReporter:
-    """What a source tells a few times a second. Lives in its thread."""
+    """Used in the collector's thread."""
 
     def __init__(
         self,
@@ -51,35 +50,34 @@ class ProgressReporter:
         self._offsets = {name: behavior.learner.step for name, behavior in behaviors.items()}  # step minus sampled
         self._first_versions = {name: behavior.learner.first_version for name, behavior in behaviors.items()}
         self._sampled = dict.fromkeys(behaviors, 0)
-        self._throttles = Throttle(EPISODES_HZ), Throttle(PROGRESS_HZ), Throttle(TIME_SPLIT_HZ)
+        self._episodes, self._progress, self._time_split = map(Throttle, (EPISODES_HZ, PROGRESS_HZ, TIME_SPLIT_HZ))
 
-    def tick(self) -> None:
-        """Tell what is due."""
-        episodes, progress, time_split = self._throttles
-        if episodes.ticks():
+    def publish_due(self) -> None:
+        """Publish what is due."""
+        if self._episodes.is_due():
             self.follow_rollbacks()
-            self._tell_episodes()
-            if progress.ticks():
-                self._tell_progress()
-            if time_split.ticks():
-                self._tell_time_split()
+            self._publish_episodes()
+            if self._progress.is_due():
+                self._publish_progress()
+            if self._time_split.is_due():
+                self._publish_time_split()
 
     def publish_all(self) -> None:
-        """Tell everything as it stands now."""
+        """Publish everything as of now."""
         self.follow_rollbacks()
-        self._tell_episodes()
-        self._tell_progress()
-        self._tell_time_split()
+        self._publish_episodes()
+        self._publish_progress()
+        self._publish_time_split()
 
     def resume(self) -> None:
-        """A pause is over: speeds are not measured across it. Nothing was sampled since `publish_all` at its start."""
+        """A pause is over, and does not count in speeds. Nothing was sampled since `publish_all` at its start."""
         self._last = time.monotonic()
-        self._throttles[1].restart()
+        self._progress.restart()
 
     def follow_rollbacks(self) -> None:
-        """Steps count on from where a behavior was rolled back to; what its given-up policy did is not told.
+        """Count steps from where a behavior was rolled back to, and drop the episodes of the abandoned policy.
 
-        Called before agents act with the weights gone back to, so that each of their steps counts.
+        Called before agents act with the restored weights, so that each of their steps counts.
         """
         for name, behavior in self._behaviors.items():
             first_version = behavior.learner.first_version
@@ -88,7 +86,7 @@ class ProgressReporter:
                 self._offsets[name] = behavior.learner.step - self._collector.num_sampled[name]
                 self._collector.take_fresh_episodes(name)
 
-    def _tell_episodes(self) -> None:
+    def _publish_episodes(self) -> None:
         for name in self._behaviors:
             returns, lengths = self._collector.take_fresh_episodes(name)
             if len(returns):
@@ -104,7 +102,7 @@ class ProgressReporter:
                     )
                 )
 
-    def _tell_progress(self) -> None:
+    def _publish_progress(self) -> None:
         now = time.monotonic()
         seconds, self._last = max(now - self._last, 1e-9), now
         for name, behavior in self._behaviors.items():
@@ -115,12 +113,12 @@ class ProgressReporter:
             total = self._offsets[name] + sampled
             self._bus.publish(ProgressReported(name, learner.step, total, rate, learner.num_updates))
 
-    def _tell_time_split(self) -> None:
+    def _publish_time_split(self) -> None:
         waiting = self._waiting_seconds()
         elapsed = time.monotonic() - self._start - waiting
         environment, inference = self._collector.environment_seconds, self._collector.inference_seconds
         for name, behavior in self._behaviors.items():
             update = behavior.learner.update_seconds
-            own = update if behavior.inbox is None else 0.0  # a threaded update runs beside all of this
+            own = 0.0 if behavior.is_threaded else update  # a threaded update runs in parallel
             other = max(0.0, elapsed - environment - inference - own)
             self._bus.publish(TimeSplit(name, environment, inference, update, waiting, other))

@@ -209,7 +209,7 @@ class Run:
         self._take_command(supervisor)
         if self._bug is not None and self._stop is None:
             self._halt(Stop("checkpoint"), supervisor)
-        supervisor.look_after(self._config.env_settings.timeout_wait)
+        supervisor.check(self._config.env_settings.timeout_wait)
         self._ledger.settle()
         if self._stop is None:
             paused = supervisor.is_paused
@@ -245,7 +245,7 @@ class Run:
             case SaveCheckpoint() | ExportPolicy() | SetHyperparameter() | RollBack():
                 names = supervisor.names(command.behavior)
                 self._ledger.expect(command.id, names)
-                supervisor.give(command, names)
+                supervisor.forward(command, names)
                 if not names:
                     self._ledger.finish(
                         command.id, False, _nothing(supervisor, command.behavior, "there is no behavior")

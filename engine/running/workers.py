@@ -17,27 +17,33 @@ PARK_SECONDS = 0.05  # how long a parked worker may take to see its mailbox or a
 
 
 class UiPriority:
-    """Lets workers stand aside for a moment, so that the screen has the interpreter to itself. Any thread."""
+    """Makes workers wait for a moment, so that the screen has the interpreter to itself. Any thread."""
 
     def __init__(self) -> None:
-        self.is_attended = False  # somebody watches the run, and may decide how it goes on
+        self.is_attended = False  # a user watches the run, and can decide how it continues
         self._until = 0.0
 
     def request(self, seconds: float) -> None:
-        """Workers that come to a safe point from now on wait there until that time has passed."""
+        """Workers that reach a safe point within that time wait there until it has passed."""
         self._until = time.monotonic() + seconds
 
     def wait_for_ui(self) -> None:
-        """Wait if that was asked for."""
+        """Wait as long as the screen has priority."""
         left = self._until - time.monotonic()
         if left > 0:
             time.sleep(left)
 
 
 class Control:
-    """Pause and stop of a group of workers. The workers call `safe_point`, everybody else the rest."""
+    """Pause, stop and end of a group of workers. The workers call `safe_point`, other threads the rest.
+
+    is_lost: a call into the environment never returned, and its thread must change nothing more. has_ended: no more
+    experience will come.
+    """
 
     def __init__(self, ui_priority: UiPriority) -> None:
+        self.is_lost = False
+        self.has_ended = False
         self._ui_priority = ui_priority
         self._changed = threading.Condition()
         self._is_paused = False
@@ -47,12 +53,12 @@ class Control:
 
     @property
     def stop_mode(self) -> StopMode | None:
-        """How to stop, once that is asked for."""
+        """How to stop; None until a stop is requested."""
         return self._stop
 
     @property
     def is_attended(self) -> bool:
-        """Whether somebody watches who may decide how the run goes on."""
+        """Whether a user watches who can decide how the run continues."""
         return self._ui_priority.is_attended
 
     @property
@@ -62,7 +68,7 @@ class Control:
 
     @property
     def is_parked(self) -> bool:
-        """Whether workers are there and every one of them has parked."""
+        """Whether there are workers and every one of them has parked."""
         with self._changed:
             return self._is_paused and self._stop is None and 0 < self._num_workers <= self._num_parked
 
@@ -72,29 +78,29 @@ class Control:
             self._is_paused = True
 
     def resume(self) -> None:
-        """Let parked workers go on."""
+        """Let parked workers continue."""
         with self._changed:
             self._is_paused = False
             self._changed.notify_all()
 
     def stop(self, mode: StopMode) -> None:
-        """Let workers leave at their next safe point. "now" overrides "checkpoint", never the other way round."""
+        """Let workers leave at their next safe point. "now" overrides "checkpoint", never the reverse."""
         with self._changed:
             self._stop = "now" if "now" in (mode, self._stop) else mode
             self._changed.notify_all()
 
     def join(self) -> None:
-        """One more worker will come to safe points. Called before it starts: nothing counts as parked before it has."""
+        """Count one more worker. Called before it starts, so that nothing counts as parked until it has parked."""
         with self._changed:
             self._num_workers += 1
 
     def leave(self) -> None:
-        """One worker less will."""
+        """Count one worker less."""
         with self._changed:
             self._num_workers -= 1
 
     def safe_point(self, serve: Callable[[], None]) -> bool:
-        """Give way, serve the mailbox, park while paused (still serving), and tell whether to go on."""
+        """Wait for the screen, serve commands, park while paused (still serving); whether to continue."""
         self._ui_priority.wait_for_ui()
         serve()
         if not self._is_paused:
@@ -106,12 +112,12 @@ class Control:
         return self._stop is None
 
     def may_continue(self) -> bool:
-        """Give way and tell whether to go on, where a worker is amid something and can neither serve nor park."""
+        """Wait for the screen; whether to continue, where a worker can neither serve nor park."""
         self._ui_priority.wait_for_ui()
         return self._stop is None
 
     def _stays_parked(self) -> bool:
-        """Wait a moment for a resume or a stop; as soon as one comes, the worker no longer counts as parked."""
+        """Wait a moment for a resume or a stop; once one comes, the worker no longer counts as parked."""
         with self._changed:
             if not self._changed.wait_for(lambda: not self._is_paused or self._stop is not None, PARK_SECONDS):
                 return True
@@ -120,7 +126,7 @@ class Control:
 
 
 class Mailbox(Generic[T]):
-    """One slot; a newer thing replaces an older one that nobody took."""
+    """One slot, in which a newer item replaces an older one that was not read."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -128,17 +134,17 @@ class Mailbox(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the reader has taken all that was put."""
+        """Whether there is nothing to read."""
         return self._content is None
 
     def put(self, content: T) -> None:
-        """Leave it for the reader."""
+        """Replace what is there."""
         with self._changed:
             self._content = content
             self._changed.notify()
 
     def pop(self, timeout: float = 0.0) -> T | None:
-        """What is there, waiting at most `timeout` seconds for it."""
+        """Remove and return what is there, waiting at most `timeout` seconds for it."""
         if self._content is None and timeout <= 0:
             return None
         with self._changed:
@@ -151,7 +157,7 @@ class Mailbox(Generic[T]):
 def has_returned(name: str, call: Callable[[], None], is_late: Callable[[], bool]) -> bool:
     """Whether the call, made in a thread of that name, returns before it is late. Raises what it raises.
 
-    A call that is late goes on: nothing can end it but the end of the process.
+    A call that is late continues: only the end of the process ends it.
     """
     raised: list[BaseException] = []
 
@@ -173,12 +179,13 @@ def has_returned(name: str, call: Callable[[], None], is_late: Callable[[], bool
 def spawn(
     name: str, main: Callable[[], None], bus: EventBus, on_failure: Callable[[BaseException], None]
 ) -> threading.Thread:
-    """Start `main` in a thread of that name. Whatever escapes it is told as WorkerFailed and given to `on_failure`."""
+    """Start `main` in a thread of that name. An error that escapes it is published as WorkerFailed and passed to
+    `on_failure`."""
 
     def supervised() -> None:
         try:
             main()
-        except BaseException as error:  # a thread that dies in silence leaves a run that never ends
+        except BaseException as error:  # a thread that dies silently leaves a run that never ends
             lines = "".join(traceback.format_exception(error))
             bus.publish(WorkerFailed(name, f"{type(error).__name__}: {error}", lines))
             on_failure(error)
