@@ -1,4 +1,4 @@
-"""Table of contents: where each plug-in lives, by kind and name."""
+"""The table of plug-ins: the class of each kind and name, and where it is defined."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "trainers": {
         "ppo": "rl_tui.engine.learning.ppo.trainer:PPOTrainer",
         "sac": "rl_tui.engine.learning.sac.trainer:SACTrainer",
+    },
+    "hyperparameters": {  # of `poca` there are only these yet
+        "ppo": "rl_tui.engine.learning.ppo.settings:PPOSettings",
+        "sac": "rl_tui.engine.learning.sac.settings:SACSettings",
+        "poca": "rl_tui.engine.learning.poca.settings:POCASettings",
     },
     "environments": {
         "gymnasium": "rl_tui.engine.sampling.environments.gymnasium:GymnasiumEnvironment",
@@ -31,9 +36,14 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
 
 
 def names(kind: str) -> list[str]:
-    """Every name of that kind, built in or installed (entry points of the group `rl_tui.<kind>`)."""
-    installed = (point.name for point in entry_points(group=f"rl_tui.{kind}"))
-    return sorted({*BUILT_IN[kind], *installed})
+    """Every name of that kind: those built in, then those installed (entry points of the group `rl_tui.<kind>`)."""
+    installed = sorted(entry_points(group=f"rl_tui.{kind}").names)
+    return list(dict.fromkeys([*BUILT_IN[kind], *installed]))
+
+
+def has(kind: str, name: str) -> bool:
+    """Whether there is one of that name; installed packages are looked through only where none is built in."""
+    return name in BUILT_IN[kind] or name in names(kind)
 
 
 def load(kind: str, name: str) -> type:

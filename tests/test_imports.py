@@ -58,6 +58,29 @@ def test_question_about_configurations_imports_neither_screen_nor_torch(words: l
     assert imported_by(RUN_THE_COMMAND.format(words=words)) & heavy == set()
 
 
+def test_reading_a_configuration_imports_no_algorithm() -> None:
+    """Only the settings of its trainers, which need neither torch nor numpy."""
+    text = "behaviors: {A: {trainer_type: sac}, B: {trainer_type: ppo}}"
+    program = f"""
+import sys
+from rl_tui.engine.config.loading import parse_config
+parse_config({text.encode()!r}, "a.yaml")
+print(*sys.modules, file=sys.stderr)
+"""
+    imported = imported_by(program)
+    assert imported & {"gymnasium", "numpy", "torch"} == set()
+    learning = {name for name in imported if name.startswith("rl_tui.engine.learning.")}
+    folders = {"rl_tui.engine.learning.ppo", "rl_tui.engine.learning.sac"}
+    assert learning == folders | {f"{folder}.settings" for folder in folders}
+
+
+def test_no_other_file_names_the_settings_of_an_algorithm() -> None:
+    for folder in sorted((ROOT / "engine/learning").glob("*/settings.py")):
+        name = f"{folder.parent.name.upper()}Settings"
+        others = [path for path in python_files("engine", "tui") if folder.parent not in path.parents]
+        assert [path for path in others if name in path.read_text() and path.name != "registry.py"] == []
+
+
 def test_question_whether_a_run_would_start_imports_neither_screen_nor_torch() -> None:
     heavy = {"onnx", "onnxruntime", "rich", "safetensors", "tensorboard", "textual", "torch"}
     assert imported_by(RUN_THE_COMMAND.format(words=["ppo/CartPole", "--dry-run"])) & heavy == set()

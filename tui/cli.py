@@ -22,7 +22,7 @@ from rl_tui.tui.command_line.train_arguments import Arguments, parse_arguments
 from rl_tui.tui.terminal.streams import answer, complain, complain_of, give_up, open_streams, why_no_screen
 
 if TYPE_CHECKING:
-    from rl_tui.engine.config.loading import RunConfig
+    from rl_tui.engine.config.run import RunConfig
 
 FIRST_WORDS = """\
 rl-tui trains game and robot agents, with a live screen in this terminal.
@@ -117,7 +117,8 @@ def print_effective(config: RunConfig) -> int:
 
     Returns the exit code: 2 for a run that would not start, 0 for one that would and where no environment is named.
     """
-    from rl_tui.engine.config.loading import effective_yaml, find_unused, list_warnings
+    from rl_tui.engine.config.loading import effective_yaml
+    from rl_tui.engine.config.support import find_unused, list_warnings
     from rl_tui.engine.running.preflight import refusals
 
     answer(effective_yaml(config))

@@ -1,14 +1,26 @@
 """How a behavior is trained: ML-Agents' key names and defaults in the order in which it writes them.
 
-Our few additions come last in their section and carry a description. A trainer's hyperparameters stand in
-hyperparameters.py, the sections that hold for the whole run in run.py, the root and the reading of files in loading.py.
+Our few additions come last in their section and carry a description. The hyperparameters of a trainer are in its folder
+(engine/learning/ppo/settings.py), the sections that hold for the whole run, and the root, in run.py.
 """
 
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    SerializeAsAny,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
 
-from rl_tui.engine.config.hyperparameters import TRAINERS, Hyperparameters, PPOSettings, SACSettings
+from rl_tui.engine.config.diagnostics import describe, one_of, suggest
+from rl_tui.engine.config.hyperparameters import Hyperparameters, hyperparameters_of, is_trainer, trainer_names
 from rl_tui.engine.config.types import (
     Fraction,
     Interval,
@@ -149,11 +161,42 @@ class EvaluationSettings(Settings):
 ExportedKind: TypeAlias = Literal["stochastic", "greedy", "raw"]
 
 
+class _TrainerSchema:
+    """In the JSON Schema, `trainer_type` is any trainer that there is, built in or installed."""
+
+    @staticmethod
+    def __get_pydantic_json_schema__(_: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"enum": trainer_names(), "type": "string"}
+
+
+class _HyperparametersSchema:
+    """In the JSON Schema, `hyperparameters` are those of any of them."""
+
+    @staticmethod
+    def __get_pydantic_json_schema__(_: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        union = core_schema.union_schema([_schema_of(hyperparameters_of(name)) for name in trainer_names()])
+        return {"title": "Hyperparameters", **handler(union)}
+
+
+def _schema_of(settings: type[Hyperparameters]) -> CoreSchema:
+    """With a name, under which it is defined once."""
+    settings.model_rebuild()  # it is built when first used
+    reference = f"{settings.__module__}.{settings.__qualname__}:{id(settings)}"
+    return cast(CoreSchema, {**settings.__pydantic_core_schema__, "ref": reference})
+
+
+def _check_trainer(name: object) -> object:
+    if not is_trainer(name):
+        known = trainer_names()
+        hint = suggest(name, known) if isinstance(name, str) else ""
+        raise refusal(f"found {describe(name)}. {one_of(known)} is right.{hint}")
+    return name
+
+
 def _read_hyperparameters(value: object, info: ValidationInfo) -> object:
-    settings = TRAINERS.get(info.data.get("trainer_type", ""))
-    if settings is None:
-        return PPOSettings()  # the trainer's name is refused already: which keys are right is anybody's guess
-    return settings.model_validate(value, context=info.context)
+    if "trainer_type" not in info.data:
+        raise PydanticUseDefault  # there is no such trainer, so no key is known to be wrong
+    return hyperparameters_of(info.data["trainer_type"]).model_validate(value, context=info.context)
 
 
 def _read_reward_signals(value: object, info: ValidationInfo) -> object:
@@ -182,13 +225,12 @@ class BehaviorConfig(Settings):
         "gamma": "reward_signals.extrinsic.gamma",
         **{key: f"network_settings.{key}" for key in NetworkSettings.model_fields},
         **{key: f"network_settings.memory.{key}" for key in MemorySettings.model_fields},
-        **{key: f"hyperparameters.{key}" for key in (*PPOSettings.model_fields, *SACSettings.model_fields)},
     }
 
-    trainer_type: Literal["ppo", "sac", "poca"] = "ppo"
+    trainer_type: Annotated[str, BeforeValidator(_check_trainer), _TrainerSchema] = "ppo"
     hyperparameters: Annotated[
-        Hyperparameters, BeforeValidator(_read_hyperparameters, json_schema_input_type=Hyperparameters)
-    ] = Field(default_factory=lambda before: TRAINERS[before.get("trainer_type", "ppo")]())
+        SerializeAsAny[Hyperparameters], BeforeValidator(_read_hyperparameters), _HyperparametersSchema
+    ] = Field(default_factory=lambda before: hyperparameters_of(before["trainer_type"]).model_validate({}))
     checkpoint_interval: Interval = 500000
     network_settings: NetworkSettings = Field(default_factory=NetworkSettings)
     reward_signals: Annotated[
@@ -211,21 +253,23 @@ class BehaviorConfig(Settings):
         default_factory=list, description="What is also written to policies/ beside the ONNX file for Unity."
     )
 
+    @classmethod
+    def known_synonyms(cls) -> Mapping[str, str]:
+        """With the hyperparameters of every trainer, written one level too high."""
+        keys = (key for name in trainer_names() for key in hyperparameters_of(name).model_fields)
+        return {**cls.synonyms, **{key: f"hyperparameters.{key}" for key in keys}}
+
     @field_validator("network_settings")
     @classmethod
     def _check_memory(cls, network: NetworkSettings, info: ValidationInfo) -> NetworkSettings:
-        trainer = info.data.get("hyperparameters")
-        if not network.memory or not trainer:
+        hyper: Hyperparameters | None = info.data.get("hyperparameters")
+        if not network.memory or not hyper:
             return network
-        if network.memory.sequence_length > trainer.batch_size:
-            text = f"found {network.memory.sequence_length}. At most batch_size ({trainer.batch_size}) is right"
+        if network.memory.sequence_length > hyper.batch_size:
+            text = f"found {network.memory.sequence_length}. At most batch_size ({hyper.batch_size}) is right"
             raise refusal(text, "memory", "sequence_length")
-        if isinstance(trainer, SACSettings) and trainer.n_step > 1:
-            text = f"cannot be learned with an n_step of {trainer.n_step}. n_step: 1 or no memory is right"
-            raise refusal(text, "memory")
-        if isinstance(trainer, SACSettings) and trainer.prioritized_replay:
-            text = "cannot be learned with prioritized_replay. prioritized_replay: null or no memory is right"
-            raise refusal(text, "memory")
+        if hyper.memory_conflict:
+            raise refusal(hyper.memory_conflict, "memory")
         return network
 
     @field_validator("even_checkpoints")
@@ -239,5 +283,5 @@ class BehaviorConfig(Settings):
     def _space_checkpoints(self) -> Self:
         if self.even_checkpoints:
             interval = max(1, self.max_steps // self.keep_checkpoints)
-            object.__setattr__(self, "checkpoint_interval", interval)  # nobody has seen it yet: still being built
+            object.__setattr__(self, "checkpoint_interval", interval)  # frozen, but still being built
         return self

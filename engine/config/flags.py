@@ -1,17 +1,20 @@
-"""What `--set` and other flags may bring: no more than a file could hold."""
+"""Settings from the command line: what `--set` and other flags may hold, and how they are laid over a file's values."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, KeyPath, visible
+from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, visible
 from rl_tui.engine.errors import ConfigError
 
 Setting: TypeAlias = "bool | int | float | str | list[Setting] | dict[str, Setting] | None"
 
 _TOO_DEEP = f"nested deeper than {DEEPEST} levels"
 _TOO_LARGE = "found a number beyond 64 bits. A smaller one is right"
+_RESUME: KeyPath = ("checkpoint_settings", "resume")
+_INITIALIZE: KeyPath = ("checkpoint_settings", "initialize_from")
 
 
 def read_value(flag: str, text: str) -> Setting:
@@ -27,7 +30,68 @@ def read_value(flag: str, text: str) -> Setting:
     return value
 
 
-def why_unusable(path: KeyPath, value: object) -> str:
+def set_flags(raw: dict[str, object], overrides: Mapping[str, object]) -> tuple[dict[KeyPath, str], list[Diagnostic]]:
+    """Put values by dotted path into a file's; the flag of each path, and the values that no file could hold."""
+    flags: dict[KeyPath, str] = {}
+    refused: list[Diagnostic] = []
+    for dotted, value in overrides.items():
+        path = _key_path(dotted, raw)
+        flags[path] = _flag(dotted)
+        if reason := _why_unusable(path, value):
+            refused.append(Diagnostic(path, reason))
+        else:
+            _set(raw, path, value)
+    return flags, refused
+
+
+def settle_start(raw: Mapping[str, object], flags: Mapping[KeyPath, str]) -> Iterator[str]:
+    """Keep only one of resume and initialize_from; a note when both were there.
+
+    A flag wins over the file, then resume wins, as in ML-Agents.
+    """
+    section = raw.get("checkpoint_settings")
+    if not isinstance(section, dict) or section.get("resume") is not True or section.get("initialize_from") is None:
+        return
+    if _INITIALIZE in flags and _RESUME not in flags:
+        section["resume"] = False
+        yield "both resume and initialize_from are set: --initialize-from was typed and is followed"
+    else:
+        section["initialize_from"] = None
+        yield "both resume and initialize_from are set: resume is followed"
+
+
+def _key_path(dotted: str, raw: Mapping[str, object]) -> KeyPath:
+    """The path, cut at the dots; a behavior's own name may hold some."""
+    section, _, rest = dotted.partition(".")
+    behaviors = raw.get(section)
+    if section == "behaviors" and isinstance(behaviors, dict):
+        for name in behaviors:
+            if rest.startswith(f"{name}."):
+                return (section, name, *rest.removeprefix(f"{name}.").split("."))
+    return tuple(dotted.split("."))
+
+
+def _flag(dotted: str) -> str:
+    """The flag that sets a path: named after its last part, or the general --set."""
+    section, _, key = dotted.partition(".")
+    if section == "torch_settings":
+        return "--torch-device"
+    has_flags = section in ("env_settings", "engine_settings", "checkpoint_settings", "debug")
+    if has_flags and "." not in key and key not in ("env_path", "env_kwargs", "load_model", "train_model"):
+        return f"--{(key or section).replace('_', '-')}"
+    return f"--set {visible(dotted)}"
+
+
+def _set(raw: dict[str, object], path: KeyPath, value: object) -> None:
+    """Put one value in; where a section is no mapping it stays as it is, for the schema to refuse."""
+    section: object = raw
+    for part in path[:-1]:
+        section = section.setdefault(str(part), {}) if isinstance(section, dict) else section
+    if isinstance(section, dict):
+        section[str(path[-1])] = value
+
+
+def _why_unusable(path: KeyPath, value: object) -> str:
     """Why a file could not hold this value at this path; empty when it could."""
     waiting = [(value, len(path))]
     while waiting:

@@ -1,104 +1,42 @@
-"""From a YAML file and a command line to the settings of a run, or to one error that names every mistake."""
+"""From a YAML file and a command line to the settings of a run, or to one error that names everything that is wrong.
 
-from collections.abc import Iterable, Mapping
+The steps are: YAML, today's spelling, flags over the file, behaviors over default_settings, validation.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import starmap
 from pathlib import Path
-from typing import Annotated, ClassVar, Self, TypeAlias
+from typing import TypeVar
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    JsonValue,
-    PrivateAttr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
-from pydantic_core import ErrorDetails
+from pydantic import JsonValue, ValidationError
 
-from rl_tui.engine.config import support
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.defaults import merge_defaults, missing_trainers, override, settle_start
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, own_and_inherited, suggest, visible
-from rl_tui.engine.config.environment_parameters import EnvironmentParameter
-from rl_tui.engine.config.flags import why_unusable
+from rl_tui.engine.config.defaults import merge_defaults, missing_trainers
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, own_and_inherited, visible
+from rl_tui.engine.config.flags import set_flags, settle_start
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
-from rl_tui.engine.config.run import CheckpointSettings, EngineSettings, EnvSettings, TorchSettings
-from rl_tui.engine.config.types import Settings, as_diagnostic, refusal
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.types import Settings, as_diagnostic
 from rl_tui.engine.config.yaml_document import Document, write_yaml
 from rl_tui.engine.errors import ConfigError
 
 LARGEST_FILE = 16 * 2**20  # bytes
+_UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
 
-
-def _check_behavior_name(name: object) -> object:
-    if isinstance(name, str) and (not name or "?" in name):
-        raise refusal("not a behavior's name. A name without ?team=N is right: teams share their settings")
-    return name
-
-
-BehaviorName: TypeAlias = Annotated[str, BeforeValidator(_check_behavior_name)]
-
-
-class RunConfig(Settings):
-    """All settings of a run."""
-
-    synonyms: ClassVar = {
-        "behaviours": "behaviors",
-        "env": "env_settings.env",
-        "curriculum": "environment_parameters",
-        "parameter_randomization": "environment_parameters",
-    }
-
-    default_settings: BehaviorConfig | None = None
-    behaviors: dict[BehaviorName, BehaviorConfig] = Field(default_factory=dict)
-    env_settings: EnvSettings = Field(default_factory=EnvSettings)
-    engine_settings: EngineSettings = Field(default_factory=EngineSettings)
-    environment_parameters: dict[str, EnvironmentParameter] | None = None
-    checkpoint_settings: CheckpointSettings = Field(default_factory=CheckpointSettings)
-    torch_settings: TorchSettings = Field(default_factory=TorchSettings)
-    debug: bool = False
-
-    _source: SourceMap = PrivateAttr(default_factory=SourceMap)
-
-    @property
-    def source(self) -> SourceMap:
-        """Where each key was written, for messages."""
-        return self._source
-
-    def with_source(self, source: SourceMap) -> Self:
-        """The same settings, knowing where they were written."""
-        config = self.model_copy()
-        config._source = source
-        return config
-
-    @field_validator("env_settings")
-    @classmethod
-    def _check_environments(cls, settings: EnvSettings, info: ValidationInfo) -> EnvSettings:
-        """A mapping of environments names exactly the behaviors there are."""
-        behaviors = info.data.get("behaviors")
-        if not isinstance(settings.env, dict) or behaviors is None:
-            return settings
-        for name in settings.env:
-            if name not in behaviors:
-                raise refusal(f"not a key under behaviors.{suggest(name, behaviors)}", "env", name)
-        if missing := [visible(name) for name in behaviors if name not in settings.env]:
-            raise refusal(f"no environment for {', '.join(missing)}. One for each behavior is right", "env")
-        return settings
+S = TypeVar("S", bound=Settings)
 
 
 def load_config(path: Path, overrides: Mapping[str, object] | None = None) -> RunConfig:
     """The settings in a file, with the command line's on top.
 
-    overrides: values by dotted path (`env_settings.num_envs`); they win over the file and their mistakes are told
-    by flag (`--num-envs`). Raises ConfigError with one line for every mistake there is.
+    overrides: values by dotted path (`env_settings.num_envs`); they win over the file, and messages name their flags
+    (`--num-envs`). Raises ConfigError with one line for everything that is wrong.
     """
     return parse_config(read_file(path), str(path), overrides)
 
 
 def read_file(path: Path) -> bytes:
-    """What is in a file. Raises ConfigError when it cannot be read, or does not end."""
+    """The content of a file. Raises ConfigError when it cannot be read, or does not end."""
     place = visible(str(path.absolute()), limit=4096)
     try:
         with path.open("rb") as file:
@@ -106,7 +44,7 @@ def read_file(path: Path) -> bytes:
     except OSError as error:
         raise ConfigError(f"{place}: cannot be read: {visible(error.strerror or str(error))}") from None
     if len(content) > LARGEST_FILE:
-        raise ConfigError(f"{place}: larger than 16 MiB, which no configuration is")
+        raise ConfigError(f"{place}: must be a configuration of at most 16 MiB, got a larger file")
     return content
 
 
@@ -117,79 +55,52 @@ def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | No
         raise ConfigError("\n".join(SourceMap(file).lines(document.diagnostics)))
     raw = document.values
     rewriting = modernize(raw, RunConfig.model_fields)
-    typed = {_key_path(dotted, raw): (_flag(dotted), value) for dotted, value in (overrides or {}).items()}
-    flags = {path: flag for path, (flag, _) in typed.items()}
+    flags, refused = set_flags(raw, overrides or {})
     source = SourceMap(file, document.keys, document.key_values, flags, rewriting.written)
-    unusable = {path: text for path, (_, value) in typed.items() if (text := why_unusable(path, value))}
-    for path, (_, value) in typed.items():
-        if path not in unusable:
-            override(raw, path, value)
-    legacy = source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated])
-    notes = (*legacy, *settle_start(raw, flags))
-    diagnostics = [
+    notes = (*source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated]), *settle_start(raw, flags))
+    found = [*rewriting.diagnostics, *missing_trainers(raw)]
+    config, invalid = _validate(raw, source)
+    refused += [
         *document.diagnostics,
-        *starmap(Diagnostic, unusable.items()),
-        *missing_trainers(raw),
-        *merge_defaults(raw),
+        *(one for one in [*found, *invalid] if not _is_unusable(one.path, document, source)),
     ]
-    diagnostics += [
-        diagnostic for diagnostic in rewriting.diagnostics if not _is_unusable(diagnostic.path, document, source)
-    ]
-    classes: dict[int, type[Settings]] = {}
-    try:
-        config = RunConfig.model_validate(raw, context=classes)
-    except ValidationError as error:
-        diagnostics += _schema_diagnostics(error.errors(include_url=False), document, source, classes)
-    if diagnostics:
-        raise ConfigError("\n".join(source.lines(diagnostics)))
+    if refused or config is None:
+        raise ConfigError("\n".join(source.lines(refused)))
     return config.with_source(replace(source, notes=notes))
 
 
-_UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
+def _validate(raw: dict[str, object], source: SourceMap) -> tuple[RunConfig | None, list[Diagnostic]]:
+    """The settings, None where any is wrong: first default_settings, then all others, behaviors laid over these."""
+    default, found = raw.get("default_settings"), list[Diagnostic]()
+    if isinstance(default, dict):
+        raw["default_settings"], found = _read(BehaviorConfig, default, "default_settings")
+        settings = raw["default_settings"]
+        found += merge_defaults(raw, settings.model_dump() if isinstance(settings, BehaviorConfig) else default)
+    told = {diagnostic.path for diagnostic in found}
+    config, others = _read(RunConfig, raw)
+    return config, [*found, *(one for one in others if not _is_inherited(one.path, told, source))]
 
 
-def _key_path(dotted: str, raw: Mapping[str, object]) -> KeyPath:
-    """The path, cut at the dots; a behavior's own name may hold some."""
-    section, _, rest = dotted.partition(".")
-    behaviors = raw.get(section)
-    if section == "behaviors" and isinstance(behaviors, dict):
-        for name in behaviors:
-            if rest.startswith(f"{name}."):
-                return (section, name, *rest.removeprefix(f"{name}.").split("."))
-    return tuple(dotted.split("."))
-
-
-def _flag(dotted: str) -> str:
-    """The flag that sets a path: named after its last part, or the general --set."""
-    section, _, key = dotted.partition(".")
-    if section == "torch_settings":
-        return "--torch-device"
-    has_flags = section in ("env_settings", "engine_settings", "checkpoint_settings", "debug")
-    if has_flags and "." not in key and key not in ("env_path", "env_kwargs", "load_model", "train_model"):
-        return f"--{(key or section).replace('_', '-')}"
-    return f"--set {visible(dotted)}"
-
-
-def _schema_diagnostics(
-    errors: Iterable[ErrorDetails], document: Document, source: SourceMap, classes: Mapping[int, type[Settings]]
-) -> list[Diagnostic]:
-    """The schema's complaints, less those that only follow from a mistake already told."""
-    diagnostics = [
-        as_diagnostic(error, document.values, classes)
-        for error in errors
-        if error["type"] != "default_factory_not_called" and not _is_unusable(error["loc"], document, source)
-    ]
-    told = {diagnostic.path for diagnostic in diagnostics}
-    return [diagnostic for diagnostic in diagnostics if not _is_inherited(diagnostic.path, told, source)]
+def _read(kind: type[S], values: dict[str, object], *at: str) -> tuple[S | None, list[Diagnostic]]:
+    """The settings in a mapping, or everything that is wrong with it. at: its path."""
+    classes: dict[int, type[Settings]] = {}
+    try:
+        return kind.model_validate(values, context=classes), []
+    except ValidationError as error:
+        wrong = [one for one in error.errors(include_url=False) if one["type"] != "default_factory_not_called"]
+        found = [as_diagnostic(one, values, classes) for one in wrong]
+        return None, [diagnostic._replace(path=(*at, *diagnostic.path)) for diagnostic in found]
 
 
 def _is_unusable(path: KeyPath, document: Document, source: SourceMap) -> bool:
+    """Whether this follows from a value that could not be read."""
     prefixes = (path[:length] for length in range(1, len(path) + 1))
     places = (place for prefix in prefixes for place in own_and_inherited(prefix))
     return any(source.in_file(place) in document.unusable for place in places)
 
 
 def _is_inherited(path: KeyPath, told: set[KeyPath], source: SourceMap) -> bool:
+    """Whether this was said of default_settings already."""
     return path[:1] == ("behaviors",) and not source.has(path) and ("default_settings", *path[2:]) in told
 
 
@@ -202,24 +113,3 @@ def json_schema() -> dict[str, JsonValue]:
     """The JSON Schema of a configuration file, for editors."""
     schema: dict[str, JsonValue] = RunConfig.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "rl-tui configuration"}
-
-
-def find_unsupported(config: RunConfig) -> list[str]:
-    """One line, with its place, for everything that keeps this configuration from starting; empty when it can start.
-
-    That is what is understood but not built yet, and an environment or a behavior that nobody named.
-    """
-    return config.source.lines([*support.unsupported(config), *support.incomplete(config)])
-
-
-def find_unused(config: RunConfig) -> list[str]:
-    """One line, with its place, for every key of the user's file and every flag that changes nothing in this run."""
-    source = config.source
-    unused = list(support.unused(config))
-    keys = [key for key in unused if source.has(key.path)]
-    return source.lines([*keys, *(key._replace(path=path) for key in unused for path in source.flags_within(key.path))])
-
-
-def list_warnings(config: RunConfig) -> list[str]:
-    """One line for everything that was accepted and is probably not meant."""
-    return [*config.source.notes, *config.source.lines(support.suspicious(config))]

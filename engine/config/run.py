@@ -1,11 +1,13 @@
-"""What holds for the whole run: environments, engine, folders, device. Keys and defaults are ML-Agents'."""
+"""All settings of a run, and the sections that hold for the whole of it. Keys and defaults are ML-Agents'."""
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator
 
-from rl_tui.engine.config.diagnostics import describe, suggest
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.diagnostics import SourceMap, describe, suggest, visible
+from rl_tui.engine.config.environment_parameters import EnvironmentParameter
 from rl_tui.engine.config.types import (
     PathText,
     Positive,
@@ -184,3 +186,59 @@ class TorchSettings(Settings):
         if device is not None and not re.fullmatch(r"[a-z]+(:[0-9]{1,3})?", device):
             raise refusal(f"found {describe(device)}. cpu, cuda, cuda:0 or mps is right")
         return device
+
+
+def _check_behavior_name(name: object) -> object:
+    if isinstance(name, str) and (not name or "?" in name):
+        raise refusal("not a behavior's name. A name without ?team=N is right: teams share their settings")
+    return name
+
+
+BehaviorName: TypeAlias = Annotated[str, BeforeValidator(_check_behavior_name)]
+
+
+class RunConfig(Settings):
+    """All settings of a run."""
+
+    synonyms: ClassVar = {
+        "behaviours": "behaviors",
+        "env": "env_settings.env",
+        "curriculum": "environment_parameters",
+        "parameter_randomization": "environment_parameters",
+    }
+
+    default_settings: BehaviorConfig | None = None
+    behaviors: dict[BehaviorName, BehaviorConfig] = Field(default_factory=dict)
+    env_settings: EnvSettings = Field(default_factory=EnvSettings)
+    engine_settings: EngineSettings = Field(default_factory=EngineSettings)
+    environment_parameters: dict[str, EnvironmentParameter] | None = None
+    checkpoint_settings: CheckpointSettings = Field(default_factory=CheckpointSettings)
+    torch_settings: TorchSettings = Field(default_factory=TorchSettings)
+    debug: bool = False
+
+    _source: SourceMap = PrivateAttr(default_factory=SourceMap)
+
+    @property
+    def source(self) -> SourceMap:
+        """Where each key was written, for messages."""
+        return self._source
+
+    def with_source(self, source: SourceMap) -> Self:
+        """The same settings, knowing where they were written."""
+        config = self.model_copy()
+        config._source = source
+        return config
+
+    @field_validator("env_settings")
+    @classmethod
+    def _check_environments(cls, settings: EnvSettings, info: ValidationInfo) -> EnvSettings:
+        """A mapping of environments names exactly the behaviors there are."""
+        behaviors = info.data.get("behaviors")
+        if not isinstance(settings.env, dict) or behaviors is None:
+            return settings
+        for name in settings.env:
+            if name not in behaviors:
+                raise refusal(f"not a key under behaviors.{suggest(name, behaviors)}", "env", name)
+        if missing := [visible(name) for name in behaviors if name not in settings.env]:
+            raise refusal(f"no environment for {', '.join(missing)}. One for each behavior is right", "env")
+        return settings

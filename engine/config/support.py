@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
-from rl_tui.engine.config.hyperparameters import SACSettings
-from rl_tui.engine.config.run import NO_UNITY, EnvSettings
-
-if TYPE_CHECKING:  # the root imports this file
-    from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
 
 _LATER = "is not supported yet"
 
 
-def unsupported(config: RunConfig) -> Iterator[Diagnostic]:
+def find_unsupported(config: RunConfig) -> list[str]:
+    """One line, with its place, for everything that keeps this configuration from starting; empty when it can start.
+
+    That is what is understood but not built yet, and an environment or a behavior that nobody named.
+    """
+    return config.source.lines([*_unsupported(config), *_incomplete(config)])
+
+
+def find_unused(config: RunConfig) -> list[str]:
+    """One line, with its place, for every key of the user's file and every flag that changes nothing in this run."""
+    source = config.source
+    unused = list(_unused(config))
+    keys = [key for key in unused if source.has(key.path)]
+    return source.lines([*keys, *(key._replace(path=path) for key in unused for path in source.flags_within(key.path))])
+
+
+def list_warnings(config: RunConfig) -> list[str]:
+    """One line for everything that was accepted and is probably not meant."""
+    return [*config.source.notes, *config.source.lines(_suspicious(config))]
+
+
+def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
     """What is understood and not built yet."""
     for name, behavior in config.behaviors.items():
         yield from _unsupported_in_behavior(("behaviors", name), behavior)
@@ -43,7 +60,7 @@ def _plays_in_unity(settings: EnvSettings) -> bool:
 
 
 def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
-    if behavior.trainer_type == "poca":
+    if not registry.has("trainers", behavior.trainer_type):
         yield Diagnostic((*path, "trainer_type"), f"the trainer {behavior.trainer_type} {_LATER}")
     for signal in behavior.reward_signals:
         if signal != "extrinsic":
@@ -64,7 +81,7 @@ def _environments(settings: EnvSettings) -> Iterator[tuple[KeyPath, str]]:
         yield from (((*path, behavior), environment) for behavior, environment in settings.env.items())
 
 
-def incomplete(config: RunConfig) -> Iterator[Diagnostic]:
+def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     """What a file may leave open, but a run may not."""
     env, path = config.env_settings.env, ("env_settings", "env")
     if not config.behaviors:
@@ -76,7 +93,7 @@ def incomplete(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(path, f"{text}. A mapping of each behavior to its environment is right")
 
 
-def unused(config: RunConfig) -> Iterator[Diagnostic]:
+def _unused(config: RunConfig) -> Iterator[Diagnostic]:
     """Every key that changes nothing in this run, whether the file holds it or not."""
     if config.env_settings.env is not None:
         yield Diagnostic(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
@@ -102,15 +119,14 @@ def _sections(config: RunConfig) -> Iterator[tuple[KeyPath, BehaviorConfig]]:
 def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
     signal = (*path, "reward_signals", "extrinsic", "network_settings")
     yield Diagnostic(signal, "no effect: the environment's reward needs no network", of_key=True)
-    if isinstance(behavior.hyperparameters, SACSettings) and list(behavior.reward_signals) == ["extrinsic"]:
-        steps = (*path, "hyperparameters", "reward_signal_steps_per_update")
-        yield Diagnostic(steps, "no effect: the environment's reward learns nothing", of_key=True)
+    for key, reason in behavior.hyperparameters.unused(behavior):
+        yield Diagnostic((*path, "hyperparameters", key), f"no effect: {reason}", of_key=True)
     if behavior.even_checkpoints:
         text = f"no effect: even_checkpoints makes it {behavior.checkpoint_interval}"
         yield Diagnostic((*path, "checkpoint_interval"), text, of_key=True)
 
 
-def suspicious(config: RunConfig) -> Iterator[Diagnostic]:
+def _suspicious(config: RunConfig) -> Iterator[Diagnostic]:
     """What is accepted and probably not meant."""
     yield from _untrained(config)
     for path, behavior in _sections(config):
@@ -139,8 +155,8 @@ def _suspicious_in_behavior(config: RunConfig, path: KeyPath, behavior: Behavior
     if memory and memory.sequence_length > horizon:
         text = f"found {memory.sequence_length}. Sequences end with the experience of time_horizon ({horizon}) steps"
         yield Diagnostic((*path, "network_settings", "memory", "sequence_length"), text)
-    if isinstance(behavior.hyperparameters, SACSettings):
-        yield from _suspicious_in_sac((*path, "hyperparameters"), behavior.hyperparameters, horizon, behavior.max_steps)
+    for key, text in behavior.hyperparameters.suspicious(behavior):
+        yield Diagnostic((*path, "hyperparameters", key), text)
     for name in behavior.reward_signals:
         place = (*path, "reward_signals", name, "network_settings", "memory")
         if any(config.source.has((*place, key)) for key in ("memory_size", "sequence_length")):
@@ -148,18 +164,6 @@ def _suspicious_in_behavior(config: RunConfig, path: KeyPath, behavior: Behavior
     if behavior.self_play and not 0 <= behavior.self_play.play_against_latest_model_ratio <= 1:
         text = "a share of games is a number from 0 to 1"
         yield Diagnostic((*path, "self_play", "play_against_latest_model_ratio"), text)
-
-
-def _suspicious_in_sac(path: KeyPath, hyper: SACSettings, horizon: int, max_steps: int) -> Iterator[Diagnostic]:
-    if hyper.buffer_init_steps > hyper.buffer_size:
-        text = f"found {hyper.buffer_init_steps}, which counts as buffer_size ({hyper.buffer_size}): no more is kept"
-        yield Diagnostic((*path, "buffer_init_steps"), text)
-    elif hyper.buffer_init_steps >= max_steps:
-        text = f"found {hyper.buffer_init_steps}. Training ends at max_steps ({max_steps}), before anything is learned"
-        yield Diagnostic((*path, "buffer_init_steps"), text)
-    if hyper.n_step > horizon:
-        text = f"found {hyper.n_step}. Sums end with the experience of time_horizon ({horizon}) steps"
-        yield Diagnostic((*path, "n_step"), text)
 
 
 def _suspicious_in_curriculum(config: RunConfig, path: KeyPath, parameter: CurriculumSettings) -> Iterator[Diagnostic]:

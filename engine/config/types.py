@@ -36,6 +36,11 @@ class Settings(BaseModel):
     # Words people write for a key of this section, from other programs, other pages, older formats.
     synonyms: ClassVar[Mapping[str, str]] = {}
 
+    @classmethod
+    def known_synonyms(cls) -> Mapping[str, str]:
+        """These words, and those that depend on what is installed."""
+        return cls.synonyms
+
     @model_validator(mode="before")
     @classmethod
     def _read(cls, value: object, info: ValidationInfo) -> object:
@@ -123,10 +128,10 @@ def _value_at(value: object, path: KeyPath) -> object:
 def _unknown_key(key: str, section: type[Settings] | None) -> str:
     if section is None:
         return "unknown key"
-    known = list(section.model_fields)
-    meant = key if key in section.synonyms else closest(key, [*known, *section.synonyms])
-    if meant is not None:
-        return f"unknown key. Did you mean {section.synonyms.get(meant, meant)}?"
+    known, synonyms = list(section.model_fields), section.known_synonyms()
+    close = key if key in synonyms else closest(key, [*known, *synonyms])
+    if close is not None:
+        return f"unknown key. Did you mean {synonyms.get(close, close)}?"
     return f"unknown key. {one_of(sorted(known))} is right here"
 
 

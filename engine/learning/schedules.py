@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
+from rl_tui.engine.config.hyperparameters import Hyperparameters
 
 MIN_LEARNING_RATE, MIN_EPSILON, MIN_BETA = 1e-10, 0.1, 1e-5  # where ML-Agents' linear schedules end
 
@@ -16,6 +16,6 @@ def scheduled(kind: Literal["constant", "linear"], start: float, end: float, ste
     return (start - end) * (1 - min(step, max_steps) / max_steps) + end
 
 
-def scheduled_learning_rate(settings: PPOSettings | SACSettings, step: int, max_steps: int) -> float:
+def scheduled_learning_rate(settings: Hyperparameters, step: int, max_steps: int) -> float:
     """The learning rate of these settings at `step`."""
     return scheduled(settings.learning_rate_schedule, settings.learning_rate, MIN_LEARNING_RATE, step, max_steps)

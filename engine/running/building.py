@@ -12,15 +12,13 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.hyperparameters import SACSettings
-from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
-from rl_tui.engine.running.checkpoint_scheduler import keeps_replay
 from rl_tui.engine.running.commands import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
@@ -203,7 +201,9 @@ class Builder:
         folder = self._folder.add_behavior(spec.name)
         store = CheckpointStore(folder.checkpoints, spec.name, config.keep_checkpoints, spec)
         store.open()
-        exporter = PolicyExporter(spec, config.network_settings, is_squashed(config), config.export_policies)
+        exporter = PolicyExporter(
+            spec, config.network_settings, config.hyperparameters.squashes_actions, config.export_policies
+        )
         return Files(folder, store, exporter, keeps_exports=config.export_interval is not None)
 
     def _trainer(self, spec: BehaviorSpec, config: BehaviorConfig, index: int) -> Trainer:
@@ -219,7 +219,7 @@ class Builder:
             raise ConfigError(f"behaviors.{spec.name}: {error}") from error
         if self._is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.buffer_size, trainer.replay_bytes
-            self._budget.claim(spec.name, steps, size, is_saved=keeps_replay(config))
+            self._budget.claim(spec.name, steps, size, is_saved=config.hyperparameters.saves_replay)
             self._tell("info", spec.name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
 
@@ -251,7 +251,7 @@ class Builder:
             settings,
             spec.name,
             lambda: SerialPool(source.env, source.make, num_copies),
-            make_policy(spec, network, is_squashed(config), derived_seed(self._seed, index, 2)),
+            make_policy(spec, network, config.hyperparameters.squashes_actions, derived_seed(self._seed, index, 2)),
             derived_seed(self._seed, index, 3),
             self._bus,
         )
@@ -272,12 +272,7 @@ class Builder:
 
 def _policy_to_watch(config: BehaviorConfig, seed: int, spec: BehaviorSpec, is_greedy: bool) -> Policy:
     network = config.network_settings.model_copy(update={"deterministic": is_greedy})
-    return make_policy(spec, network, is_squashed(config), derived_seed(seed, is_greedy))
-
-
-def is_squashed(config: BehaviorConfig) -> bool:
-    """Whether its policy bounds continuous actions by a tanh, and knows their likelihood as such."""
-    return isinstance(config.hyperparameters, SACSettings)
+    return make_policy(spec, network, config.hyperparameters.squashes_actions, derived_seed(seed, is_greedy))
 
 
 def _described(spec: BehaviorSpec) -> str:
@@ -296,7 +291,5 @@ def _lacks_export(folder: BehaviorFolder, config: BehaviorConfig, step: int) -> 
 
 def _first_update_step(config: BehaviorConfig, step: int) -> int:
     """Before which a trainer with an empty replay buffer only fills it; 0 where nothing but a batch is waited for."""
-    hyperparameters = config.hyperparameters
-    if not isinstance(hyperparameters, SACSettings) or not hyperparameters.buffer_init_steps:
-        return 0
-    return step + min(hyperparameters.buffer_init_steps, hyperparameters.buffer_size)
+    warmup_steps = config.hyperparameters.warmup_steps
+    return step + warmup_steps if warmup_steps else 0

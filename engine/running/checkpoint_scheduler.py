@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.hyperparameters import SACSettings
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
 from rl_tui.engine.running.saver import SaveJob, Saver
@@ -24,11 +23,6 @@ class SaveContext:
     step: int
     policy: State
     mean_return: float | None
-
-
-def keeps_replay(config: BehaviorConfig) -> bool:
-    """Whether the replay buffer is saved beside checkpoints, and resumed."""
-    return isinstance(config.hyperparameters, SACSettings) and config.hyperparameters.save_replay_buffer
 
 
 class CheckpointScheduler:
@@ -115,6 +109,6 @@ class CheckpointScheduler:
 
     def _replay(self) -> State | None:
         """A copy, unless one is being written: there is never more than one."""
-        if not keeps_replay(self._config) or not self._saver.has_written_replay(self._behavior):
+        if not self._config.hyperparameters.saves_replay or not self._saver.has_written_replay(self._behavior):
             return None
         return self._trainer.replay()

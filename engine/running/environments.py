@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 

@@ -14,7 +14,7 @@ from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
 
 if TYPE_CHECKING:
-    from rl_tui.engine.config.loading import RunConfig
+    from rl_tui.engine.config.run import RunConfig
 
 COMMANDS_WAITING = 100  # more keys than anybody presses in a coordinator's tick
 STOPS_WAITING = 10  # room that only they may take: a run can always be stopped

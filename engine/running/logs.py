@@ -6,7 +6,7 @@ import json
 import threading
 import time
 
-from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter
 from rl_tui.engine.running.writers.timers import GaugeWriter, run_metadata, timers_json

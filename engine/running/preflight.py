@@ -8,8 +8,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from rl_tui.engine.config.loading import RunConfig, find_unsupported
-from rl_tui.engine.config.run import CheckpointSettings
+from rl_tui.engine.config.run import CheckpointSettings, RunConfig
+from rl_tui.engine.config.support import find_unsupported
 from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.sampling.environments.factory import PLANNED, require_environment
 from rl_tui.engine.storage.run_folder import RunFolder

@@ -8,7 +8,6 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.learning.trainer import Trainer
-from rl_tui.engine.running.checkpoint_scheduler import keeps_replay
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import LogEmitted
 from rl_tui.engine.specs import State
@@ -61,7 +60,7 @@ class Restorer:
 
         Where there is none that fits, it begins with an empty one, and that is told.
         """
-        if not self._settings.resume or self._settings.inference or not keeps_replay(config):
+        if not self._settings.resume or self._settings.inference or not config.hyperparameters.saves_replay:
             return False
         try:
             trainer.load_replay(read_replay_buffer(folder.replay_buffer, name))

@@ -13,7 +13,9 @@ import numpy as np
 import threadpoolctl
 import torch
 
-from rl_tui.engine.config.loading import RunConfig, effective_yaml, find_unused, list_warnings
+from rl_tui.engine.config.loading import effective_yaml
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.support import find_unused, list_warnings
 from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
 from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.commands import CommandLedger

@@ -33,7 +33,7 @@ from rl_tui.engine.storage.ownership import foreign_text, has_learned, owner_of,
 from rl_tui.engine.storage.run_ids import newest_run_id, next_run_id, run_name
 
 if TYPE_CHECKING:  # its import takes longer than to list fifty runs
-    from rl_tui.engine.config.loading import RunConfig
+    from rl_tui.engine.config.run import RunConfig
 
 
 class RunFolder:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
-from rl_tui.engine.config.loading import find_unsupported, find_unused, list_warnings, parse_config
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.support import find_unsupported, find_unused, list_warnings
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.sac.settings import SACSettings
 from tests.benchmarks.comparison import report
 from tests.benchmarks.peers import RL_TUI, RL_TUI_BFLOAT16, RL_TUI_MEMORY, RL_TUI_THREADED, SB3, Measurement
 from tests.benchmarks.settings import WORKLOADS, configuration

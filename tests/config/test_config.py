@@ -12,19 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings, GAILSettings, RNDSettings
 from rl_tui.engine.config.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
-from rl_tui.engine.config.hyperparameters import PPOSettings, PrioritizedReplaySettings, SACSettings
-from rl_tui.engine.config.loading import (
-    RunConfig,
-    effective_yaml,
-    json_schema,
-    list_warnings,
-    load_config,
-    parse_config,
-)
-from rl_tui.engine.config.run import EnvSettings
+from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
+from rl_tui.engine.config.loading import effective_yaml, json_schema, load_config, parse_config
+from rl_tui.engine.config.run import EnvSettings, RunConfig
+from rl_tui.engine.config.support import find_unsupported, list_warnings
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.sac.settings import PrioritizedReplaySettings, SACSettings
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 MLAGENTS_FILES = sorted(Path(MLAGENTS).rglob("*.yaml")) if MLAGENTS else []
@@ -105,6 +102,30 @@ def test_trainer_type_chooses_the_hyperparameters() -> None:
     assert isinstance(sac, SACSettings)
     assert (sac.steps_per_update, sac.reward_signal_steps_per_update, sac.buffer_size) == (10.0, 10.0, 50000)
     assert isinstance(config.behaviors["B"].hyperparameters, SACSettings)
+
+
+class OtherSettings(Hyperparameters):
+    """Of a trainer that is none of ours."""
+
+    batch_size: int = 4
+    buffer_size: int = 8
+    learning_rate: float = 0.5
+    learning_rate_schedule: Schedule = "constant"
+    patience: int = 3
+
+
+def test_trainer_type_may_be_any_registered_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.BUILT_IN["hyperparameters"], "other", f"{__name__}:OtherSettings")  # type: ignore[arg-type]  # a dict
+    config = parse("behaviors: {A: {trainer_type: other, hyperparameters: {patience: 7}}}")
+    assert config.behaviors["A"].hyperparameters == OtherSettings(patience=7)
+    assert parse(effective_yaml(config)).model_dump() == config.model_dump()
+    assert "c.yaml:1:31: behaviors.A.trainer_type: the trainer other is not supported yet" in find_unsupported(config)
+    wrong = "behaviors: {A: {trainer_type: other, hyperparameters: {patienc: 7}, patience: 1}}"
+    assert [line.split(": ", 1)[1] for line in mistakes(wrong)] == [
+        "behaviors.A.hyperparameters.patienc: unknown key. Did you mean patience?",
+        "behaviors.A.patience: unknown key. Did you mean hyperparameters.patience?",
+    ]
+    assert "OtherSettings" in json_schema()["$defs"]  # type: ignore[operator]  # a mapping
 
 
 @pytest.mark.parametrize("trainer", ["ppo", "poca"])
@@ -360,8 +381,8 @@ def test_mistake_that_merging_brings_is_told_where_its_cause_is_written() -> Non
 def test_behavior_with_another_trainer_than_the_defaults_is_refused_once() -> None:
     assert mistakes("default_settings: {}\nbehaviors: {A: {trainer_type: sac, max_steps: 0}}\n") == [
         (
-            "c.yaml:2:31: behaviors.A.trainer_type: found sac, which cannot use the hyperparameters of ppo that "
-            "default_settings hand down. ppo is right"
+            "c.yaml:2:31: behaviors.A.trainer_type: must be ppo as in default_settings, whose hyperparameters it "
+            "inherits, got sac"
         ),
         "c.yaml:2:47: behaviors.A.max_steps: found 0. A number of at least 1 is right",
     ]
@@ -458,10 +479,7 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
     [
         (
             "behaviors: {A: {hyperparameters: {batch_size: 3}}}",
-            (
-                "1:17: behaviors.A.hyperparameters: trainer_type is missing beside it. "
-                "trainer_type: ppo, sac or poca is right"
-            ),
+            ("1:17: behaviors.A.hyperparameters: trainer_type is missing next to it, must be ppo, sac or poca"),
         ),
         (
             "behaviors: {A: {trainer_type: pop, hyperparameters: {steps: 3}}}",
@@ -673,7 +691,7 @@ def test_escape_sequences_from_the_file_do_not_reach_the_terminal() -> None:
 
 
 def test_file_without_an_end_is_refused() -> None:
-    with pytest.raises(ConfigError, match="/dev/zero: larger than 16 MiB"):
+    with pytest.raises(ConfigError, match="/dev/zero: must be a configuration of at most 16 MiB"):
         load_config(Path("/dev/zero"))
 
 

@@ -10,14 +10,9 @@ import time
 import yaml
 
 from rl_tui.engine.config.legacy.upgrade import upgrade
-from rl_tui.engine.config.loading import (
-    RunConfig,
-    effective_yaml,
-    find_unsupported,
-    find_unused,
-    list_warnings,
-    parse_config,
-)
+from rl_tui.engine.config.loading import effective_yaml, parse_config
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.support import find_unsupported, find_unused, list_warnings
 from rl_tui.engine.errors import ConfigError
 
 NUM_FILES = 1000

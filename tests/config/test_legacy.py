@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.config.behavior import BehaviorConfig, ExtrinsicSettings, GAILSettings, MemorySettings
-from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
 from rl_tui.engine.config.legacy.upgrade import upgrade
-from rl_tui.engine.config.loading import RunConfig, list_warnings, parse_config
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.support import list_warnings
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.tui.cli import main
 
 # The settings of ML-Agents 0.15 for SAC, all behaviors in one file.

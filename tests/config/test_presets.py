@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.config.hyperparameters import PPOSettings
-from rl_tui.engine.config.loading import find_unsupported, find_unused, list_warnings, load_config
+from rl_tui.engine.config.loading import load_config
 from rl_tui.engine.config.presets import preset_names, preset_path, read_preset
+from rl_tui.engine.config.support import find_unsupported, find_unused, list_warnings
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.learning.ppo.settings import PPOSettings
 
 CONFIG_FOLDER = Path(__file__).parents[2] / "config"
 

@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.loading import (
-    RunConfig,
-    find_unsupported,
-    find_unused,
-    list_warnings,
-    load_config,
-    parse_config,
-)
+from rl_tui.engine.config.loading import load_config, parse_config
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.support import find_unsupported, find_unused, list_warnings
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}

@@ -17,7 +17,8 @@ import torch
 import yaml
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.loading import RunConfig, parse_config
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.restoring import load_trainer
 from rl_tui.engine.session.messages import BehaviorStarted, CheckpointSaved, LogEmitted, ProgressReported, RunStarted

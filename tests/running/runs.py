@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import yaml
 
-from rl_tui.engine.config.loading import RunConfig, parse_config
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (

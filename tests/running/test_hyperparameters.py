@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from rl_tui.engine.config.hyperparameters import PPOSettings, SACSettings
-from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.engine.running.hyperparameters import ranges
 from rl_tui.engine.session.messages import (
     BehaviorStarted,

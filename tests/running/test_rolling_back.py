@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rl_tui.engine.config.loading import RunConfig
+from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,

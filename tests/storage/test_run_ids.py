@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rl_tui.engine.config.loading import RunConfig, parse_config
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.messages import LogEmitted, RunStarted
 from rl_tui.engine.storage.disk import Disk

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.config.loading import find_unsupported, parse_config
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.support import find_unsupported
 from rl_tui.engine.session.messages import (
     AddNote,
     BehaviorRolledBack,

@@ -13,7 +13,7 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.tui.command_line.train_arguments import Arguments
 
 if TYPE_CHECKING:
-    from rl_tui.engine.config.loading import RunConfig
+    from rl_tui.engine.config.run import RunConfig
 
 LONGEST_NAME = 400  # in a message
 
@@ -29,7 +29,7 @@ def configuration(arguments: Arguments) -> RunConfig:
 
 def runnable(arguments: Arguments) -> RunConfig:
     """The same, and all of it can be run. Raises NotSupportedError otherwise."""
-    from rl_tui.engine.config.loading import find_unsupported
+    from rl_tui.engine.config.support import find_unsupported
 
     config = configuration(arguments)
     unsupported = find_unsupported(config)

@@ -16,7 +16,7 @@ from rl_tui.tui.terminal.signals import StopSignals
 from rl_tui.tui.terminal.streams import complain, complain_of, give_up
 
 if TYPE_CHECKING:
-    from rl_tui.engine.config.loading import RunConfig
+    from rl_tui.engine.config.run import RunConfig
 
 POLL_SECONDS = 0.25  # how soon a signal is acted upon, and lines are printed: sooner would hold up learning
 

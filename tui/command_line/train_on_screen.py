@@ -29,7 +29,7 @@ from rl_tui.tui.terminal.signals import StopSignals
 from rl_tui.tui.terminal.streams import answer, complain, complain_of
 
 if TYPE_CHECKING:
-    from rl_tui.engine.config.loading import RunConfig
+    from rl_tui.engine.config.run import RunConfig
 
 
 def run_on_screen(arguments: Arguments) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
-from rl_tui.engine.config.hyperparameters import TRAINERS
+from rl_tui.engine.config.hyperparameters import hyperparameters_of, is_trainer, trainer_names
 from rl_tui.engine.config.legacy.behaviors import MEMORY, PACE, SIGNAL_STEPS, SIGNAL_UPDATES
 from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
 
@@ -87,7 +87,7 @@ def _sort(behavior: Section) -> None:
     """Put what stands beside each other into today's sections."""
     keys = behavior.keys
     trainer = keys.get("trainer")
-    if not isinstance(trainer, str) or trainer not in TRAINERS:
+    if not isinstance(trainer, str) or not is_trainer(trainer):
         if "trainer" not in keys:
             behavior.miss("trainer", "trainer: ppo or sac is right")
         behavior.remove([key for key in keys if key != "trainer"])  # what they mean depends on it
@@ -101,7 +101,7 @@ def _sort(behavior: Section) -> None:
     network = (*NetworkSettings.model_fields, *MEMORY)
     behavior.move([key for key in keys if key in _hyperparameters(trainer)], behavior.inner("hyperparameters"))
     behavior.move([key for key in keys if key in network], behavior.inner("network_settings"))
-    for other in TRAINERS:
+    for other in trainer_names():
         for key in behavior.present(_hyperparameters(other)):
             behavior.ignore(key, f"{trainer} has no such setting")
     behavior.remove([key for key in ("hyperparameters", "network_settings") if keys[key] == {}])
@@ -109,13 +109,15 @@ def _sort(behavior: Section) -> None:
 
 def _hyperparameters(trainer: str) -> tuple[str, ...]:
     """What a trainer reads, of today and of then."""
-    return (*TRAINERS[trainer].model_fields, *((*PACE, SIGNAL_UPDATES) if trainer == "sac" else ()))
+    fields = hyperparameters_of(trainer).model_fields
+    return (*fields, *((*PACE, SIGNAL_UPDATES) if "steps_per_update" in fields else ()))
 
 
 def _sort_rewards(behavior: Section, trainer: str) -> None:
     signals = behavior.inner("reward_signals")
-    if signals and trainer != "sac":
-        for key in signals.present((SIGNAL_UPDATES, SIGNAL_STEPS)):
+    if signals:
+        unknown = [key for key in (SIGNAL_UPDATES, SIGNAL_STEPS) if key not in _hyperparameters(trainer)]
+        for key in signals.present(unknown):
             signals.ignore(key, f"{trainer} has no such setting")
     old = behavior.present(_REWARDS)
     if "reward_signals" in behavior.keys:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from rl_tui.engine.config.diagnostics import SourceMap
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
-from rl_tui.engine.config.loading import RunConfig, parse_config
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.yaml_document import write_yaml
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.hyperparameters import PPOSettings
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
@@ -29,6 +28,7 @@ from rl_tui.engine.learning.ppo.actor_critic import ActorCritic, make_actor_crit
 from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalized
 from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
 from rl_tui.engine.learning.ppo.networks import PPONetworks
+from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.rollout import Columns, Rollout, RolloutBuffer, minibatches
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate

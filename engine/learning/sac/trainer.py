@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig, MemorySettings
-from rl_tui.engine.config.hyperparameters import SACSettings
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.generators import generator_state, load_generator
@@ -29,6 +28,7 @@ from rl_tui.engine.learning.sac.gradients import Array, soft_gradients
 from rl_tui.engine.learning.sac.losses import SoftLosses
 from rl_tui.engine.learning.sac.networks import soft_networks, soft_parameters
 from rl_tui.engine.learning.sac.recurrent_state import CriticMemory, CriticReader
+from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
 from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_finite
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights

@@ -1,0 +1,52 @@
+"""Hyperparameters of PPO: ML-Agents' keys and defaults in its order. Our additions come last, with a description."""
+
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
+
+from rl_tui.engine.config.diagnostics import describe
+from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule, follow_learning_rate
+from rl_tui.engine.config.types import Fraction, NotNegative, Positive, PositiveWhole, refusal
+
+
+def _read_value_clip(value: object) -> object:
+    if value is None or value == "epsilon":
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    raise refusal(f"found {describe(value)}. epsilon, a number greater than 0 or null is right")
+
+
+ValueClip: TypeAlias = Annotated[Literal["epsilon"] | Positive | None, BeforeValidator(_read_value_clip)]
+
+
+class PPOSettings(Hyperparameters):
+    """Hyperparameters of proximal policy optimization."""
+
+    synonyms: ClassVar = {"lambda": "lambd", "gamma": "reward_signals.extrinsic.gamma", "num_epochs": "num_epoch"}
+
+    batch_size: PositiveWhole = 1024
+    buffer_size: PositiveWhole = 10240
+    learning_rate: Positive = 3e-4
+    beta: NotNegative = 5e-3
+    epsilon: Positive = 0.2
+    lambd: Fraction = 0.95
+    num_epoch: PositiveWhole = 3
+    shared_critic: bool = False
+    learning_rate_schedule: Schedule = "linear"
+    beta_schedule: Schedule = "linear"
+    epsilon_schedule: Schedule = "linear"
+    max_grad_norm: Positive | None = Field(None, description="Clip the gradient to this norm; null: never.")
+    value_coefficient: NotNegative = Field(0.5, description="Weight of the value loss.")
+    value_clip: ValueClip = Field(None, description="Clip range of the value; epsilon: as the policy; null: off.")
+    target_kl: Positive | None = Field(None, description="End an update when the policy moved this far; null: never.")
+    joint_ratio: bool = Field(False, description="One probability ratio per action, summed over dimensions, branches.")
+    normalize_advantage: Literal["buffer", "minibatch", "none"] = Field(
+        "buffer", description="What advantages are normalized over."
+    )
+    adam_epsilon: Positive = Field(1e-8, description="Adam's epsilon.")
+
+    @classmethod
+    def complete(cls, written: dict[str, object]) -> dict[str, object]:
+        """Schedules as in ML-Agents."""
+        return follow_learning_rate(written)

@@ -1,0 +1,112 @@
+"""Hyperparameters of SAC: ML-Agents' keys and defaults in its order. Our additions come last, with a description."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
+from rl_tui.engine.config.types import (
+    Fraction,
+    Positive,
+    PositiveWhole,
+    Settings,
+    WholeFromZero,
+    is_positive,
+    refusal,
+)
+
+if TYPE_CHECKING:
+    from rl_tui.engine.config.behavior import BehaviorConfig
+
+
+class PrioritizedReplaySettings(Settings):
+    """Drawing rows of the replay buffer by their error instead of uniformly (Schaul et al. 2016)."""
+
+    alpha: Fraction = Field(0.6, description="0 draws uniformly, 1 in proportion to the error.")
+    beta: Fraction = Field(0.4, description="How far it is corrected for at the start; that grows to 1 at max_steps.")
+
+
+class SACSettings(Hyperparameters):
+    """Hyperparameters of soft actor-critic."""
+
+    synonyms: ClassVar = {
+        **dict.fromkeys(("num_update", "train_interval", "gradient_steps", "train_freq"), "steps_per_update"),
+        "reward_signal_num_update": "reward_signal_steps_per_update",
+        "learning_starts": "buffer_init_steps",
+        "gamma": "reward_signals.extrinsic.gamma",
+    }
+
+    learning_rate: Positive = 3e-4
+    learning_rate_schedule: Schedule = "constant"
+    batch_size: PositiveWhole = 128
+    buffer_size: PositiveWhole = 50000
+    buffer_init_steps: WholeFromZero = 0
+    tau: Fraction = 0.005
+    steps_per_update: Positive = 1.0
+    save_replay_buffer: bool = False
+    init_entcoef: Positive = 1.0
+    reward_signal_steps_per_update: Positive = 1.0
+    target_q: bool = Field(False, description="Learn from target copies of both Q networks, without a value network.")
+    n_step: PositiveWhole = Field(1, description="Rewards that are summed before a value stands for the rest.")
+    prioritized_replay: PrioritizedReplaySettings | None = Field(
+        None, description="Draw rows by the error of their Q values; null: uniformly."
+    )
+    target_entropy: float | None = Field(
+        None, description="Of continuous actions; null: minus their number, as in ML-Agents."
+    )
+    max_grad_norm: Positive | None = Field(None, description="Clip the gradient to this norm; null: never.")
+    adam_epsilon: Positive = Field(1e-8, description="Adam's epsilon.")
+
+    squashes_actions: ClassVar = True
+
+    @property
+    def saves_replay(self) -> bool:
+        """Whether the replay buffer is saved with each checkpoint."""
+        return self.save_replay_buffer
+
+    @property
+    def warmup_steps(self) -> int:
+        """Steps that only fill an empty replay buffer."""
+        return min(self.buffer_init_steps, self.buffer_size)
+
+    @property
+    def memory_conflict(self) -> str:
+        """Only whole sequences train a memory: no sums of n steps, no single steps drawn by priority."""
+        if self.n_step > 1:
+            return f"cannot be learned with an n_step of {self.n_step}. n_step: 1 or no memory is right"
+        if self.prioritized_replay:
+            return "cannot be learned with prioritized_replay. prioritized_replay: null or no memory is right"
+        return ""
+
+    def unused(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
+        """Only reward signals with a network have updates of their own."""
+        if list(behavior.reward_signals) == ["extrinsic"]:
+            yield "reward_signal_steps_per_update", "the environment's reward learns nothing"
+
+    def suspicious(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
+        """Warm-ups that are cut short or last to the end, and sums that are."""
+        horizon, max_steps = behavior.time_horizon, behavior.max_steps
+        found = f"found {self.buffer_init_steps}"
+        if self.buffer_init_steps > self.buffer_size:
+            yield "buffer_init_steps", f"{found}, which counts as buffer_size ({self.buffer_size}): no more is kept"
+        elif self.buffer_init_steps >= max_steps:
+            text = f"{found}. Training ends at max_steps ({max_steps}), before anything is learned"
+            yield "buffer_init_steps", text
+        if self.n_step > horizon:
+            yield "n_step", f"found {self.n_step}. Sums end with the experience of time_horizon ({horizon}) steps"
+
+    @classmethod
+    def complete(cls, written: dict[str, object]) -> dict[str, object]:
+        """reward_signal_steps_per_update is steps_per_update unless written."""
+        steps = written.get("steps_per_update")
+        return {"reward_signal_steps_per_update": steps} | written if is_positive(steps) else written
+
+    @model_validator(mode="after")
+    def _check_batch(self) -> Self:
+        if self.batch_size <= self.buffer_size:
+            return self
+        if "batch_size" in self.model_fields_set:
+            text = f"found {self.batch_size}. At most buffer_size ({self.buffer_size}) is right"
+            raise refusal(text, "batch_size")
+        raise refusal(f"found {self.buffer_size}. At least batch_size ({self.batch_size}) is right", "buffer_size")
