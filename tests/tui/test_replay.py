@@ -31,7 +31,7 @@ from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.tui.runs import rewinding
 from rl_tui.tui.runs.playback import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
 from rl_tui.tui.runs.seeking import Open, Seek
-from rl_tui.tui.screens.seek import typed_seek
+from rl_tui.tui.screens.prompt import typed_seek
 from tests.tui.driver import Driven
 
 BEGAN = 1_795_000_000.0

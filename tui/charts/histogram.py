@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rl_tui.engine.session.messages import Histogram
 from rl_tui.tui.charts.arrays import np
-from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, clip, flush, line
 from rl_tui.tui.drawing.text import count, number, right

@@ -1,4 +1,4 @@
-"""Percent over time as a filled chart, for what is between 0 and 100 anyway.  Shapes: N samples, C columns."""
+"""Shares of a whole as bars: one of them, and percent over time.  Shapes: N samples, C columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rl_tui.tui.charts.arrays import Floats, np
 from rl_tui.tui.charts.curve import Range
 from rl_tui.tui.charts.raster import BRAILLE, COLUMNS_IN_CELL, ROWS_IN_CELL, Bars, braille_codes, dot_rows, filled
 from rl_tui.tui.drawing.glyphs import Glyphs
-from rl_tui.tui.drawing.lines import Line, Span, line
+from rl_tui.tui.drawing.lines import Line, Span, Tone, line
 
 GUTTER = 5
 SPANS = (60.0, 300.0, 900.0, 3600.0)  # seconds; a longer one is a power of two of the last
@@ -66,3 +66,9 @@ def _scale(row: int, num_rows: int, glyphs: Glyphs) -> str:
     if num_rows > 1 and row in (0, num_rows - 1):
         return f"{100 if row == 0 else 0:>3}{glyphs.tick} "
     return f"   {glyphs.wall} "
+
+
+def bar(share: float, width: int, glyphs: Glyphs, tone: Tone) -> Line:
+    """`width` cells, filled by `share` (0 to 1; anything else is taken to the nearer end, NaN to 0)."""
+    num_filled = round((0.0 if math.isnan(share) else min(1.0, max(0.0, share))) * width)
+    return line(Span(glyphs.bar * num_filled, tone), Span(glyphs.bar_rest * (width - num_filled), "faint"))

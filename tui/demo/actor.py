@@ -25,8 +25,7 @@ from rl_tui.engine.session.messages import (
     TimeSplit,
 )
 from rl_tui.engine.session.states import ENDS, BehaviorState
-from rl_tui.tui.demo.metrics import episode_steps, histogram, spread, summary
-from rl_tui.tui.demo.policy import Policy
+from rl_tui.tui.demo.policy import Policy, episode_steps, histogram, spread, summary
 from rl_tui.tui.demo.script import EVALUATION_EPISODES, FIRST_UPDATE_STEP, REPLAY_ROW_BYTES, REPLAY_STEPS, Role
 
 KEPT = 5  # checkpoints, besides the best

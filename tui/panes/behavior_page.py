@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from textual import events
+
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView, RunView
 from rl_tui.tui.drawing.lines import Line, Span, line
 from rl_tui.tui.drawing.text import count, duration, fit_path, left, number, percent, right, time_of_day, wrapped
-from rl_tui.tui.panes.base import BEAT, Frame
+from rl_tui.tui.keys.keymap import Place, bindings
+from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import awaited_words, state_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.detail import (
@@ -23,7 +26,6 @@ from rl_tui.tui.panes.detail import (
 )
 from rl_tui.tui.panes.histogram import returns_lines
 from rl_tui.tui.panes.hyperparameter_list import moved_to
-from rl_tui.tui.panes.page import PagePane
 from rl_tui.tui.panes.state_line import remaining_seconds
 
 LONGEST_NAME = 17
@@ -31,34 +33,79 @@ LOW = 14  # rows below which no row is left blank
 MOST_NOTES = MOST_CHANGES = 20  # the newest; the log has them all
 
 
-class BehaviorPage(PagePane):
-    """One section after the other, the most urgent first."""
+class BehaviorPage(Pane):
+    """Runs in the app's thread. One section after the other, the most urgent first; keys and the wheel scroll it."""
 
+    can_focus = True
+    BINDINGS = bindings("list")
+    places: tuple[Place, ...] = ("list",)
     topic = "figures"
     seconds = BEAT
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._top = self._num_lines = self._num_visible = 0
+
     def inputs(self, frame: Frame) -> object:
-        """Which behavior, and how much there is to tell of it."""
+        """Which behavior, how much is known of it, and how far the page is scrolled."""
         one, view = frame.behavior, frame.view
         if one is None:
-            return super().inputs(frame), len(view.failures)
+            return self._top, len(view.failures)
         happened = len(one.lessons), len(one.changes), len(one.exports), len(one.evaluations)
-        told = len(one.metrics), happened, one.num_parameters
-        return super().inputs(frame), one.name, one.reason, told, tuple(view.warnings), len(view.failures)
+        known = len(one.metrics), happened, one.num_parameters
+        return self._top, one.name, one.reason, known, tuple(view.warnings), len(view.failures)
+
+    def titled(self, frame: Frame) -> str:
+        """The heading, and which lines are visible if not all are."""
+        heading = self.heading(frame)
+        if self._num_lines <= self._num_visible:
+            return heading
+        last = min(self._top + self._num_visible, self._num_lines)
+        return f"{heading} {frame.glyphs.dot} lines {self._top + 1}-{last} of {self._num_lines}"
+
+    def wanted_height(self, frame: Frame, width: int) -> int:
+        """Every line."""
+        return max(1, len(self.text(frame, width)))
+
+    def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
+        """The part that it is scrolled to."""
+        text = self.text(frame, width)
+        self._num_lines, self._num_visible = len(text), height
+        self._top = max(0, min(self._top, len(text) - height))
+        return text[self._top : self._top + height]
 
     def action_cursor(self, by: int) -> None:
-        """Scroll; where all is in sight, an arrow selects another behavior as it does elsewhere."""
+        """Scroll by that many lines; where all are visible, an arrow selects another behavior, as on other screens."""
         if abs(by) == 1 and self._num_lines <= self._num_visible:
             self.call_later(self.run_action, f"screen.move({by})")
-        else:
-            super().action_cursor(by)
+            return
+        self._top = max(0, min(self._top + by, self._num_lines - self._num_visible))
+        self.call_later(self.run_action, "screen.redraw")
+
+    def action_page(self, by: int) -> None:
+        """Scroll by pages."""
+        self.action_cursor(by * max(1, self._num_visible - 1))
+
+    def action_cursor_end(self, by: int) -> None:
+        """Scroll to the first or the last line."""
+        self.action_cursor(by * self._num_lines)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Three lines up."""
+        self.action_cursor(-3)
+        event.stop()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Three lines down."""
+        self.action_cursor(3)
+        event.stop()
 
     def heading(self, frame: Frame) -> str:
         """Which behavior."""
         return heading_of(frame)
 
     def text(self, frame: Frame, width: int) -> list[Line]:
-        """All sections that have anything to tell."""
+        """Every section that has any lines, each at most `width` cells wide."""
         behavior = frame.behavior
         if behavior is None:
             return _failures(frame, width) or [line(Span(" the run has no behavior yet", "dim"))]

@@ -10,8 +10,8 @@ from rl_tui.engine.session.messages import LessonChanged, TimeSplit
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import EVALUATION, BehaviorView, RunView
 from rl_tui.tui.charts.arrays import np
-from rl_tui.tui.charts.bar import bar
 from rl_tui.tui.charts.metrics import metric_title
+from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.trend import trend
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap

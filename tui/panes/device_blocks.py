@@ -8,8 +8,7 @@ from functools import partial
 
 from rl_tui.engine.session.messages import DevicesSampled, Gpu, GpuProcess
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.charts.bar import bar
-from rl_tui.tui.charts.percent import percent_chart, time_span
+from rl_tui.tui.charts.percent import bar, percent_chart, time_span
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, line, padded
 from rl_tui.tui.drawing.text import duration, left, right, size

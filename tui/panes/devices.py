@@ -9,7 +9,7 @@ from rl_tui.engine.session.messages import DevicesSampled, Gpu
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.arrays import np
-from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.sparkline import by_time, sparkline
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, pack, padded

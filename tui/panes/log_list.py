@@ -10,14 +10,14 @@ from rl_tui.engine.session.messages import LogLevel, WarningRaised
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import LogLine
 from rl_tui.tui.drawing.glyphs import Glyphs
-from rl_tui.tui.drawing.lines import Line, Span, line
-from rl_tui.tui.drawing.text import duration, time_of_day, wrapped
+from rl_tui.tui.drawing.lines import Line, Span, level_tone, line
+from rl_tui.tui.drawing.text import duration, fit_message, left, time_of_day, wrapped
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.blocks import Block, BlocksPane
 from rl_tui.tui.panes.list import Entry
-from rl_tui.tui.panes.log import log_line
 
 LEVELS: tuple[LogLevel, ...] = ("debug", "info", "warning", "error")  # each shows those after it as well
+KINDS = {"WARNING": "WARN"}  # of the log; the rest are short already
 LEVEL_WORDS = {"debug": "everything", "info": "info and above", "warning": "warnings and errors", "error": "errors"}
 
 
@@ -154,3 +154,19 @@ def warning_block(since: float, warning: WarningRaised, frame: Frame) -> Block:
 
     text = f"{time_of_day(since)} {name or 'the run'}: {message}; {advice}"
     return Block(f"active {warning.kind} {warning.behavior}", text, lambda _: first, rest)
+
+
+def log_line(entry: LogLine, glyphs: Glyphs, width: int) -> Line:
+    """Time, kind, source and message; a path at its end is shortened from the left."""
+    source_width = 9 if width < 100 else 16
+    source = left(safe_text(entry.source), source_width, glyphs.ellipsis)
+    room = width - 9 - 9 - source_width - 2
+    message = fit_message(safe_text(entry.message), room, glyphs.ellipsis)
+    tone = level_tone(entry.level)
+    sign = {"error": glyphs.failed, "warning": glyphs.warning}.get(entry.level, " ")
+    return line(
+        Span(f"{time_of_day(entry.time)} ", "dim"),
+        Span(f"{sign} {left(KINDS.get(entry.kind, entry.kind), 6)} ", tone),
+        Span(f"{source} ", "dim"),
+        Span(message, tone if entry.level in ("error", "warning") else "text"),
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView, RunView
-from rl_tui.tui.charts.bar import bar
+from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone
 from rl_tui.tui.drawing.text import count, duration, fit, left, percent, right, size, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame, Pane

@@ -234,7 +234,7 @@ class RunScreen(Screen[None]):
 
     def action_note(self) -> None:
         """Ask for a note, and write it into the run."""
-        from rl_tui.tui.screens.note import note_prompt
+        from rl_tui.tui.screens.prompt import note_prompt
 
         controls = self.context.controls
         if not controls.may("note"):
@@ -304,7 +304,7 @@ class RunScreen(Screen[None]):
 
     def action_seek_to(self) -> None:
         """Ask where to go."""
-        from rl_tui.tui.screens.seek import seek_prompt, typed_seek
+        from rl_tui.tui.screens.prompt import seek_prompt, typed_seek
 
         behavior = self.context.controls.selected
         self.open_dialog(

@@ -13,10 +13,10 @@ from rl_tui.tui.panes.configuration_list import ConfigurationList
 from rl_tui.tui.runs.configurations import Settings, compared, read_settings
 from rl_tui.tui.runs.sources import Runs
 from rl_tui.tui.screens.context import Context
-from rl_tui.tui.screens.looking import LookingScreen
+from rl_tui.tui.screens.list_screen import ListScreen
 
 
-class ConfigurationScreen(LookingScreen):
+class ConfigurationScreen(ListScreen):
     """Reads files in other threads; what was read stays as long as it is open."""
 
     BINDINGS = bindings("configuration")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.log_list import LEVELS, LogList, WarningsList
 from rl_tui.tui.screens.context import Context
-from rl_tui.tui.screens.looking import LookingScreen
+from rl_tui.tui.screens.list_screen import ListScreen
 
 
-class LogScreen(LookingScreen):
+class LogScreen(ListScreen):
     """The log."""
 
     BINDINGS = bindings("log")
@@ -28,7 +28,7 @@ class LogScreen(LookingScreen):
         toggle_behavior(self.context)
 
 
-class WarningsScreen(LookingScreen):
+class WarningsScreen(ListScreen):
     """The warnings; what is wrong now stands on top."""
 
     BINDINGS = bindings("warnings")

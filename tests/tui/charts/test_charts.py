@@ -15,11 +15,11 @@ from hypothesis.extra import numpy as arrays
 
 from rl_tui.engine.session.history import HISTORY_POINTS, History
 from rl_tui.tui.charts.axes import nice_step, step_range, ticks, value_range
-from rl_tui.tui.charts.bar import bar
 from rl_tui.tui.charts.curve import Curve, history_curve, plain_curve
 from rl_tui.tui.charts.drawing import ASCII_LINES, GUTTER, Look, draw
 from rl_tui.tui.charts.figure import Figure, Mark, read, sample
 from rl_tui.tui.charts.outside import outside
+from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
 from rl_tui.tui.charts.sampling import columns, polyline
 from rl_tui.tui.charts.scale import Scale, scale_of
