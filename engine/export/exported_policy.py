@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.export import graph_names as names
 from rl_tui.engine.export.graph_names import GraphKind, input_names, output_names
-from rl_tui.engine.learning.distributions import ACTION_LIMIT, FORBIDDEN, MAX_LOG_SIGMA, MIN_LOG_SIGMA
+from rl_tui.engine.learning.distributions import ACTION_LIMIT, MAX_LOG_SIGMA, MIN_LOG_SIGMA, mask_logits
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.normalizer import LIMIT
@@ -104,7 +104,7 @@ class ExportedPolicy(nn.Module):
         if not actions.branches:
             return Distribution(*self._gaussian(head), (), memories)
         numbers = self.actor.head.out_features - actions.mask_size
-        logits = _masked(head[:, numbers:], inputs[count])
+        logits = mask_logits(head[:, numbers:], inputs[count])
         branches = torch.split(logits, list(actions.branches), 1)
         return Distribution(*self._gaussian(head[:, :numbers]), branches, memories)
 
@@ -178,8 +178,3 @@ def _standard_normal(like: Tensor) -> Tensor:
 def _draw(logits: Tensor) -> Tensor:
     """i64[B, 1], with the probabilities of the logits f32[B, C]."""
     return _Draw.apply(logits.log_softmax(1))  # type: ignore[no-untyped-call,no-any-return]  # torch's signature
-
-
-def _masked(logits: Tensor, allowed: Tensor) -> Tensor:
-    """Logits that give a forbidden choice no probability; finite also when nothing is allowed."""
-    return logits * allowed - FORBIDDEN * (1 - allowed)

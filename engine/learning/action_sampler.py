@@ -9,11 +9,13 @@ import numpy as np
 
 from rl_tui.engine.learning.distributions import (
     ACTION_LIMIT,
-    EPSILON,
-    FORBIDDEN,
-    LOG_SQRT_TWO_PI,
     MAX_LOG_SIGMA,
     MIN_LOG_SIGMA,
+    choose_to_act,
+    gaussian_log_probs_to_act,
+    gaussian_scale,
+    mask_logits_to_act,
+    squashed_log_probs,
 )
 from rl_tui.engine.learning.generators import generator_state, load_generator
 from rl_tui.engine.specs import Actions, ActionSpec, Bool, Choice, Float32, Int64, State
@@ -39,8 +41,7 @@ class ActionSampler:
         """Use this spread f32[A] from now on; None where heads hold it."""
         if log_sigma is not None:
             self._sigma = np.exp(log_sigma)
-            self._precision = np.reciprocal(2 * self._sigma * self._sigma + np.float32(EPSILON))
-            self._log_scale = np.log(self._sigma + np.float32(EPSILON)) + np.float32(LOG_SQRT_TWO_PI)
+            self._precision, self._log_scale = gaussian_scale(np, self._sigma)
 
     def choose(self, head: Float32, allowed: Bool | None, memories: Float32 | None = None) -> Choice:
         """One action for every row of head f32[N, H]; memories are passed on."""
@@ -69,7 +70,7 @@ class ActionSampler:
             noise *= self._sigma
         drawn = head + noise
         bounded = np.clip(drawn, -ACTION_LIMIT, ACTION_LIMIT) / np.float32(ACTION_LIMIT)
-        return drawn, bounded, -(noise * noise) * self._precision - self._log_scale
+        return drawn, bounded, gaussian_log_probs_to_act(noise, self._precision, self._log_scale)
 
     def _squashed(self, head: Float32) -> tuple[Float32, Float32, Float32]:
         mean, log_sigma = np.split(head, 2, axis=1)
@@ -80,32 +81,18 @@ class ActionSampler:
             noise = self._random.standard_normal(mean.shape, dtype=np.float32)
         drawn = mean + noise * np.exp(log_sigma)
         squashed = np.tanh(drawn)
-        # ln(1 - tanh(u)^2) = 2 (ln 2 - u - softplus(-2u)), which keeps its digits where tanh is 1
-        slope = 2 * (np.float32(np.log(2)) - drawn - np.logaddexp(np.float32(0), -2 * drawn))
-        log_probs = -0.5 * noise * noise - log_sigma - np.float32(LOG_SQRT_TWO_PI) - slope
-        return squashed, squashed, log_probs
+        return squashed, squashed, squashed_log_probs(noise, log_sigma, drawn)
 
     def _discrete(self, logits: Float32, allowed: Bool | None) -> tuple[Int64, Float32]:
         if allowed is not None:
-            logits = np.where(allowed, logits, np.float32(-FORBIDDEN))
+            logits = mask_logits_to_act(logits, allowed)
+        random = None if self._is_deterministic else self._random
         if len(self._actions.branches) == 1:
-            chosen, log_prob = self._branch(logits)
+            chosen, log_prob = choose_to_act(logits, random)
             return chosen[:, None], log_prob[:, None]
         ends = np.cumsum(self._actions.branches)[:-1]
-        branches = [self._branch(choices) for choices in np.split(logits, ends, axis=1)]
+        branches = [choose_to_act(choices, random) for choices in np.split(logits, ends, axis=1)]
         return np.stack([chosen for chosen, _ in branches], 1), np.stack([log_prob for _, log_prob in branches], 1)
-
-    def _branch(self, logits: Float32) -> tuple[Int64, Float32]:
-        """Chosen i64[N] and log-probability f32[N] of logits f32[N, C], by the inverse of the cumulated probability."""
-        weights = np.exp(logits - logits.max(1, keepdims=True))
-        cumulated = weights.cumsum(1)
-        total = cumulated[:, -1:]
-        if self._is_deterministic:
-            chosen = logits.argmax(1)
-        else:  # in float64 random() * total stays below total, so that a choice without weight is never drawn
-            chosen = (cumulated <= self._random.random(total.shape) * total).sum(1)
-        picked = weights[np.arange(len(logits)), chosen]
-        return chosen, np.log(picked / total[:, 0] + np.float32(EPSILON))
 
     def state(self) -> State:
         """Its random generator."""

@@ -7,13 +7,9 @@ columns (A + K, or 1 when they are joined), S reward streams. Written with the l
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import e, pi
 from typing import Any, TypeAlias
 
-import numpy as np
-import torch
-
-from rl_tui.engine.learning.distributions import EPSILON, FORBIDDEN, LOG_SQRT_TWO_PI
+from rl_tui.engine.learning.distributions import Categorical, Gaussian, array_namespace
 from rl_tui.engine.learning.ppo.batch import Batch
 from rl_tui.engine.specs import ActionSpec
 
@@ -53,7 +49,7 @@ def surrogate_loss(
     head: Array, values: Array, log_sigma: Array | None, batch: Batch, actions: ActionSpec, coefficients: Coefficients
 ) -> Loss:
     """The loss of rows whose networks gave `head` and `values`."""
-    xp = np if isinstance(head, np.ndarray) else torch
+    xp = array_namespace(head)
     parts = _distributions(xp, head, log_sigma, batch, actions)
     log_probs = _joined(xp, [part.log_probs for part in parts])
     if coefficients.joint_ratio:
@@ -84,23 +80,23 @@ def surrogate_loss(
 
 def _distributions(
     xp: Any, head: Array, log_sigma: Array | None, batch: Batch, actions: ActionSpec
-) -> list[_Gaussian | _Categorical]:
+) -> list[Gaussian | Categorical]:
     """What the head means: one distribution for all continuous dimensions, one per branch, in the head's order."""
-    parts: list[_Gaussian | _Categorical] = []
+    parts: list[Gaussian | Categorical] = []
     if log_sigma is not None:
-        parts.append(_Gaussian(xp, head[:, : actions.continuous], log_sigma, batch.continuous))
+        parts.append(Gaussian(xp, head[:, : actions.continuous], log_sigma, batch.continuous))
     begin = 0
     for size in actions.branches:
         columns = slice(begin, begin + size)
         logits = head[:, actions.continuous :][:, columns]
         allowed = None if batch.allowed is None else batch.allowed[:, columns]
-        parts.append(_Categorical(xp, logits, batch.chosen[:, columns], allowed))
+        parts.append(Categorical(xp, logits, batch.chosen[:, columns], allowed))
         begin += size
     return parts
 
 
 def _backward(
-    xp: Any, parts: list[_Gaussian | _Categorical], grad_log_prob: Array, beta: float
+    xp: Any, parts: list[Gaussian | Categorical], grad_log_prob: Array, beta: float
 ) -> tuple[Array, Array | None]:
     """The loss's gradient by head f32[B, H] and log_sigma f32[A], given that by log-probabilities f32[B, W]."""
     grad_head, grad_log_sigma, begin = [], None, 0
@@ -116,55 +112,6 @@ def _backward(
 
 def _joined(xp: Any, columns: list[Array]) -> Array:
     return columns[0] if len(columns) == 1 else xp.concatenate(columns, 1)
-
-
-class _Gaussian:
-    """ln N(a | mu, sigma) per dimension; entropy is the mean over dimensions, as ML-Agents counts it."""
-
-    def __init__(self, xp: Any, mean: Array, log_sigma: Array, actions: Array):
-        sigma = xp.exp(log_sigma)
-        square = sigma * sigma
-        self.columns = mean.shape[1]
-        self._distance = actions - mean
-        self._precision = 1 / (2 * square + EPSILON)
-        self._weighted = self._distance * self._precision
-        self._share = sigma / (sigma + EPSILON)
-        self._entropy_slope = 2 * pi * e * square / (2 * pi * e * square + EPSILON) / self.columns
-        self._spread = 2 * square * self._precision
-        self.log_probs = -(self._distance * self._weighted) - (xp.log(sigma + EPSILON) + LOG_SQRT_TWO_PI)
-        self.entropy = (0.5 * xp.log(2 * pi * e * square + EPSILON)).mean()
-
-    def gradients(self, grad_log_prob: Array, beta: float) -> tuple[Array, Array]:
-        """Of the loss by mean f32[B, A] and by log_sigma f32[A]; grad_log_prob: f32[B, A], or f32[B, 1] for all."""
-        grad_mean = 2 * self._weighted * grad_log_prob
-        grad_log_sigma = (grad_mean * self._distance).sum(0) * self._spread - grad_log_prob.sum(0) * self._share
-        return grad_mean, grad_log_sigma - beta * self._entropy_slope
-
-
-class _Categorical:
-    """ln(p + eps) of one branch's choice, p = softmax(logits); entropy is the mean over rows of -sum p ln(p + eps)."""
-
-    columns = 1
-
-    def __init__(self, xp: Any, logits: Array, chosen: Array, allowed: Array | None):
-        if allowed is not None:
-            logits = logits * allowed - FORBIDDEN * (1 - allowed)
-        weights = xp.exp(logits - xp.amax(logits, 1)[:, None])
-        self._p = weights / weights.sum(1)[:, None]
-        self._logs = xp.log(self._p + EPSILON)
-        self._chosen = chosen
-        self._allowed = allowed
-        self.log_probs = (self._logs * chosen).sum(1)[:, None]
-        self.entropy = -(self._p * self._logs).sum() / len(logits)
-
-    def gradients(self, grad_log_prob: Array, beta: float) -> tuple[Array, None]:
-        """Of the loss by logits f32[B, C], and there is no spread; grad_log_prob: f32[B, 1]."""
-        p, share = self._p, self._p / (self._p + EPSILON)
-        grad_log_p = share * self._chosen * grad_log_prob
-        if beta:
-            grad_log_p += (beta / len(p)) * p * (self._logs + share)  # minus beta times the entropy
-        gradient = grad_log_p - p * grad_log_p.sum(1)[:, None]
-        return (gradient if self._allowed is None else gradient * self._allowed), None
 
 
 def _value_loss(xp: Any, values: Array, batch: Batch, coefficients: Coefficients) -> tuple[Array, Array]:
