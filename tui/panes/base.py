@@ -25,7 +25,8 @@ from rl_tui.tui.keys.keymap import Keymap, Place
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import Outcomes
 
-Turn: TypeAlias = Literal["own", "now", "later"]  # when lines are made anew: as the pane itself says, or else
+Condition: TypeAlias = Literal["hidden", "current", "old", "changed"]  # old: by time alone; changed: its inputs did
+DUE: tuple[Condition, ...] = ("old", "changed")
 
 T = TypeVar("T")
 
@@ -142,14 +143,28 @@ class Pane(Widget):
         """Lines that the pane would like; counts only where app.tcss says `height: auto`."""
         return 1
 
-    def draw(self, frame: Frame, spot: Spot | None, turn: Turn = "own") -> list[Piece]:
-        """Bring the lines up to `frame` and return what is to be painted of them. spot: None when out of sight."""
+    def draw(self, frame: Frame, spot: Spot | None, *, must: bool = False) -> list[Piece]:
+        """Bring the lines up to `frame` where that is due, or always if `must`; returns the pieces to paint."""
+        condition = self.check(frame, spot)
+        return self.redraw() if condition in DUE or (must and condition != "hidden") else []
+
+    def check(self, frame: Frame, spot: Spot | None) -> Condition:
+        """Look at `frame`, and return whether the lines must be made again for it. spot: None while it is hidden."""
         self._frame = frame
         if spot is None:
-            return []
+            return "hidden"
+        self._spot, self._content = spot, spot[0].shrink(self.styles.gutter)  # a border may go while the spot stays
         self._entitle(frame)
-        if not self.is_due(frame, spot, turn) and turn != "now":
-            return []
+        self._seen = self._ingredients(frame)
+        if self._seen != self._made_of:
+            return "changed"
+        return "current" if 0 <= frame.now - self._made_at < self.seconds else "old"
+
+    def redraw(self) -> list[Piece]:
+        """Make the lines again for the frame and the spot of the last `check`; returns the pieces to paint."""
+        frame, spot = self._frame, self._spot
+        assert frame is not None
+        assert spot is not None
         self._made_of, self._made_at = self._seen, frame.now
         height = self.styles.height
         wanted = self._height_for(frame, self._content.width) if height is not None and height.is_auto else 0
@@ -209,15 +224,6 @@ class Pane(Widget):
         if missing > 0:
             segments.append(Segment(" " * missing, self._style("text")))
         return Strip(segments, width)
-
-    def is_due(self, frame: Frame, spot: Spot | None, turn: Turn = "own") -> bool:
-        """Whether the lines there must be made anew: for what they are made of, or unless `turn` is "later" by now."""
-        if spot is None:
-            return False
-        self._spot, self._content = spot, spot[0].shrink(self.styles.gutter)  # a border may go while the spot stays
-        is_old = turn != "later" and not 0 <= frame.now - self._made_at < self.seconds
-        self._seen = self._ingredients(frame)
-        return is_old or self._seen != self._made_of
 
     def _ingredients(self, frame: Frame) -> object:
         state = frame.behavior.state if frame.behavior else None

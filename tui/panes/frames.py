@@ -43,7 +43,7 @@ class Frames:
         """These panes of the screen on top are up to date."""
         screen, began = self._app.screen, time.thread_time()
         frame, where = self._frame(), spots(screen)
-        pieces = [piece for pane in panes for piece in pane.draw(frame, where.get(pane), "now")]
+        pieces = [piece for pane in panes for piece in pane.draw(frame, where.get(pane), must=True)]
         if self._app._batch_count:  # Textual holds the picture back, and paints all of it later
             screen.refresh()
         elif pieces:

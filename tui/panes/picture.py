@@ -7,7 +7,7 @@ import re
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.strip import Strip
 
 from rl_tui.engine.session.text import safe_text
@@ -15,9 +15,9 @@ from rl_tui.engine.session.watching import Scene, Seen
 from rl_tui.tui.drawing.cells import HALF, Cells, cells_of, changes, color, painted, runs, text_of
 from rl_tui.tui.drawing.glyphs import Colors
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, centered, line
-from rl_tui.tui.drawing.painting import Piece, Spot
+from rl_tui.tui.drawing.painting import Piece
 from rl_tui.tui.drawing.text import wrapped
-from rl_tui.tui.panes.base import Frame, Pane, Turn
+from rl_tui.tui.panes.base import Frame, Pane
 
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 FRONTS: dict[int, Tone] = {
@@ -37,6 +37,7 @@ class PicturePane(Pane):
         self.scene: Scene | None = None
         self.words = ""
         self._cells: Cells | None = None  # on the terminal, as far as is known
+        self._cells_at = Region()  # their place there
         self._colors: Colors = ""
 
     def heading(self, frame: Frame) -> str:
@@ -48,22 +49,20 @@ class PicturePane(Pane):
         """Width and height of the picture that has room."""
         return max(1, self.size.width), max(1, 2 * self.size.height)
 
-    def draw(self, frame: Frame, spot: Spot | None, turn: Turn = "own") -> list[Piece]:
-        """Bring the picture up to the scene and return what is to be painted of it."""
+    def redraw(self) -> list[Piece]:
+        """Bring the picture up to the scene; returns the pieces to paint."""
+        frame, spot, content = self._frame, self._spot, self._content
+        assert frame is not None
+        assert spot is not None
         pixels = None if self.scene is None else self.scene.pixels
         self._colors = frame.colors if frame.glyphs.braille else ""
         if pixels is None or not self._colors:
             if self._cells is not None:
                 self._cells = None
                 self.forget_lines()
-            return super().draw(frame, spot, turn)
-        self._frame = frame
-        if spot is None:
-            return []
-        self._entitle(frame)
-        content = spot[0].shrink(self.styles.gutter)
-        before = self._cells if content == self._content else None
-        self._spot, self._content, self._lines, self._lines_size = spot, content, [], Size()
+            return super().redraw()
+        before = self._cells if content == self._cells_at else None
+        self._cells_at, self._lines, self._lines_size = content, [], Size()
         after = self._cells = cells_of(pixels, content.width, content.height, self._colors)
         if not spot[1].contains_region(content):
             self.refresh()

@@ -19,7 +19,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.painting import Piece, spots
 from rl_tui.tui.keys.keymap import Place, bindings
-from rl_tui.tui.panes.base import BEAT, Frame, Pane, Turn
+from rl_tui.tui.panes.base import BEAT, DUE, Condition, Frame, Pane
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.compact import TooSmallPane
 from rl_tui.tui.panes.filter_line import FilterLine, filtering
@@ -121,9 +121,10 @@ class RunScreen(Screen[None]):
         places: tuple[Place, ...] = ("filtering",) if filtering(self) else self.places_now
         frame = replace(frame, places=places, focus=pane.topic if pane else "")
         where = spots(self)
-        is_beat = any(pane.seconds == BEAT and pane.is_due(frame, where.get(pane)) for pane in self._panes)
+        checked = [(pane, pane.check(frame, where.get(pane))) for pane in self._panes]
+        is_beat = any(pane.seconds == BEAT and condition in DUE for pane, condition in checked)
         return [
-            piece for pane in self._panes for piece in pane.draw(frame, where.get(pane), turn_of(pane, is_beat=is_beat))
+            piece for pane, condition in checked if must_redraw(pane, condition, is_beat) for piece in pane.redraw()
         ]
 
     def on_descendant_focus(self) -> None:
@@ -359,9 +360,9 @@ def prepare_help(app: App[Any], context: Context) -> HelpScreen:
     return app.get_screen(HELP, HelpScreen)
 
 
-def turn_of(pane: Pane, *, is_beat: bool) -> Turn:
-    """On a beat all figures are made anew, so that no two panes tell different steps; what is slower waits for the next
-    picture, so that none costs too much."""
-    if not is_beat or pane.seconds in (0, math.inf):
-        return "own"
-    return "now" if pane.seconds == BEAT else "later"
+def must_redraw(pane: Pane, condition: Condition, is_beat: bool) -> bool:
+    """Whether the pane is drawn in this picture: on a beat all that show figures, so that no two show different steps,
+    while slower ones that are only old wait for the next picture, so that none costs too much."""
+    if condition == "hidden" or not is_beat or pane.seconds in (0, math.inf):
+        return condition in DUE
+    return pane.seconds == BEAT or condition == "changed"

@@ -451,6 +451,6 @@ async def test_new_points_change_few_cells_of_a_chart_of_three() -> None:
                 session.bus.publish(EpisodesFinished(name, step, 1, 400.0 * (at + 1), 1.0, 2.0, 500.0))
             app.fold()
             pane = app.screen.query_one(CurvesPane)
-            pieces = pane.draw(app._frame(), spots(app.screen).get(pane), "now")
+            pieces = pane.draw(app._frame(), spots(app.screen).get(pane), must=True)
             painted += sum(len(piece.text) for piece in pieces)
         assert 0 < painted / 20 < 2000
