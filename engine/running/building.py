@@ -28,7 +28,7 @@ from rl_tui.engine.running.learner import Learner, LearnerSettings
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, size_text
 from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
-from rl_tui.engine.running.watching.viewer import Play
+from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.running.workers import Control, UiPriority
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
@@ -84,7 +84,7 @@ class Builder:
         """report: where learners answer commands."""
         self.files: dict[str, Files] = {}
         self.learners: dict[str, Learner] = {}
-        self.plays: dict[str, Play] = {}
+        self.watch_targets: dict[str, WatchTarget] = {}
         self._config = config
         self._folder = folder
         self._seed = seed
@@ -119,7 +119,7 @@ class Builder:
                         " environment."
                     )
             behaviors = {name: self._behavior(spec, source, pool, control, saver) for name, spec in pool.specs.items()}
-            self._offer(source, {name: behavior.learner for name, behavior in behaviors.items()})
+            self._add_watch_target(source, {name: behavior.learner for name, behavior in behaviors.items()})
             return behaviors
 
         # ML-Agents: environment i gets seed + i; apart from each other, sources of one run must not repeat those
@@ -131,17 +131,17 @@ class Builder:
             source.env, make_pool, make_behaviors, seed, self._bus, self._ui_priority, output, start_seconds, names
         )
 
-    def _offer(self, source: EnvironmentSource, learners: Mapping[str, Learner]) -> None:
-        """Those who act in one environment can be watched together."""
-        seed = derived_seed(self._seed, len(self.plays), 4)
-        acting = {  # nothing that keeps a learner once the run is over
+    def _add_watch_target(self, source: EnvironmentSource, learners: Mapping[str, Learner]) -> None:
+        """The behaviors of one environment are watched together."""
+        seed = derived_seed(self._seed, len(self.watch_targets), 4)
+        acting = {  # holds no learner, so that none outlives the run
             name: (partial(_policy_to_watch, settings_of(self._config, name), seed), learner.latest_policy)
             for name, learner in learners.items()
         }
-        play = Play(
+        target = WatchTarget(
             source, acting, seed, self._config.env_settings.timeout_wait, self._folder.run_logs, self._folder.output
         )
-        self.plays.update(dict.fromkeys(learners, play))
+        self.watch_targets.update(dict.fromkeys(learners, target))
 
     def _behavior(
         self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, control: Control, saver: Saver

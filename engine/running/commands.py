@@ -1,39 +1,41 @@
-"""Commands on their way: each one ends in exactly one CommandFinished."""
+"""Commands in progress: each one ends in exactly one CommandFinished."""
 
 from __future__ import annotations
 
 import queue
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import CommandFinished
+from rl_tui.engine.session.messages import Command, CommandFinished
 
+OVER = "the run is over"
 Outcome: TypeAlias = tuple[bool, str]  # whether the request is fulfilled, and a message
 Report: TypeAlias = Callable[[str, str, bool, str], None]  # command id, behavior, whether its part is done, a message
 
 
 @dataclass(slots=True)
 class _Parts:
-    """A command that every one of several behaviors must do its part of."""
+    """A command of which each of several behaviors must do its part."""
 
     waiting_for: set[str]  # behaviors
     messages: list[str] = field(default_factory=list)
     is_ok: bool = True
 
     def outcome(self) -> Outcome | None:
-        """Done when all parts are; None before."""
+        """None before all parts are done."""
         return None if self.waiting_for else (self.is_ok, "; ".join(self.messages))
 
 
 class CommandLedger:
-    """Owned by the coordinator. Other threads report outcomes through `report`, which only leaves them in a queue."""
+    """Owned by the coordinator. Other threads call `report`, which only queues the outcome."""
 
     def __init__(self, bus: EventBus):
         self._bus = bus
         self._pending: dict[str, Callable[[], Outcome | None]] = {}  # by command
-        self._parts: dict[str, _Parts] = {}  # of those among them that behaviors report on
+        self._parts: dict[str, _Parts] = {}  # of the pending commands that behaviors report on
         self._outcomes: queue.SimpleQueue[tuple[str, str, bool, str]] = queue.SimpleQueue()
 
     @property
@@ -42,7 +44,7 @@ class CommandLedger:
         return bool(self._pending)
 
     def open(self, command: str) -> None:
-        """The command is there; whatever happens, `close` tells an outcome if nothing else did."""
+        """The command has arrived; `close` finishes it if nothing else does."""
         self._pending[command] = lambda: None
 
     def expect(self, command: str, behaviors: list[str]) -> None:
@@ -51,7 +53,7 @@ class CommandLedger:
         self._pending[command] = parts.outcome
 
     def expect_when(self, command: str, outcome: Callable[[], Outcome | None]) -> None:
-        """The command is finished once `outcome` gives one at a `settle`."""
+        """The command is finished once `outcome` returns one at a `settle`."""
         self._pending[command] = outcome
 
     def report(self, command: str, behavior: str, is_ok: bool, message: str) -> None:
@@ -59,13 +61,13 @@ class CommandLedger:
         self._outcomes.put((command, behavior, is_ok, message))
 
     def finish(self, command: str, is_ok: bool, message: str) -> None:
-        """Tell the outcome now."""
+        """Publish the outcome now."""
         self._pending.pop(command, None)
         self._parts.pop(command, None)
         self._bus.publish(CommandFinished(command, is_ok, message))
 
     def settle(self) -> None:
-        """Tell the outcome of every command whose last part is done."""
+        """Finish every command whose last part is done."""
         while not self._outcomes.empty():
             command, behavior, is_ok, message = self._outcomes.get()
             if command in self._parts:
@@ -79,7 +81,16 @@ class CommandLedger:
                 self.finish(command, *outcome)
 
     def close(self, reason: str) -> None:
-        """Nothing is left open: what could not be finished has failed."""
+        """Finish every command: what could not be done has failed."""
         self.settle()
         for command in list(self._pending):
             self.finish(command, False, reason)
+
+
+def refuse_waiting(commands: queue.Queue[Command | None], bus: EventBus) -> None:
+    """Finish every queued command as failed, since the run is over."""
+    with suppress(queue.Empty):
+        while True:
+            command = commands.get_nowait()
+            if command is not None:
+                bus.publish(CommandFinished(command.id, False, OVER))

@@ -1,13 +1,13 @@
-"""A run that may not exist yet: a front end shows itself first, torch is imported meanwhile."""
+"""A run that may not exist yet: a front end appears first, while torch is imported."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.running.commands import OVER, refuse_waiting
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.running.workers import UiPriority, spawn
 from rl_tui.engine.session.bus import EventBus, Subscription
@@ -16,14 +16,14 @@ from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinishe
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
 
-COMMANDS_WAITING = 100  # more keys than anybody presses in a coordinator's tick
-STOPS_WAITING = 10  # room that only they may take: a run can always be stopped
+COMMANDS_WAITING = 100  # more keys than a user presses in a coordinator's tick
+STOPS_WAITING = 10  # room for stops only: a run can always be stopped
 
 
 class Launch:
     """A Session from the first moment on. `start` builds and runs the run in the thread `coordinator`.
 
-    watching: its policies can be watched there once it has been built, also after its end.
+    watching: shows its policies once it has been built, also after its end.
     """
 
     def __init__(self, bus: EventBus):
@@ -37,7 +37,7 @@ class Launch:
 
     @property
     def exit_code(self) -> int:
-        """What the process should end with; valid once the run is over."""
+        """The exit code of the process; valid once the run is over."""
         return self._exit_code
 
     def start(self, config: RunConfig) -> None:
@@ -49,10 +49,10 @@ class Launch:
         return self._ended.wait(timeout)
 
     def send(self, command: Command) -> None:
-        """Tell that it was asked for and leave it for the coordinator; refused when the run is over or has too many."""
+        """Publish and queue the command; refused when the run is over or too many are waiting."""
         self._bus.publish(CommandAsked(command.id, type(command).__name__, getattr(command, "behavior", None)))
         if self._ended.is_set():
-            self._bus.publish(CommandFinished(command.id, False, "the run is over"))
+            self._bus.publish(CommandFinished(command.id, False, OVER))
             return
         try:
             if not isinstance(command, Stop) and self._commands.qsize() >= COMMANDS_WAITING:
@@ -61,14 +61,14 @@ class Launch:
         except queue.Full:
             self._bus.publish(CommandFinished(command.id, False, "too many commands are waiting"))
         if self._ended.is_set():  # meanwhile
-            self._refuse_waiting()
+            refuse_waiting(self._commands, self._bus)
 
     def prioritize_ui(self, seconds: float) -> None:
-        """Let training stand aside for that long, as soon as each of its threads comes to a safe point."""
+        """Make training wait for that long, as soon as each of its threads reaches a safe point."""
         self._ui_priority.request(seconds)
 
     def attend(self, is_attended: bool) -> None:
-        """Whether somebody watches: a behavior that diverged then waits to be rolled back instead of ending the run."""
+        """Whether a user watches: a behavior that diverged then waits to be rolled back instead of ending the run."""
         self._ui_priority.is_attended = is_attended
 
     def subscribe(self) -> Subscription:
@@ -76,7 +76,7 @@ class Launch:
         return self._bus.subscribe()
 
     def _main(self, config: RunConfig) -> None:
-        from rl_tui.engine.running.run import Run  # imports torch: 1.3 s in which the screen is there already
+        from rl_tui.engine.running.run import Run  # imports torch: 1.3 s in which the screen is already shown
 
         try:
             self._exit_code = Run(config, self._bus, self._commands, self._ui_priority, self.watching).main()
@@ -90,14 +90,7 @@ class Launch:
         self._end()
 
     def _end(self) -> None:
-        self._refuse_waiting()
-        self.watching.release()
+        refuse_waiting(self._commands, self._bus)
+        self.watching.training_ended()
         self._ended.set()
-        self._refuse_waiting()  # what came between
-
-    def _refuse_waiting(self) -> None:
-        with suppress(queue.Empty):
-            while True:
-                command = self._commands.get_nowait()
-                if command is not None:
-                    self._bus.publish(CommandFinished(command.id, False, "the run is over"))
+        refuse_waiting(self._commands, self._bus)  # what came between

@@ -1,10 +1,10 @@
-"""Warnings about a live run: told among its events, and by nobody's memory but a bounded one."""
+"""Warnings about a live run: published among its events, from a bounded mailbox."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rl_tui.engine.running.health import MAIL_WAITING, HealthReporter
+from rl_tui.engine.running.run import HEALTH_MAILBOX, HealthReporter
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import CheckpointFailed, CheckpointSaved, LogEmitted, WarningCleared, WarningRaised
 from tests.running.runs import behavior, configuration, run_to_end
@@ -17,7 +17,7 @@ def test_a_warning_follows_what_caused_it() -> None:
     bus = EventBus()
     reporter, mail = HealthReporter(bus), bus.subscribe()
     bus.publish(FAILED)
-    assert [envelope.event for envelope in mail.drain()] == [FAILED], "nobody has ticked yet"
+    assert [envelope.event for envelope in mail.drain()] == [FAILED], "not before a tick"
     reporter.tick()
     (warning,) = [envelope.event for envelope in mail.drain()]
     assert isinstance(warning, WarningRaised)
@@ -33,9 +33,9 @@ def test_a_warning_follows_what_caused_it() -> None:
 
 def test_news_that_nobody_asks_for_does_not_pile_up() -> None:
     bus = EventBus()
-    reporter, mail = HealthReporter(bus), bus.subscribe(3 * MAIL_WAITING)
+    reporter, mail = HealthReporter(bus), bus.subscribe(3 * HEALTH_MAILBOX)
     bus.publish(FAILED)
-    for number in range(MAIL_WAITING):
+    for number in range(HEALTH_MAILBOX):
         bus.publish(LogEmitted("info", "", str(number)))
     reporter.tick()
     assert not isinstance(mail.drain()[-1].event, WarningRaised), "the oldest is lost"

@@ -11,6 +11,7 @@ import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.running import command_router
 from rl_tui.engine.running import run as run_module
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -109,15 +110,15 @@ def test_training_in_worker_processes_waits_for_no_whole_episode_at_its_end(tmp_
     assert 300 <= run.of(CheckpointSaved)[-1].step < 600
 
 
-def test_a_run_ends_when_its_workers_have_left_however_seldom_they_are_looked_at(
+def test_a_run_ends_when_its_workers_have_left_however_rarely_they_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_module, "CALM_SECONDS", 1000.0)
+    monkeypatch.setattr(command_router, "CALM_SECONDS", 1000.0)
     run = run_to_end(configuration(tmp_path, {"Walker": behavior(max_steps=2000, threaded=True)}))
     assert run.launch.exit_code == 0
 
 
-def test_events_tell_the_run_in_order_and_stand_in_its_file(tmp_path: Path) -> None:
+def test_events_describe_the_run_in_order_and_are_in_its_file(tmp_path: Path) -> None:
     run = run_to_end(configuration(tmp_path, {"Walker": behavior()}))
     assert ending(run).state == "finished"
     assert [event.state for event in run.of(RunStateChanged)] == ["training", "finished"]

@@ -1,1 +1,1 @@
-"""A policy at play, to be looked at while it trains."""
+"""Watching a policy play while it trains."""

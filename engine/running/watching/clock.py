@@ -1,27 +1,27 @@
-"""When a watched play takes its next step, and when it is drawn: so that training does not feel it."""
+"""When a watched policy takes its next step, and when it is drawn, so that training is not slowed."""
 
 from __future__ import annotations
 
 import time
 
-USUAL_HZ, FASTEST_HZ = 30.0, 60.0  # steps of a second where the environment does not say, and at most
-SHARE, FREE_SHARE = 0.01, 0.5  # of the interpreter that steps may take while something trains, and else; so pictures
-MAKING_SHARE, FREE_MAKING_SHARE = 0.1, 1.0  # of the time that the environment may spend on its pictures
-MEMORY = 0.9  # weight of what was known before, so that one slow step changes little
-LEAST_BUSY = 0.05  # a process that computes less than that waits for something else than the interpreter
+DEFAULT_HZ, MAX_HZ = 30.0, 60.0  # steps per second where the environment does not say, and at most
+SHARE, FREE_SHARE = 0.01, 0.5  # of the interpreter for steps, and for pictures: during training, and after it
+RENDER_SHARE, FREE_RENDER_SHARE = 0.1, 1.0  # of the time, for the environment to render
+SMOOTHING = 0.9  # weight of the previous average, so that one slow step changes little
+LEAST_BUSY = 0.05  # a process that computes less than that waits for something other than the interpreter
 
 
 class PlayClock:
-    """Lives in the viewer's thread, whose processor time it reads: what the thread uses, training goes without.
+    """Used in the viewer's thread, whose processor time it reads: training lacks what this thread uses.
 
-    meant_hz: the steps of a second as the environment means them, None where it does not say.
+    native_hz: the environment's own steps per second, None where it does not say.
     """
 
     def __init__(self) -> None:
-        self.meant_hz: float | None = None
+        self.native_hz: float | None = None
         self._share = SHARE
-        self._making_share = MAKING_SHARE
-        self._step_cost = self._picture_cost = self._making_cost = 0.0  # seconds, smoothed
+        self._render_share = RENDER_SHARE
+        self._step_cost = self._picture_cost = self._render_cost = 0.0  # seconds, smoothed
         self._used: float | None = None  # of the thread's time, when it was read last
         self._began_at = self._drawn_at = self._looked_at = time.monotonic()
         self._process_used = time.process_time()
@@ -29,20 +29,20 @@ class PlayClock:
 
     @property
     def hz(self) -> float:
-        """The steps of a second: as many as are meant, unless they would cost too much."""
-        return min(self.meant_hz or USUAL_HZ, FASTEST_HZ, self._share / max(self._step_cost, 1e-6))
+        """Steps per second: the environment's own, unless they would cost too much."""
+        return min(self.native_hz or DEFAULT_HZ, MAX_HZ, self._share / max(self._step_cost, 1e-6))
 
-    def stepped(self, *, spares: bool) -> None:
-        """A step has been taken. spares: whether something trains."""
-        self._busy = MEMORY * self._busy + (1 - MEMORY) * self._busy_since()
-        self._share = SHARE * min(1.0, max(LEAST_BUSY, self._busy)) if spares else FREE_SHARE
-        self._making_share = MAKING_SHARE if spares else FREE_MAKING_SHARE
+    def stepped(self, *, is_training: bool) -> None:
+        """A step has been taken. is_training: whether training must be spared."""
+        self._busy = SMOOTHING * self._busy + (1 - SMOOTHING) * self._busy_since()
+        self._share = SHARE * min(1.0, max(LEAST_BUSY, self._busy)) if is_training else FREE_SHARE
+        self._render_share = RENDER_SHARE if is_training else FREE_RENDER_SHARE
         self._step_cost = self._smoothed(self._step_cost)
 
-    def made(self, seconds: float) -> None:
-        """The environment has taken that long for a picture: on another thread of the same core, or with the same
-        caches, as what trains, which it slows whatever its priority."""
-        self._making_cost = max(seconds, MEMORY * self._making_cost + (1 - MEMORY) * seconds)
+    def rendered(self, seconds: float) -> None:
+        """The environment has taken that long for a picture. It may share a core or caches with training, and slows it
+        at any priority."""
+        self._render_cost = max(seconds, SMOOTHING * self._render_cost + (1 - SMOOTHING) * seconds)
 
     def drew(self) -> None:
         """A picture has been shown."""
@@ -50,13 +50,13 @@ class PlayClock:
         self._drawn_at = time.monotonic()
 
     def begin(self) -> None:
-        """The next step begins; a late one does not hurry those after it."""
+        """The next step begins; after a late one, the others do not catch up."""
         self._began_at = max(self._began_at + 1 / self.hz, time.monotonic() - 1 / self.hz)
 
     @property
     def may_draw(self) -> bool:
         """Whether there may be a picture of the newest step."""
-        rest = max(self._picture_cost / self._share, self._making_cost / self._making_share)
+        rest = max(self._picture_cost / self._share, self._render_cost / self._render_share)
         return time.monotonic() - self._drawn_at >= rest
 
     @property
@@ -65,14 +65,14 @@ class PlayClock:
         return self._began_at + 1 / self.hz - time.monotonic()
 
     def _busy_since(self) -> float:
-        """Since the last call: on a machine that others use, a share of the time would be more of what is left."""
+        """Since the last call. On a shared machine, a share of wall time would be too large a share of what is left."""
         now, used = time.monotonic(), time.process_time()
         busy = (used - self._process_used) / max(now - self._looked_at, 1e-6)
         self._looked_at, self._process_used = now, used
         return busy
 
     def _smoothed(self, before: float) -> float:
-        """With what the thread has used since the last call."""
+        """Average in what the thread has used since the last call."""
         used, now = self._used, time.thread_time()
         self._used = now
-        return before if used is None else MEMORY * before + (1 - MEMORY) * (now - used)
+        return before if used is None else SMOOTHING * before + (1 - SMOOTHING) * (now - used)

@@ -1,4 +1,4 @@
-"""A policy that is watched: always the newest, and with a note of what it did last."""
+"""A policy that is watched: always the newest, with a record of its last actions."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import TypeAlias
 from rl_tui.engine.running.latest_policy import LatestPolicy
 from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, Policy, State, Weights
 
-MakePolicy: TypeAlias = Callable[[BehaviorSpec, bool], Policy]  # whether its actions are the most likely ones
+MakePolicy: TypeAlias = Callable[[BehaviorSpec, bool], Policy]  # the bool: whether it takes the most likely actions
 
 
 class WatchedPolicy:
-    """A Policy that acts by either of two: with the most likely actions where `is_greedy`, else drawn as in training.
+    """A Policy that takes the most likely actions where `is_greedy`, and else samples them as in training.
 
-    observations: what it sees. step: at which it was learned. last: the agents that acted last, and their actions.
+    step: at which it was learned. last: the agents that acted last, and their actions.
     """
 
-    def __init__(self, spec: BehaviorSpec, make: MakePolicy, newest: LatestPolicy) -> None:
+    def __init__(self, spec: BehaviorSpec, make: MakePolicy, latest: LatestPolicy) -> None:
         self.is_greedy = True
         self.step: int | None = None
         self.version = -1
         self.last: tuple[Int64, Actions] | None = None
         self.observations = spec.observations
-        self._newest = newest
+        self._latest = latest
         self._policies = {is_greedy: make(spec, is_greedy) for is_greedy in (True, False)}
         self.memory_size = self._policies[True].memory_size
-        self.renew()
+        self.update()
 
-    def renew(self) -> None:
-        """It acts as the newest one from now on."""
-        learned = self._newest.snapshot
-        self.step = learned.step
-        if learned.weights.version != self.version:
-            self.load(learned.weights)
+    def update(self) -> None:
+        """Act as the newest policy from now on."""
+        newest = self._latest.snapshot
+        self.step = newest.step
+        if newest.weights.version != self.version:
+            self.load(newest.weights)
 
     def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
         """One action for every agent that waits."""
@@ -48,9 +48,9 @@ class WatchedPolicy:
             policy.load(weights)
 
     def state(self) -> State:
-        """The random generator of what is drawn."""
+        """The random generator of sampled actions."""
         return self._policies[False].state()
 
     def load_state(self, state: State) -> None:
-        """Draw on from `state`."""
+        """Continue sampling from `state`."""
         self._policies[False].load_state(state)

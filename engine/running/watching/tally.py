@@ -1,4 +1,4 @@
-"""What became of the one agent that is watched."""
+"""Statistics of the one agent that is watched."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rl_tui.engine.session.watching import Scene, Seen
 from rl_tui.engine.specs import DecisionSteps, Int64, Steps
 
 KEPT_EPISODES = 50
-SEEN_VALUES = 64  # of an observation: more numbers nobody reads
-PATIENCE = 1000  # steps without a word from the agent, after which another one is watched
+SEEN_VALUES = 64  # of an observation: no user reads more numbers
+SILENT_STEPS = 1000  # without the agent, after which another one is watched
 
 
 class WatchedTally:
-    """Owned by the viewer. Counts the episodes of the first agent, or of the next one where that has gone."""
+    """Owned by the viewer. Counts the episodes of the first agent, or of the next one where that has left."""
 
     def __init__(self) -> None:
         self._agent: int | None = None
@@ -30,11 +30,11 @@ class WatchedTally:
         self._lengths: deque[int] = deque(maxlen=KEPT_EPISODES)
 
     def abandon(self) -> None:
-        """The episode ends here, uncounted."""
+        """The episode ends here and does not count."""
         self._agent = None
 
     def add(self, steps: Steps, policy: WatchedPolicy) -> bool:
-        """Count what came of the last actions; returns whether an episode begins."""
+        """Count the results of the last actions; returns whether an episode begins."""
         ended = None if steps.terminals is None else _row(steps.terminals.agent_ids, self._agent)
         waiting = _row(steps.decisions.agent_ids, self._agent)
         if ended is not None:
@@ -69,7 +69,7 @@ class WatchedTally:
     def _begins(self, decisions: DecisionSteps, *, has_ended: bool, waits: bool) -> bool:
         """Whether the agent, or another in its place, begins an episode; its count is then at zero."""
         self._num_silent = 0 if waits or has_ended else self._num_silent + 1
-        if self._agent is not None and not has_ended and self._num_silent < PATIENCE:
+        if self._agent is not None and not has_ended and self._num_silent < SILENT_STEPS:
             return False
         if not waits:
             self._agent = None

@@ -1,4 +1,4 @@
-"""One behavior's newest policy at play, to be looked at: apart from the run, which does not notice."""
+"""Plays the newest policy of one behavior to be watched, in an environment apart from training."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from rl_tui.engine.session.messages import LogEmitted
 from rl_tui.engine.session.watching import Pixels, Scene, SceneState, WatchCommand
 from rl_tui.engine.specs import Steps
 
-NICENESS = 10  # a tenth of what another process gets; with 19, a busy machine would never start the environment
+NICENESS = 10  # a tenth of another process's share; with 19, a busy machine would never start the environment
 ENDLESS = 1 << 40  # episodes
-PAUSE_SECONDS = 0.5  # from one look at whether anybody still watches to the next
-# Pictures need no window and no loudspeaker; what the user has set comes first.
+PAUSE_SECONDS = 0.5  # between checks whether watching has ended
+# Rendering needs no window and no sound; what the user has set comes first.
 VARIABLES = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
-    """What it takes to let the policies of one environment play.
+class WatchTarget:
+    """One environment whose policies can be watched.
 
-    behaviors: for each in it, what makes a policy, and the newest weights. logs: the folder for what the environment
+    behaviors: for each in it, how to make a policy, and the newest weights. logs: the folder for what the environment
     prints. output: the file for the traceback of a failure.
     """
 
@@ -50,20 +50,21 @@ class Play:
 
 
 class Viewer:
-    """Lives in the thread `viewer`. Owns an environment in a process of its own that gives way, and its policies.
+    """Runs in the thread `viewer`. Owns an environment in a process of its own with a low priority, and its policies.
 
-    Other threads take `scenes`, and call `ask`, `resize` and `end`. It has seeds of its own and writes nothing but
-    why it failed into the log. spares: whether something trains that should not feel it.
+    Other threads read `scenes`, and call `send`, `resize` and `end`. It has seeds of its own and logs only failures.
+    is_training: whether training must be spared.
     """
 
     def __init__(
-        self, play: Play, behavior: str, size: tuple[int, int], bus: EventBus, spares: Callable[[], bool]
+        self, target: WatchTarget, behavior: str, size: tuple[int, int], bus: EventBus, is_training: Callable[[], bool]
     ) -> None:
         self.scenes: Mailbox[Scene] = Mailbox()
-        self._play, self._behavior, self._size, self._bus, self._spares = play, behavior, size, bus, spares
+        self._target, self._behavior, self._size, self._bus = target, behavior, size, bus
+        self._is_training = is_training
         self._commands: queue.SimpleQueue[WatchCommand | None] = queue.SimpleQueue()
         self._has_ended = False
-        self._is_paused, self._is_greedy, self._restarts, self._num_owed = False, True, False, 0
+        self._is_paused, self._is_greedy, self._restarts, self._num_requested = False, True, False, 0
         self._tally = WatchedTally()
         self._policies: dict[str, WatchedPolicy] = {}
         self._pool: ProcessPool | None = None
@@ -72,40 +73,40 @@ class Viewer:
         self._num_begun = 0
 
     def send(self, command: WatchCommand) -> None:
-        """It is heeded at once, or as soon as the environment has answered."""
+        """Carried out at once, or as soon as the environment has answered."""
         self._commands.put(command)
 
     def resize(self, size: tuple[int, int]) -> None:
-        """The newest picture is drawn anew in that size."""
+        """Draw the newest picture again in that size."""
         self._size = size
         self._commands.put(None)
 
     def end(self) -> None:
-        """Nothing is played any more."""
+        """Stop playing."""
         self._has_ended = True
         self._commands.put(None)
 
     def crashed(self, error: BaseException) -> None:
-        """A mistake of ours ends the play, and nothing else."""
+        """An internal error ends watching, and nothing else."""
         self._show("failed", f"{type(error).__name__}: {error}")
 
     def main(self) -> None:
-        """Play until the end; after a failure wait for a command to begin anew."""
+        """Play until the end; after a failure, wait for a command to restart."""
         while not self._has_ended:
             self._show("starting")
             try:
-                self._perform(self._play.source.watched())
+                self._play(self._target.source.watched())
             except RlTuiError as error:
                 if not self._has_ended:
                     self._recover(error)
 
     def _recover(self, error: RlTuiError) -> None:
-        """What fails before it has shown anything may do without pictures."""
+        """What fails before it has shown anything is tried without pictures."""
         self._log(error)
         if not self._has_shown_anything:
             self._picture = Picture(reason=str(error))
             try:
-                self._perform(self._play.source)
+                self._play(self._target.source)
                 return
             except RlTuiError as again:
                 error = again
@@ -115,32 +116,39 @@ class Viewer:
         self._picture = Picture()
         self._show("failed", str(error))
         while not self._has_ended and not self._restarts:
-            self._heed(PAUSE_SECONDS)
+            self._obey(PAUSE_SECONDS)
         self._restarts = False
 
     @property
     def _has_shown_anything(self) -> bool:
         return self._picture.pixels is not None or bool(self._picture.text)
 
-    def _perform(self, source: EnvironmentSource) -> None:
-        """Play in an environment of that source until nobody watches any more. Raises RlTuiError."""
+    def _play(self, source: EnvironmentSource) -> None:
+        """Play in an environment of that source until the end. Raises RlTuiError."""
         variables = VARIABLES | ({"MUJOCO_GL": "egl"} if _has_no_display() else {})
         pool = self._pool = ProcessPool(
-            source, 1, 1, self._play.timeout, self._play.logs, log_name="watch", niceness=NICENESS, variables=variables
+            source,
+            1,
+            1,
+            self._target.timeout,
+            self._target.logs,
+            log_name="watch",
+            niceness=NICENESS,
+            variables=variables,
         )
         try:
             pool.start()
             self._policies = {
                 name: WatchedPolicy(pool.specs[name], make, newest)
-                for name, (make, newest) in self._play.behaviors.items()
+                for name, (make, newest) in self._target.behaviors.items()
             }
-            self._choose()
+            self._set_greedy()
             while not self._has_ended:
                 self._restarts = False
                 self._tally.abandon()
                 self._num_begun += 1
                 play(
-                    pool, self._policies, self._behavior, ENDLESS, self._play.seed + self._num_begun,
+                    pool, self._policies, self._behavior, ENDLESS, self._target.seed + self._num_begun,
                     lambda: not (self._has_ended or self._restarts), self._watch,
                 )  # fmt: skip
         finally:
@@ -148,26 +156,26 @@ class Viewer:
             pool.close()
 
     def _watch(self, instance: int, steps: Steps) -> None:
-        """Show what came, and return when it is time to act."""
+        """Show these steps, and return when it is time to act."""
         if self._tally.add(steps, self._policies[self._behavior]):
-            self._renew()
-        self._clock.stepped(spares=self._spares())
+            self._update_policies()
+        self._clock.stepped(is_training=self._is_training())
         if self._is_paused or (self.scenes.is_empty and self._clock.may_draw):
             self._draw()
             self._show()
             self._clock.drew()
         while not self._has_ended and not self._restarts:
-            if self._is_paused and not self._num_owed:
-                self._heed(PAUSE_SECONDS)
-            elif self._clock.seconds_left > 0 and not self._num_owed:
-                self._heed(self._clock.seconds_left)
+            if self._is_paused and not self._num_requested:
+                self._obey(PAUSE_SECONDS)
+            elif self._clock.seconds_left > 0 and not self._num_requested:
+                self._obey(self._clock.seconds_left)
             else:
                 break
-        self._num_owed = max(0, self._num_owed - 1)
+        self._num_requested = max(0, self._num_requested - 1)
         self._clock.begin()
 
-    def _heed(self, seconds: float) -> None:
-        """Obey the next command, waiting so long for it."""
+    def _obey(self, seconds: float) -> None:
+        """Wait that long for a command, and carry it out."""
         try:
             command = self._commands.get(timeout=seconds)
         except queue.Empty:
@@ -176,36 +184,36 @@ class Viewer:
             case None:
                 self._draw()
             case "pause" | "resume":
-                self._is_paused, self._num_owed = command == "pause", 0
+                self._is_paused, self._num_requested = command == "pause", 0
             case "step":
-                self._is_paused, self._num_owed = True, self._num_owed + 1
+                self._is_paused, self._num_requested = True, self._num_requested + 1
             case "restart":
                 self._restarts = True
             case "renew":
-                self._renew()
+                self._update_policies()
             case "greedy" | "drawn":
                 self._is_greedy = command == "greedy"
-                self._choose()
+                self._set_greedy()
         if self._pool is not None:
             self._show()
 
-    def _choose(self) -> None:
+    def _set_greedy(self) -> None:
         for policy in self._policies.values():
             policy.is_greedy = self._is_greedy
 
-    def _renew(self) -> None:
+    def _update_policies(self) -> None:
         for policy in self._policies.values():
-            policy.renew()
+            policy.update()
 
     def _draw(self) -> None:
-        """The newest picture is there, unless there are none or nobody waits for it any more."""
+        """Render the newest picture, unless the environment has none or watching has ended."""
         if self._pool is None or self._has_ended or self._picture.reason:
             return
         began = time.monotonic()
         picture = self._pool.picture(0, *self._size, lambda: not self._has_ended)
         if picture is not None:
-            self._clock.made(time.monotonic() - began)
-            self._picture, self._clock.meant_hz = picture, picture.hz
+            self._clock.rendered(time.monotonic() - began)
+            self._picture, self._clock.native_hz = picture, picture.hz
             if picture.reason:
                 self._log_undrawn(picture)
 
@@ -227,23 +235,23 @@ class Viewer:
         )
 
     def _log(self, error: RlTuiError) -> None:
-        self._tell(f"watching failed, training goes on: {error}", error.detail)
+        self._warn(f"watching failed, training goes on: {error}", error.detail)
 
     def _log_undrawn(self, picture: Picture) -> None:
         if picture.detail:
-            self._tell(f"watching goes on without pictures: {picture.reason}", picture.detail)
+            self._warn(f"watching goes on without pictures: {picture.reason}", picture.detail)
 
-    def _tell(self, message: str, detail: str) -> None:
-        """One line in the log, the traceback behind it in the output file."""
+    def _warn(self, message: str, detail: str) -> None:
+        """One line in the log, with the traceback in the output file."""
         self._bus.publish(LogEmitted("warning", self._behavior, message))
         if not detail:
             return
         try:
-            with self._play.output.open("a", encoding="utf-8", errors="backslashreplace") as log:
+            with self._target.output.open("a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write(f"{self._behavior}: {message}\n{detail.rstrip()}\n")
-            self._bus.publish(LogEmitted("info", self._behavior, f"the traceback is in {self._play.output}"))
+            self._bus.publish(LogEmitted("info", self._behavior, f"the traceback is in {self._target.output}"))
         except OSError as refused:
-            text = f"{self._play.output}: not written ({refused.strerror})"
+            text = f"{self._target.output}: not written ({refused.strerror})"
             self._bus.publish(LogEmitted("warning", self._behavior, text))
 
 
@@ -252,5 +260,5 @@ def _pixels(frame: Frame) -> Pixels:
 
 
 def _has_no_display() -> bool:
-    """Whether OpenGL must do without a display, which MuJoCo has to be told."""
+    """Whether OpenGL must do without a display; MuJoCo does not detect it."""
     return sys.platform == "linux" and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY")

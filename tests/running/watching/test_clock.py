@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rl_tui.engine.running.watching import clock as play_clock
-from rl_tui.engine.running.watching.clock import FREE_MAKING_SHARE, MAKING_SHARE, PlayClock
+from rl_tui.engine.running.watching.clock import FREE_RENDER_SHARE, RENDER_SHARE, PlayClock
 
 
 class Time:
@@ -30,13 +30,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> tuple[PlayClock, Time]:
     return PlayClock(), time
 
 
-@pytest.mark.parametrize(("spares", "share"), [(True, MAKING_SHARE), (False, FREE_MAKING_SHARE)])
+@pytest.mark.parametrize(("spares", "share"), [(True, RENDER_SHARE), (False, FREE_RENDER_SHARE)])
 def test_a_picture_that_takes_long_is_followed_by_a_rest(
     clock: tuple[PlayClock, Time], spares: bool, share: float
 ) -> None:
     play, time = clock
-    play.stepped(spares=spares)
-    play.made(0.03)
+    play.stepped(is_training=spares)
+    play.rendered(0.03)
     play.drew()
     time.now = 0.03 / share - 0.001
     assert not play.may_draw
@@ -46,12 +46,12 @@ def test_a_picture_that_takes_long_is_followed_by_a_rest(
 
 def test_one_slow_picture_counts_at_once_and_is_forgotten_in_time(clock: tuple[PlayClock, Time]) -> None:
     play, time = clock
-    play.stepped(spares=True)
+    play.stepped(is_training=True)
     for seconds in (0.01, 1.0, *[0.01] * 100):
-        play.made(seconds)
+        play.rendered(seconds)
         if seconds == 1.0:
             play.drew()
-            time.now += 1.0 / MAKING_SHARE - 0.1
+            time.now += 1.0 / RENDER_SHARE - 0.1
             assert not play.may_draw
     time.now += 0.2
     assert play.may_draw

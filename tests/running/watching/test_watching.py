@@ -241,7 +241,7 @@ def test_behaviors_of_one_environment_are_watched_one_at_a_time(tmp_path: Path) 
 def test_there_is_nothing_to_watch_before_the_start_and_after_a_run_that_had_none() -> None:
     watching = WatchService(EventBus())
     assert watching.begin("B", SIZE) == NOT_YET
-    watching.release()
+    watching.training_ended()
     assert watching.begin("B", SIZE) == NEVER
     assert watching.pop_scene() is None
     watching.send("pause")
