@@ -177,7 +177,7 @@ def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
         collector.receive(START_SECONDS)
         for name in pool.specs:
             if collector.is_due(name, 1):
-                played.add(name, collector.take(name))
+                played.add(name, collector.drain(name))
         collector.act()
         played.num_steps = sum(collector.num_sampled.values())
     played.seconds = collector.environment_seconds

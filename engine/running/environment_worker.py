@@ -246,7 +246,7 @@ class EnvironmentWorker:
         """Pass every block that is due to its learner, and load the weights that result."""
         for name, behavior in self.behaviors.items():
             while collector.is_due(name, block_sizes[name].size):
-                block = collector.take(name)
+                block = collector.drain(name)
                 block_sizes[name].count(block.num_rows)
                 start = time.monotonic()
                 self._is_submitting = behavior.is_threaded

@@ -84,11 +84,11 @@ class ProgressReporter:
             if first_version != self._first_versions[name]:
                 self._first_versions[name] = first_version
                 self._offsets[name] = behavior.learner.step - self._collector.num_sampled[name]
-                self._collector.take_fresh_episodes(name)
+                self._collector.drain_new_episodes(name)
 
     def _publish_episodes(self) -> None:
         for name in self._behaviors:
-            returns, lengths = self._collector.take_fresh_episodes(name)
+            returns, lengths = self._collector.drain_new_episodes(name)
             if len(returns):
                 self._bus.publish(
                     EpisodesFinished(

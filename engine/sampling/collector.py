@@ -43,7 +43,7 @@ class Collector:
         self.environment_seconds = 0.0
         self.inference_seconds = 0.0
         for name, policy in policies.items():
-            self._assemblies[name].follow(policy.version)
+            self._assemblies[name].set_version(policy.version)
 
     def receive(self, timeout: float) -> bool:
         """Take in the steps of every instance that is ready, if any is within `timeout` seconds."""
@@ -69,9 +69,9 @@ class Collector:
         assembly = self._assemblies[behavior]
         return assembly.num_complete >= num_rows or (assembly.num_complete > 0 and assembly.is_full)
 
-    def take(self, behavior: str) -> Trajectories:
+    def drain(self, behavior: str) -> Trajectories:
         """The block that is due."""
-        return self._assemblies[behavior].take()
+        return self._assemblies[behavior].drain()
 
     def num_held(self, behavior: str) -> int:
         """Rows that were begun and not yet taken, those that wait for what follows them included."""
@@ -81,14 +81,14 @@ class Collector:
         """From now on, segments end where their agents are next observed, or again at the horizon."""
         self._assemblies[behavior].cut(at_once)
 
-    def take_fresh_episodes(self, behavior: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], Int64]:
+    def drain_new_episodes(self, behavior: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], Int64]:
         """Returns and lengths of the episodes that ended since the last call, for showing."""
-        return self._assemblies[behavior].take_fresh_episodes()
+        return self._assemblies[behavior].drain_new_episodes()
 
     def load(self, behavior: str, weights: Weights) -> None:
         """Act with these weights from now on."""
         self._policies[behavior].load(weights)
-        self._assemblies[behavior].follow(weights.version)
+        self._assemblies[behavior].set_version(weights.version)
 
     def act(self) -> None:
         """Choose an action for every agent that waits and let the received instances go on."""
@@ -105,7 +105,7 @@ class Collector:
         if min(self._steps) >= self._patience:
             self._steps = [0] * len(self._steps)
             for assembly in self._assemblies.values():
-                assembly.note_silent()
+                assembly.mark_silent()
 
     def _act(self, name: str, waiting: list[tuple[int, DecisionSteps]], chosen: dict[int, dict[str, Actions]]) -> None:
         start = perf_counter()

@@ -1,36 +1,94 @@
-"""Which agent's experience lies in which slot."""
+"""Which agent owns which slot, and which rows of the slot hold its experience.
+
+A slot has `capacity` rows of flat columns, used as a ring: rows from `emitted` to `begun` are whole segments, rows from
+`begun` to `written` an unfinished one. All three count rows since the slot exists; row r is at slot * capacity +
+r % capacity.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_tui.engine.specs import Int64
 
-NOBODY = -1  # owns what is free; agents' ids are not negative
+NO_AGENT = -1  # owner of a slot that was never used; ids of agents are not negative
+ACTIVE, SILENT, VACANT = np.arange(3, dtype=np.int8)  # an episode is in progress, or probably is, or none is
 
 
 class Slots:
-    """Slots 0..n-1 and the agents that own them. Owned by one thread."""
+    """Slots 0..L-1, as many as are needed. Owned by one thread."""
 
-    def __init__(self) -> None:
-        self.agent_ids: Int64 = np.empty(0, np.int64)  # of slot
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.agent_ids: Int64 = np.full(1, NO_AGENT)  # i64[L], like all that follow
+        self.state: NDArray[np.int8] = np.full(1, VACANT)
+        self.emitted: Int64 = np.zeros(1, np.int64)
+        self.begun: Int64 = np.zeros(1, np.int64)
+        self.written: Int64 = np.zeros(1, np.int64)
+        self._written_before: Int64 = np.zeros(1, np.int64)  # when silent agents were last marked
         self._ids: Int64 = np.empty(0, np.int64)  # of owners, sorted
         self._slot_of_id: Int64 = np.empty(0, np.int64)
+        self.departed: list[Int64] = []  # ids of agents that left in mid-episode
+
+    def __len__(self) -> int:
+        return len(self.state)
 
     def find(self, agent_ids: Int64) -> Int64:
-        """The slot of each agent; NOBODY for one that has none."""
+        """The slot of each agent; NO_AGENT for one that has none."""
         if not len(self._ids):
-            return np.full(len(agent_ids), NOBODY)
+            return np.full(len(agent_ids), NO_AGENT)
         places = np.minimum(np.searchsorted(self._ids, agent_ids), len(self._ids) - 1)
-        return np.where(self._ids[places] == agent_ids, self._slot_of_id[places], NOBODY)
+        return np.where(self._ids[places] == agent_ids, self._slot_of_id[places], NO_AGENT)
 
-    def grow(self, num_slots: int) -> None:
-        """As many slots as this; those that are added are nobody's."""
-        self.agent_ids = np.append(self.agent_ids, np.full(num_slots - len(self.agent_ids), NOBODY))
+    def admit(self, newcomers: Int64) -> tuple[Int64, Int64]:
+        """Slots for agents that have none, where no episode is in progress and all rows were emitted.
 
-    def give(self, slots: Int64, agent_ids: Int64) -> None:
-        """These slots change hands; the new owners had none."""
-        self.agent_ids[slots] = agent_ids
-        owned = np.flatnonzero(self.agent_ids != NOBODY)
+        If there are too few, all silent agents have left: their slots, returned second, lose their unfinished rows.
+        """
+        free, released = self._free(), np.empty(0, np.int64)
+        if len(free) < len(newcomers):
+            released = (self.state == SILENT).nonzero()[0]
+            self.departed.append(self.agent_ids[released])
+            self.state[released] = VACANT
+            self.written[released] = self.begun[released]
+            free = self._free()
+        num_slots = len(self)
+        if (missing := len(newcomers) - len(free)) > 0:
+            self._grow(max(num_slots, missing))
+            free = np.append(free, np.arange(num_slots, len(self)))
+        slots = free[: len(newcomers)]
+        self.agent_ids[slots] = newcomers
+        owned = np.flatnonzero(self.agent_ids != NO_AGENT)
         self._slot_of_id = owned[np.argsort(self.agent_ids[owned], kind="stable")]
         self._ids = self.agent_ids[self._slot_of_id]
+        return slots, released
+
+    def mark_silent(self) -> None:
+        """Active agents that chose no action since the last call are silent until they are heard of again."""
+        self.state[(self.state == ACTIVE) & (self.written == self._written_before)] = SILENT
+        self._written_before = self.written.copy()
+
+    def rows(self, slots: Int64, numbers: Int64) -> Int64:
+        """Where these rows of these slots are in the columns."""
+        return slots * self._capacity + numbers % self._capacity
+
+    def whole_rows(self) -> Int64:
+        """Where the rows of all whole segments are, slot after slot and in time order."""
+        counts = self.begun - self.emitted
+        slots = counts.nonzero()[0]
+        counts = counts[slots]
+        skipped = self.emitted[slots] - (counts.cumsum() - counts)
+        return self.rows(slots.repeat(counts), np.arange(counts.sum()) + skipped.repeat(counts))
+
+    def _free(self) -> Int64:
+        slots: Int64 = ((self.state == VACANT) & (self.written == self.emitted)).nonzero()[0]
+        return slots
+
+    def _grow(self, added: int) -> None:
+        none = np.zeros(added, np.int64)
+        self.agent_ids = np.append(self.agent_ids, none + NO_AGENT)
+        self.state = np.append(self.state, np.full(added, VACANT))
+        self.emitted, self.begun = np.append(self.emitted, none), np.append(self.begun, none)
+        self.written = np.append(self.written, none)
+        self._written_before = np.append(self._written_before, none)

@@ -94,7 +94,7 @@ class World:
             seen.rewards[ended] = 0
             self._assembly.observe(seen)
             self._assembly.act(seen, self._policy.act(seen, self._assembly.memories(seen)))
-        return self._assembly.take()
+        return self._assembly.drain()
 
 
 def rewarded(segments: list[tuple[int, list[float], Ending]]) -> Trajectories:

@@ -39,7 +39,7 @@ def train(environments: list[Environment], config: BehaviorConfig, max_steps: in
         while step < max_steps:
             collector.receive(0.0)
             while collector.is_due(behavior, trainer.rows_per_update):
-                block = collector.take(behavior)
+                block = collector.drain(behavior)
                 trainer.add(block)
                 step += block.num_rows
                 if trainer.is_ready():
@@ -64,7 +64,7 @@ def mean_return(environments: list[Environment], policy: Policy, num_episodes: i
         while min(len(ended) for ended in returns.values()) < per_agent:
             collector.receive(0.0)
             while collector.is_due(behavior, 1):
-                block = collector.take(behavior)
+                block = collector.drain(behavior)
                 last = np.cumsum(block.lengths)
                 ended = block.endings != 0
                 sums = np.add.reduceat(block.rewards, last - block.lengths)

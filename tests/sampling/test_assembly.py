@@ -83,7 +83,7 @@ class World:
         self.episodes: list[tuple[float, int]] = []
         self.fresh: list[tuple[float, int]] = []
         self.version = 0
-        self.assembly.follow(0)
+        self.assembly.set_version(0)
         self.counter = 0
         self.departed: list[int] = []
         self.has_mask = False
@@ -108,7 +108,7 @@ class World:
             self.check_take()
         if self.random.random() < 0.1:
             self.version += 1
-            self.assembly.follow(self.version)
+            self.assembly.set_version(self.version)
         self._act(decisions)
         if self.random.random() < 0.3:
             self._note_silent()
@@ -146,11 +146,11 @@ class World:
         for life in self.lives.values():
             life.is_silent |= life.is_waiting_for_outcome and life.is_idle
             life.is_idle = True
-        self.assembly.note_silent()
+        self.assembly.mark_silent()
 
     def _follow_departures(self) -> None:
         """Only silent agents may have lost their places, and they begin anew if they come back."""
-        departed = [int(agent) for agents in self.assembly._departed for agent in agents]
+        departed = [int(agent) for agents in self.assembly._slots.departed for agent in agents]
         for agent in departed[len(self.departed) :]:
             life = self.lives[agent]
             assert life.is_silent
@@ -236,7 +236,7 @@ class World:
         assert self.assembly.num_complete == sum(len(segment.rows) for segment in segments)
         if not segments:
             return
-        block = self.assembly.take()
+        block = self.assembly.drain()
         check_block(block, expected, self.has_mask, self.horizon)
         assert list(zip(block.episode_returns, block.episode_lengths, strict=True)) == self.episodes
         assert sorted(block.departed.tolist()) == sorted(self.departed)
@@ -248,7 +248,7 @@ class World:
 
     def check_fresh(self) -> None:
         """Episodes are told once, in their order."""
-        returns, lengths = self.assembly.take_fresh_episodes()
+        returns, lengths = self.assembly.drain_new_episodes()
         assert list(zip(returns, lengths, strict=True)) == self.fresh
         self.fresh = []
 
@@ -359,7 +359,7 @@ def test_a_reward_belongs_to_the_action_before_it() -> None:
         assembly.observe(decisions)
         assembly.act(decisions, choice(1, value))
     assembly.end(ends([7], 4.0))
-    block = assembly.take()
+    block = assembly.drain()
     assert block.continuous_actions[:, 0].tolist() == [1, 2, 3]
     assert block.observations[0][:, 0].tolist() == [1, 2, 3]
     assert block.rewards.tolist() == [2, 3, 4]
@@ -377,7 +377,7 @@ def test_an_agent_that_ends_and_begins_in_the_same_step_gets_the_end_of_the_old_
     decisions = steps([7], 100.0)
     assembly.observe(decisions)
     assembly.act(decisions, choice(1))
-    block = assembly.take()
+    block = assembly.drain()
     assert block.rewards.tolist() == [5]
     assert block.next_observations[0].tolist() == [[5, 5]]
     assert block.endings.tolist() == [Ending.TRUNCATED]
@@ -391,7 +391,7 @@ def test_an_end_at_the_horizon_is_an_end_and_not_a_cut() -> None:
         assembly.observe(decisions)
         assembly.act(decisions, choice(1))
     assembly.end(ends([3], 3.0))
-    block = assembly.take()
+    block = assembly.drain()
     assert block.lengths.tolist() == [2]
     assert block.endings.tolist() == [Ending.TERMINATED]
 
@@ -400,7 +400,7 @@ def test_an_agent_that_never_acted_leaves_nothing() -> None:
     assembly = Assembly(SPEC, 2)
     assembly.end(ends([3, 4], 3.0))
     assert assembly.num_complete == 0
-    assert not len(assembly.take_fresh_episodes()[0])
+    assert not len(assembly.drain_new_episodes()[0])
 
 
 def test_columns_wrap_around_for_as_long_as_blocks_are_taken_when_full() -> None:
@@ -412,7 +412,7 @@ def test_columns_wrap_around_for_as_long_as_blocks_are_taken_when_full() -> None
         decisions = steps(agents, float(value))
         assembly.observe(decisions)
         if assembly.is_full:
-            block = assembly.take()
+            block = assembly.drain()
             taken += block.observations[0][np.repeat(block.agent_ids, block.lengths) == 5, 0].tolist()
         assembly.act(decisions, choice(len(agents)))
     assert taken == list(range(len(taken)))
@@ -430,7 +430,7 @@ def test_full_columns_say_so_before_anything_is_overwritten(horizon: int, most: 
         if not assembly.is_full:
             assembly.act(decisions, choice(1))
     assert assembly.num_complete == most
-    assert assembly.take().observations[0][:, 0].tolist() == list(range(most))
+    assert assembly.drain().observations[0][:, 0].tolist() == list(range(most))
     assert not assembly.is_full
 
 
@@ -445,7 +445,7 @@ def test_room_of_those_who_ended_goes_to_newcomers() -> None:
             assembly.act(decisions, choice(3, remembered=9.0))
         assembly.end(ends(agents, 6.0))
         if episode % 2:
-            block = assembly.take()
+            block = assembly.drain()
             segments = [(agent, length) for agent in range(agents[0] - 3, agents[-1] + 1) for length in (4, 2)]
             assert sorted(zip(block.agent_ids.tolist(), block.lengths.tolist(), strict=True)) == sorted(segments)
             assert block.memories is not None
@@ -462,23 +462,23 @@ def test_a_silent_agent_keeps_its_place_until_a_newcomer_needs_it() -> None:
     for _ in range(100):
         assembly.observe(steps([2], 1.0))
         assembly.act(steps([2], 1.0), choice(1))
-        assembly.note_silent()
+        assembly.mark_silent()
         if assembly.num_complete:
-            assert not len(assembly.take().departed)
+            assert not len(assembly.drain().departed)
     assembly.observe(steps([1, 2], 5.0))
     assembly.act(steps([1, 2], 5.0), choice(2))
     assembly.end(ends([1], 7.0))
-    block = assembly.take()
+    block = assembly.drain()
     own = np.repeat(block.agent_ids, block.lengths) == 1
     assert (block.rewards[own].tolist(), block.episode_returns.tolist()) == ([5, 7], [12])
     for _ in range(2):
         assembly.observe(steps([3], 0.0))
         assembly.act(steps([3], 0.0), choice(1))
-        assembly.note_silent()
+        assembly.mark_silent()
     assembly.observe(steps([4], 0.0))
     assembly.act(steps([4], 0.0), choice(1))
     assembly.end(ends([3, 4], 0.0))
-    assert assembly.take().departed.tolist() == [2]
+    assert assembly.drain().departed.tolist() == [2]
 
 
 def test_agents_of_instances_that_answer_one_after_the_other_keep_apart() -> None:
@@ -492,7 +492,7 @@ def test_agents_of_instances_that_answer_one_after_the_other_keep_apart() -> Non
     assembly.act(joined, choice(4))
     assembly.end(ends([0, 2], 3.0))
     assembly.end(ends([1, 3], 4.0))
-    block = assembly.take()
+    block = assembly.drain()
     assert block.agent_ids.tolist() == [0, 2, 1, 3]
     assert block.observations[0][:, 0].tolist() == [1, 1, 2, 2]
     assert block.rewards.tolist() == [3, 3, 4, 4]
@@ -509,7 +509,7 @@ def test_memory_begins_at_zero_after_an_end_and_goes_on_after_a_cut() -> None:
         assembly.act(decisions, choice(2, remembered=10.0 * value))
     for agent in (7, 8):
         assembly.end(ends([agent], 0.0))
-    block = assembly.take()
+    block = assembly.drain()
     assert block.agent_ids.tolist() == [7] * 4 + [8] * 3
     assert block.endings.tolist() == [0, 1, 0, 1, 0, 0, 1]
     assert block.memories is not None
@@ -523,7 +523,7 @@ def test_a_policy_without_memory_leaves_none() -> None:
     assert assembly.memories(decisions) is None
     assembly.act(decisions, choice(1))
     assembly.observe(steps([7], 2.0))
-    assert assembly.take().memories is None
+    assert assembly.drain().memories is None
 
 
 def test_rows_before_the_first_mask_allowed_everything() -> None:
@@ -534,7 +534,7 @@ def test_rows_before_the_first_mask_allowed_everything() -> None:
         assembly.observe(decisions)
         assembly.act(decisions, choice(1))
     assembly.end(ends([1], 0.0))
-    mask = assembly.take().action_mask
+    mask = assembly.drain().action_mask
     assert mask is not None
     assert mask.tolist() == [[True] * 5, forbidden[0].tolist(), [True] * 5]
 
@@ -546,6 +546,6 @@ def test_a_block_does_not_change_when_collecting_goes_on() -> None:
         decisions = steps([1], float(value))
         assembly.observe(decisions)
         if assembly.num_complete:
-            blocks.append(assembly.take())
+            blocks.append(assembly.drain())
         assembly.act(decisions, choice(1))
     assert [block.observations[0][:, 0].tolist() for block in blocks] == [[i, i + 1] for i in range(0, 10, 2)]

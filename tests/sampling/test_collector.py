@@ -42,7 +42,7 @@ def collect(
         assert collector.receive(0.0)
         for name in behaviors:
             while collector.is_due(name, num_rows):
-                blocks[name].append(collector.take(name))
+                blocks[name].append(collector.drain(name))
         collector.act()
     return blocks
 
@@ -125,7 +125,7 @@ def test_agents_that_leave_without_an_end_take_no_room() -> None:
         collector = Collector(pool, {"Crowd": RandomPolicy(ActionSpec(1))}, {"Crowd": 2}, patience=5)
         departed = [agent for block in collect(collector, ["Crowd"], 600)["Crowd"] for agent in block.departed]
     assert len(departed) == len(set(departed)) > 9500
-    assert len(collector._assemblies["Crowd"]._written) < 600
+    assert len(collector._assemblies["Crowd"]._slots.written) < 600
 
 
 def test_masks_of_some_instances_only_are_joined() -> None:
@@ -150,7 +150,7 @@ def test_a_block_is_due_when_it_is_long_enough_or_nothing_more_fits() -> None:
         collector.receive(0.0)
         assert collector.is_due("Quick", 40)
         assert collector.is_due("Quick", 1_000_000), "columns hold no more than two long segments"
-        assert collector.take("Quick").num_rows == 40
+        assert collector.drain("Quick").num_rows == 40
         assert not collector.is_due("Quick", 1_000_000)
 
 
@@ -162,7 +162,7 @@ def test_new_weights_act_from_the_next_action_on_and_blocks_tell_the_oldest() ->
         for cycle in range(9):
             collector.receive(0.0)
             while collector.is_due("Quick", 1):
-                versions.append(collector.take("Quick").policy_version)
+                versions.append(collector.drain("Quick").policy_version)
             if cycle in (2, 5):
                 collector.load("Quick", Weights(cycle, {}))
             collector.act()
@@ -210,7 +210,7 @@ def test_reset_steps_of_the_vectorized_cart_pole_are_neither_trained_on_nor_coun
         blocks = collect(collector, ["CartPole"], 400, num_rows=64)["CartPole"]
         collector.receive(0.0)
         num_copies = 4 * num_instances
-        num_ended = len(collector.take_fresh_episodes("CartPole")[0])
+        num_ended = len(collector.drain_new_episodes("CartPole")[0])
     for block in blocks:
         check_cart_pole(block)
     num_resets = 4 * sum(vector.num_steps for vector in vectors) - collector.num_sampled["CartPole"]

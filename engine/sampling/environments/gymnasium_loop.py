@@ -120,7 +120,7 @@ class GymnasiumLoop:
                 self._take(index, observation, infos)
                 rewards.append(reward)
         self._rewards[:] = as_rewards(rewards)
-        measured = None if self._tally is None else self._tally.take()
+        measured = None if self._tally is None else self._tally.drain()
         return {self._behavior: Steps(self._decisions(), self._terminals(ended) if ended else None, measured)}
 
     def render(self) -> Frame | str | None:

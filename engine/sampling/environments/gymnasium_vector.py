@@ -96,7 +96,7 @@ class GymnasiumVector:
             given = self._spread(given)
         steps = self._advance(given)
         if self._tally is not None:
-            steps.measured = self._tally.take()
+            steps.measured = self._tally.drain()
         return {self._behavior: steps}
 
     def render(self) -> Frame | str | None:

@@ -26,7 +26,7 @@ class Measuring(Protocol):
 
 
 class Tally:
-    """Sums and counts of the numbers under some keys since the last `take`; what is not finite is left out."""
+    """Sums and counts of the numbers under some keys since the last `drain`; what is not finite is left out."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = keys
@@ -47,10 +47,10 @@ class Tally:
                 for row in np.flatnonzero(has):
                     self._count(key, reported if isinstance(reported, Mapping) else reported[row])
 
-    def take(self) -> Measured | None:
-        """What was counted; the next begins at nothing."""
-        taken, self._sums = self._sums, {}
-        return taken or None
+    def drain(self) -> Measured | None:
+        """What was counted; counting starts again."""
+        drained, self._sums = self._sums, {}
+        return drained or None
 
     def _count(self, key: str, value: Any) -> None:  # Any: whatever the environment reports
         number = value if type(value) is float else as_number(key, value)

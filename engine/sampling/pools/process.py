@@ -151,7 +151,7 @@ class ProcessPool:
                 worker.read()
             else:
                 worker.fail_if_overdue()
-            picture = worker.take_picture()
+            picture = worker.pop_picture()
             if picture is not None:
                 return picture
         return None

@@ -161,7 +161,7 @@ class WorkerProcess:
         self._unsent.append(Record(Kind.DRAW, instance, width << 16 | height))
         self.flush()
 
-    def take_picture(self) -> Picture | None:
+    def pop_picture(self) -> Picture | None:
         """What was asked for last, once it is there; call when `replies` is readable, as `read`."""
         picture, self._picture = self._picture, None
         return picture
