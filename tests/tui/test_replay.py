@@ -28,7 +28,7 @@ from rl_tui.engine.session.summaries import this_process
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.run_folder import RunFolder
-from rl_tui.tui.runs import rewinding
+from rl_tui.tui.runs import seeking
 from rl_tui.tui.runs.playback import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
 from rl_tui.tui.runs.seeking import Open, Seek
 from rl_tui.tui.screens.prompt import typed_seek
@@ -354,8 +354,8 @@ def test_silence_between_two_lives_takes_no_part_of_the_recording() -> None:
 
 
 def test_snapshots_are_few_however_long_the_recording_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewinding, "SNAPSHOT_EVENTS", 4)
-    monkeypatch.setattr(rewinding, "MOST_SNAPSHOTS", 6)
+    monkeypatch.setattr(seeking, "SNAPSHOT_EVENTS", 4)
+    monkeypatch.setattr(seeking, "MOST_SNAPSHOTS", 6)
     watched = Watched(recording(*life(999)), 1.0)
     for share in (0.9, 0.3, 0.61):
         number = round(share * 1000) + 2

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rl_tui.tui.title import POP, PUSH
 
 from rl_tui.tui.screens.alerts import WIDEST
+from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
 
 LIVE = Path(__file__).parent / "live.py"
@@ -87,7 +87,7 @@ def left_behind(raw: bytes | bytearray) -> list[str]:
         left
         + ["hidden cursor"] * (not modes[CURSOR])
         + ["keyboard"] * (pushed > 0)
-        + ["title"] * (raw.count(PUSH.encode()) - raw.count(POP.encode()))
+        + ["title"] * (raw.count(PUSH_TITLE.encode()) - raw.count(POP_TITLE.encode()))
     )
 
 
