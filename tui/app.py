@@ -11,11 +11,9 @@ from dataclasses import fields, replace
 from typing import get_args
 
 from textual import events
-from textual.app import App
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
-from textual.worker import WorkerFailed
 
 from rl_tui.engine.session.bus import Subscription
 from rl_tui.engine.session.messages import Command, Envelope
@@ -48,6 +46,7 @@ from rl_tui.tui.state.controls import Controls
 from rl_tui.tui.state.preferences import Memory, RunMemory
 from rl_tui.tui.terminal.driver import TerminalDriver
 from rl_tui.tui.terminal.signals import LoopSignals
+from rl_tui.tui.textual_private import FailingApp, driver_of, fail, mount_early, paint
 
 OUTCOME_SECONDS = 0.1  # from one look at the events to the next while a key waits for its outcome or its picture
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
@@ -55,7 +54,7 @@ ANSWER_SECONDS = 0.1  # within which a key should have its picture
 SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms makes a key take 5 times as long to show
 
 
-class TrainerApp(App[Departure]):
+class TrainerApp(FailingApp[Departure]):
     """Lives in the main thread. Owns the view, the subscription and the way out; `show()` returns how the user left.
 
     None: the screen failed. The run is the caller's, whether it goes on or its end is waited for.
@@ -106,8 +105,7 @@ class TrainerApp(App[Departure]):
         watching: None where the session has no policies.
         """
         super().__init__(driver_class=TerminalDriver)
-        # Textual puts streams in their place that lose what is printed.
-        self._capture_stdout, self._capture_stderr = sys.stdout, sys.stderr  # type: ignore[assignment]
+        self.keep_streams()
         self.view = view
         self.outcomes, state = Outcomes(), ScreenState()
         self.themes = Themes(self, memory.theme() if memory else "", memory.keep_theme if memory else None)
@@ -167,29 +165,28 @@ class TrainerApp(App[Departure]):
     @property
     def failure(self) -> str:
         """Of what the screen itself failed; "" when it did not. The traceback is on stderr."""
-        return "" if self._exception is None else in_words(self._exception)
+        return "" if self.fault is None else in_words(self.fault)
+
+    @property
+    def terminal(self) -> TerminalDriver | None:
+        """The terminal that the screen is on; None before that, and without one."""
+        driver = driver_of(self)
+        return driver if isinstance(driver, TerminalDriver) else None
 
     def show(self, *, mouse: bool) -> Departure | None:
         """The screen was on, and the terminal is as it was before, whatever happened."""
         try:
             return self.run(mouse=mouse)
         except Exception as error:  # noqa: BLE001  # no fault of the screen may reach the run
-            self._handle_exception(error)
+            fail(self, error)
             return None
         finally:
-            if isinstance(self._driver, TerminalDriver):
-                self._driver.give_back()
+            if self.terminal is not None:
+                self.terminal.give_back()
 
-    def _handle_exception(self, error: Exception) -> None:
-        """The screen is left. Textual would print the values of all variables, which may fail in its turn."""
-        self._return_code = 1
-        if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
-            error = error.error
+    def report_failure(self, error: Exception) -> None:
+        """The traceback is where the process's output goes."""
         write_beside(f"the screen failed\n{traceback_of(error)}")
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
-        self._close_messages_no_wait()
 
     async def on_event(self, event: events.Event) -> None:
         """A key should be answered as if nothing trained. One pressed before ctrl+z took effect does nothing."""
@@ -203,7 +200,7 @@ class TrainerApp(App[Departure]):
         await super().on_event(event)
 
     def _was_pressed_before_stop(self, event: events.InputEvent) -> bool:
-        return isinstance(self._driver, TerminalDriver) and event.time < self._driver.on_again_at
+        return self.terminal is not None and event.time < self.terminal.on_again_at
 
     def get_default_screen(self) -> Screen[None]:
         """The overview."""
@@ -235,7 +232,7 @@ class TrainerApp(App[Departure]):
     def _prepare(self) -> None:
         """The help is mounted before anybody asks for it: its first opening then takes no longer than every other."""
         prepare_help(self, self.context)
-        self._get_screen(HELP)
+        mount_early(self, HELP)
 
     def recall(self, events: Iterator[Envelope]) -> None:
         """Let the view begin with a run's past; events that come until it is read wait in the mailbox."""
@@ -272,7 +269,7 @@ class TrainerApp(App[Departure]):
     def _follow(self, must_draw: bool) -> None:
         if not self.screen_stack:  # Textual closes the screens before it stops the timers
             return
-        if isinstance(self._driver, TerminalDriver) and self._driver.is_gone:
+        if self.terminal is not None and self.terminal.is_gone:
             self.way_out.lose_terminal()
             return
         now = time.monotonic()
@@ -292,8 +289,8 @@ class TrainerApp(App[Departure]):
             self._follow_up.pause()
 
     def _show_title(self, now: float) -> None:
-        if self._has_title and isinstance(self._driver, TerminalDriver) and not is_behind(self):
-            self._driver.show_title(title_of(self._frozen or self.view, self._config_name), now)
+        if self._has_title and self.terminal is not None and not is_behind(self):
+            self.terminal.show_title(title_of(self._frozen or self.view, self._config_name), now)
 
     def _complain(self, problems: Sequence[str]) -> None:
         """What the user's own files are not good for is in the log, and the first of it is said."""
@@ -348,10 +345,7 @@ class TrainerApp(App[Departure]):
         if isinstance(top, RunScreen | PaneDialog):
             pieces = top.draw(self._frame())
             self._faults.collect(top.panes)
-            if self._batch_count:  # Textual holds the picture back, and paints all of it later
-                top.refresh()
-            elif pieces:
-                self._display(top, PiecesUpdate(pieces))  # type: ignore[arg-type]  # its own updates are none of Rich's
+            paint(self, top, PiecesUpdate(pieces) if pieces else None)
         self._pace.drew(time.monotonic(), time.thread_time())
 
     def _frame(self) -> Frame:
@@ -391,7 +385,7 @@ class TrainerApp(App[Departure]):
 
     def action_suspend_process(self) -> None:
         """To the shell, with the whole group of processes, as the terminal itself would do."""
-        if isinstance(self._driver, TerminalDriver) and not self._driver.suspend(0):
+        if self.terminal is not None and not self.terminal.suspend(0):
             self.outcomes.say("ctrl+z: there is no shell that could bring the screen back, so it stays")
             self.redraw()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets._toast import Toast
 
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
@@ -19,6 +18,7 @@ from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.drawing.painting import toast_regions
 from rl_tui.tui.screens.alerts import TOAST_SECONDS, News, news_of
 from rl_tui.tui.terminal.sequences import notice_sequence
+from rl_tui.tui.textual_private import Toast
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven

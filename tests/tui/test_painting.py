@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from textual.widgets._toast import Toast
-
 from rl_tui.engine.session.messages import Envelope, EpisodesFinished, WarningRaised
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.drawing.painting import NOWHERE, spots
+from rl_tui.tui.textual_private import Toast
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from rich.color import ColorSystem
-from rich.console import Console
+from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
-from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets._toast import Toast
+
+from rl_tui.tui.textual_private import CompositorUpdate, Toast, num_unwritten, visible_widgets
 
 Spot: TypeAlias = tuple[Region, Region]  # where a widget is, and the part of the terminal that it may paint
 NOWHERE = Region()
@@ -41,7 +40,7 @@ class PiecesUpdate(CompositorUpdate):
 
 def spots(screen: Screen[Any]) -> Mapping[Widget, Spot]:
     """Where each widget that can be seen was laid out last. What a toast covers is for Textual to paint."""
-    visible, toasts = screen._compositor.visible_widgets, toast_regions(screen)
+    visible, toasts = visible_widgets(screen), toast_regions(screen)
     if not toasts:
         return visible
     return {
@@ -52,19 +51,17 @@ def spots(screen: Screen[Any]) -> Mapping[Widget, Spot]:
 
 def toast_regions(screen: Screen[Any]) -> frozenset[Region]:
     """Where toasts are."""
-    visible = screen._compositor.visible_widgets
-    return frozenset(region for widget, (region, _) in visible.items() if isinstance(widget, Toast))
+    return frozenset(region for widget, (region, _) in visible_widgets(screen).items() if isinstance(widget, Toast))
 
 
 def is_behind(app: App[Any]) -> bool:
     """Whether pictures wait in Textual's writer, because the terminal takes them slowly."""
-    writer = getattr(app._driver, "_writer_thread", None)  # there is none without a terminal
-    return writer is not None and writer._queue.qsize() > 0
+    return num_unwritten(app) > 0
 
 
 def styled(text: str, style: Style, console: Console) -> str:
     """`text` between the escape sequences of `style`, in the colors that `console` has."""
-    return Strip.render_style(style, text, console._color_system or ColorSystem.TRUECOLOR)
+    return Strip.render_style(style, text, COLOR_SYSTEMS[console.color_system or "truecolor"])
 
 
 def exact_console(console: Console) -> Console:

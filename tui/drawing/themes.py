@@ -10,6 +10,8 @@ from textual.app import App
 from textual.filter import NoColor
 from textual.theme import BUILTIN_THEMES, Theme
 
+from rl_tui.tui.textual_private import filter_by, follow_terminal_colors
+
 DEFAULT, FOR_16_COLORS = "rl-dark", "ansi"
 
 # Columns: see THEMES. The first two and the last are exact entries of xterm's 256 colors, so that a terminal or tmux
@@ -69,9 +71,9 @@ class Themes:
         self._app.set_class("light" not in name, "-dark-mode")
         self._app.set_class("light" in name, "-light-mode")
         self._app.stylesheet.set_variables(self._app.get_css_variables())
-        self._app._refresh_truecolor_filter(self._app.ansi_theme)
+        follow_terminal_colors(self._app)
         if self._app.no_color:  # Textual turns colors to grays; NO_COLOR asks for none at all
-            self._app._filters = [NoColor()]
+            filter_by(self._app, NoColor())
 
     def choose(self, name: str = "") -> str:
         """Take that theme, or without a name the one after the present one; returns its name."""

@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
-from textual.keys import _character_to_key
-
 from rl_tui.tui.keys.keymap import STYLES, Key, Keymap, Place
+from rl_tui.tui.textual_private import ANSI_SEQUENCES_KEYS, key_of
 
 EVERYWHERE: tuple[Place, ...] = ("run",)
 FILE_NAME = "keys.yaml"
@@ -31,7 +29,7 @@ SENT = {  # the keys that have a code of their own in every terminal's old proto
     for key in keys if not key.value[-1].isdigit() and key.value[0] != "<"
 } | {f"f{number}" for number in range(1, 13)}  # fmt: skip
 NAMES = {name.split("+")[-1] for name in SENT}
-SIGNS = {_character_to_key(chr(code)) for code in range(33, 127) if not chr(code).isalnum()}
+SIGNS = {key_of(chr(code)) for code in range(33, 127) if not chr(code).isalnum()}
 MODIFIERS = ["ctrl", "shift", "alt", "super", "hyper", "meta"]
 
 
@@ -121,7 +119,7 @@ def _entries(text: str) -> tuple[list[Entry], list[tuple[int, str]]]:
 def _named(key: str) -> str:
     """Textual's name of a key that may be written as its character: "question_mark" for "?"."""
     *modifiers, last = key.replace("++", "+plus").split("+") if len(key) > 1 else [key]
-    last = _character_to_key(last if not modifiers else last.lower()) if len(last) == 1 else last.lower()
+    last = key_of(last if not modifiers else last.lower()) if len(last) == 1 else last.lower()
     name = "+".join([*(modifier.lower() for modifier in modifiers), last])
     return {"ctrl+space": "ctrl+@", "esc": "escape", "return": "enter", "del": "delete"}.get(name, name)
 

@@ -24,6 +24,7 @@ from rl_tui.tui.drawing.text import num_cells
 from rl_tui.tui.keys.keymap import Keymap, Place
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.textual_private import is_laid_out_again, render_again
 
 Condition: TypeAlias = Literal["hidden", "current", "old", "changed"]  # old: by time alone; changed: its inputs did
 DUE: tuple[Condition, ...] = ("old", "changed")
@@ -171,7 +172,7 @@ class Pane(Widget):
         if wanted and wanted != self._wanted_height:
             self._wanted_height = wanted
             self.refresh(layout=True)
-            self._layout_updates += 1  # Textual 8.2.8 would keep the old height if a layout was due already
+            is_laid_out_again(self)
         before = self._lines if self._lines_size == self._content.size else []
         self._make_lines(frame, self._content.size)
         changed = [
@@ -271,7 +272,7 @@ class Pane(Widget):
     def renew_line(self, y: int) -> None:
         """Textual asks for line y anew when next it paints it."""
         assert self._spot is not None
-        self._styles_cache.set_dirty(Region(0, self._content.y + y - self._spot[0].y, 1, 1))
+        render_again(self, Region(0, self._content.y + y - self._spot[0].y, 1, 1))
 
     def _style(self, tone: Tone) -> Style:
         style = self._tones.get(tone)

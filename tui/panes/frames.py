@@ -11,6 +11,7 @@ from textual.app import App
 from rl_tui.tui.drawing.pacing import FramePace
 from rl_tui.tui.drawing.painting import PiecesUpdate, is_behind, spots
 from rl_tui.tui.panes.base import Frame, Pane
+from rl_tui.tui.textual_private import paint
 
 
 class Frames:
@@ -44,10 +45,7 @@ class Frames:
         screen, began = self._app.screen, time.thread_time()
         frame, where = self._frame(), spots(screen)
         pieces = [piece for pane in panes for piece in pane.draw(frame, where.get(pane), must=True)]
-        if self._app._batch_count:  # Textual holds the picture back, and paints all of it later
-            screen.refresh()
-        elif pieces:
-            self._app._display(screen, PiecesUpdate(pieces))  # type: ignore[arg-type]  # its own updates are none of Rich's
+        paint(self._app, screen, PiecesUpdate(pieces) if pieces else None)
         size = sum(len(piece.text) for piece in pieces)
         now, used = time.monotonic(), time.process_time()
         busy = (used - self._process_used) / max(now - self._painted_at, 1e-6)

@@ -14,7 +14,6 @@ from typing import Any, Literal
 from textual.app import App
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
-from textual.widgets._toast import ToastRack
 
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
@@ -35,6 +34,7 @@ from rl_tui.tui.panes.chart import ChartPane
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.terminal.sequences import notice_sequence
+from rl_tui.tui.textual_private import ToastRack, write
 
 TOAST_SECONDS = 8.0
 SAVING_SECONDS = 5.0  # after which a failure is shown though its last checkpoint is still being written
@@ -189,8 +189,7 @@ def _best(view: RunView) -> str:
 def call(app: App[Any], news: News) -> None:
     """Ring the bell, and let the terminal show a notice where it can."""
     app.bell()
-    if app._driver is not None and not app.is_headless:
-        app._driver.write(notice_sequence(f"{news.title}: {news.text}", os.environ))
+    write(app, notice_sequence(f"{news.title}: {news.text}", os.environ))
 
 
 def toast_place(screen: Screen[Any]) -> Region:

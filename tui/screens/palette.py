@@ -8,10 +8,9 @@ from functools import partial
 from typing import TypeAlias
 
 from textual.actions import parse
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.widgets import OptionList
 
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
@@ -19,6 +18,7 @@ from rl_tui.tui.drawing.text import left
 from rl_tui.tui.drawing.themes import THEMES
 from rl_tui.tui.keys.keymap import Key, Place
 from rl_tui.tui.screens.context import Context
+from rl_tui.tui.textual_private import PagingPalette
 
 Owners: TypeAlias = Sequence[tuple[DOMNode, tuple[Place, ...]]]
 
@@ -35,17 +35,12 @@ class Offer:
     words: str
 
 
-class Palette(CommandPalette):
+class Palette(PagingPalette):
     """The dialog; it goes away with the command that is chosen. offers: the commands that can be chosen now."""
 
     def __init__(self, offers: Callable[[], Iterator[Offer]]) -> None:
         super().__init__([Commands], placeholder="a command")
         self.offers = offers
-
-    def _action_command_list(self, action: str) -> None:
-        """A list has no lines before it was laid out or where it has no room; Textual would page through them."""
-        if not action.startswith("page_") or self.query_one(OptionList).scrollable_content_region:
-            super()._action_command_list(action)
 
 
 class Commands(Provider):

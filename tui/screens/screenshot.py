@@ -15,6 +15,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.table import rows_of
 from rl_tui.tui.state.user_folders import state_folder
+from rl_tui.tui.textual_private import rendered_strips
 
 
 async def save_screenshot(app: App[Any], run_folder: Path | None, figures: Sequence[Figure] = ()) -> str:
@@ -29,7 +30,7 @@ async def save_screenshot(app: App[Any], run_folder: Path | None, figures: Seque
 
 def as_text(app: App[Any]) -> str:
     """What the terminal shows, without the blanks at line ends."""
-    strips = app.screen._compositor.render_strips()
+    strips = rendered_strips(app.screen)
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips) + "\n"
 
 

@@ -6,7 +6,6 @@ import asyncio
 import codecs
 import contextlib
 import os
-import queue
 import select
 import signal
 import termios
@@ -14,13 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from textual._time import get_time
 from textual.app import App
-from textual.drivers.linux_driver import LinuxDriver
 
 from rl_tui.tui.terminal.keyboard import Keyboard
 from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE, title_sequence
 from rl_tui.tui.terminal.signals import hand_back
+from rl_tui.tui.textual_private import OpenDriver, fail, get_time
 
 TITLE_SECONDS = 1.0  # from one title to the next
 LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out
@@ -31,7 +29,7 @@ FOREGROUND_SECONDS = 0.2  # from one look whether the terminal is ours to the ne
 SIGNALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)  # Textual's driver takes them and keeps them
 
 
-class TerminalDriver(LinuxDriver):
+class TerminalDriver(OpenDriver):
     """Made and used in the main thread. Owns the signals of the terminal's job control and size until `give_back`.
 
     The screen is on from `start_application_mode` to `stop_application_mode`, but for the time in which the terminal
@@ -83,14 +81,14 @@ class TerminalDriver(LinuxDriver):
         self._was_continued = False
         hand_back({signal.SIGTSTP: self._former[signal.SIGTSTP]})
         os.kill(process, signal.SIGTSTP)
-        signal.signal(signal.SIGTSTP, self._sigtstp_application)
+        self.catch_stop()
         has_stopped, self._was_continued = self._was_continued, False
         self._turn_on()
         return has_stopped
 
     def write(self, data: str) -> None:
         """The terminal is given `data` while it shows the screen."""
-        if self._writer_thread is not None:
+        if self.is_writing:
             super().write(data)
 
     def show_title(self, title: str, now: float) -> None:
@@ -103,11 +101,11 @@ class TerminalDriver(LinuxDriver):
 
     def disable_input(self) -> None:
         """No key comes any more; those that were typed ahead are dropped where the terminal is ours."""
-        keys, self._key_thread = self._key_thread, None
+        keys = self.detach_key_thread()
         if keys is None:
             return
         signal.signal(signal.SIGWINCH, signal.SIG_DFL)
-        self._disable_mouse_support()
+        self.disable_mouse()
         self.exit_event.set()
         keys.join()
         self.exit_event.clear()
@@ -121,7 +119,7 @@ class TerminalDriver(LinuxDriver):
         try:
             self._read_keys()
         except Exception as error:  # noqa: BLE001  # Textual would leave without a word on why
-            self._app.call_later(self._app._handle_exception, error)
+            self.app.call_later(fail, self.app, error)
 
     def _read_keys(self) -> None:
         keyboard, decoder = Keyboard(), codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -139,10 +137,9 @@ class TerminalDriver(LinuxDriver):
 
     def close(self) -> None:
         """What was written has been taken, or had LEAVE_SECONDS for that; then it is dropped but for the last words."""
-        writer, self._writer_thread = self._writer_thread, None
+        writer = self.detach_writer()
         if writer is None:
             return
-        writer._queue.put(None)
         writer.join(LEAVE_SECONDS)
         end = time.monotonic() + LEAVE_SECONDS
         while writer.is_alive() and time.monotonic() < end:
@@ -164,27 +161,24 @@ class TerminalDriver(LinuxDriver):
         if self.is_on or not self._is_wanted:
             return
         if not self.is_in_foreground:
-            self._next_look = self._loop.call_later(FOREGROUND_SECONDS, self._turn_on)
+            self._next_look = self.loop.call_later(FOREGROUND_SECONDS, self._turn_on)
             return
         unrestored = self.attrs_before
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no types there
         if unrestored is not None:
             self.attrs_before = unrestored
-        if self._writer_thread is not None:
+        if self.is_writing:
             self.is_on = True
-            self._writer_thread._queue.maxsize = 0  # Textual's 30 would hold up the app, and with it keys and signals
+            self.lift_write_limit()
             self.on_again_at = get_time()
-            self._app.refresh(layout=True)
+            self.app.refresh(layout=True)
 
     def _turn_off(self) -> None:
         """The terminal is as it was before; its modes are left alone where they are another's by now."""
         if not self.is_on:
             return
         self.is_on = False
-        if self._writer_thread is not None:
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    self._writer_thread._queue.get_nowait()
+        self.drop_unwritten()
         if self._title:
             self._title = ""
             self.write(POP_TITLE)
@@ -194,19 +188,19 @@ class TerminalDriver(LinuxDriver):
         super().stop_application_mode()
         self.attrs_before = kept
 
-    def _sigtstp_application(self, *_: object) -> None:
+    def stop_requested(self) -> None:
         """Somebody else wants the program to stand still."""
         self._call_in_loop(self._heed_stop)
 
-    def _sigcont_application(self, *_: object) -> None:
+    def continued(self) -> None:
         """Somebody continued the program."""
         self._was_continued = True
         self._call_in_loop(self._heed_continue)
 
     def _call_in_loop(self, call: Callable[[], object]) -> None:
         """A signal may have interrupted code that holds a lock."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(call)
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(call)
 
     def _heed_stop(self) -> None:
         self.suspend(os.getpid())

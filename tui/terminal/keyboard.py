@@ -6,10 +6,15 @@ import re
 from collections.abc import Iterator
 
 from textual import events
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
-from textual._parser import ParseTimeout
-from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.message import Message
+
+from rl_tui.tui.textual_private import (
+    ANSI_SEQUENCES_KEYS,
+    BRACKETED_PASTE_END,
+    BRACKETED_PASTE_START,
+    XTermParser,
+    flush_parser,
+)
 
 ESCAPE = "\x1b"
 ESCAPE_SECONDS = 0.1  # after which the byte was the key, as Textual has it
@@ -95,7 +100,7 @@ class Keyboard:
             self._is_pasting = True
             return
         yield from self._parser.feed(sequence)
-        self._overtime()
+        flush_parser(self._parser)
 
     def _alt(self, both: str) -> Iterator[Message]:
         """Alt and a key. Textual has names for some, and loses the alt of signs."""
@@ -110,18 +115,7 @@ class Keyboard:
     def _alone(self, escape: str) -> Iterator[Message]:
         """The escape key."""
         yield from self._parser.feed(escape)
-        yield from self._overtime()
-
-    def _overtime(self) -> list[Message]:
-        """What Textual's parser makes of what it has, for no more belongs to it."""
-        parser = self._parser
-        if parser._timeout_time is None:
-            return []
-        parser._timeout_time = None
-        parser._awaiting = parser._gen.throw(ParseTimeout())
-        messages = list(parser._tokens)
-        parser._tokens.clear()
-        return messages
+        yield from flush_parser(self._parser)
 
     def _give_up(self) -> Iterator[Message]:
         """The rest will not come: it was escape and another key, or alt and a key; anything longer is noise."""
