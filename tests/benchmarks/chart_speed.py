@@ -8,9 +8,9 @@ import time
 import numpy as np
 
 from rl_tui.tui.charts.curve import plain_curve
-from rl_tui.tui.charts.drawing import Look, draw
+from rl_tui.tui.charts.drawing import ChartStyle, draw
 from rl_tui.tui.charts.figure import Figure
-from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.drawing.glyphs import UNICODE
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -27,11 +27,11 @@ def _median(num_points: int, smoothing: float, repeats: int) -> float:
     ys = np.sin(np.linspace(0, 20, num_points)) + chance.normal(0, 0.2, num_points)
     curve = plain_curve(np.arange(num_points, dtype=np.float64), ys)
     whole = (0.0, float(num_points))
-    figure = Figure((curve,), Sight(whole, whole, num_points - 1.0), smoothing=smoothing)
+    figure = Figure((curve,), Viewport(whole, whole, num_points - 1.0), smoothing=smoothing)
     took = []
     for _ in range(repeats):
         begun = time.perf_counter()
-        lines = draw(figure, COLUMNS, ROWS, Look(UNICODE))
+        lines = draw(figure, COLUMNS, ROWS, ChartStyle(UNICODE))
         took.append(time.perf_counter() - begun)
         assert len(lines) == ROWS
     return statistics.median(took) * 1000

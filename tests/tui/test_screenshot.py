@@ -59,7 +59,7 @@ async def test_table_holds_what_the_charts_show_and_nothing_else(opened: str, tm
     (file,) = (tmp_path / "screenshots").glob("*.csv")
     header, *rows = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
     assert figure is not None
-    curve, (start, end) = figure.curves[0], figure.sight.shown
+    curve, (start, end) = figure.curves[0], figure.viewport.shown
     assert header[:5] == [
         "step", *(f"walker/Walker/Return {name}" for name in ("mean", "lowest", "highest", "smoothed 0.6"))
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.run_figure import LABELS, MAX_CURVES
 from rl_tui.tui.charts.state import ChartState
-from rl_tui.tui.charts.window import sight_of
+from rl_tui.tui.charts.window import viewport_of
 from rl_tui.tui.charts.x_axis import full_range
 from rl_tui.tui.drawing.lines import SERIES, Tone
 
@@ -70,10 +70,10 @@ def compared_figure(shown: Sequence[Compared], state: ChartState) -> Figure | No
     full = full_range(extents, state.x_axis)
     if full is None:
         return None
-    sight = sight_of(state.window, state.is_live, full, max(last for _, last in extents))
-    curves = [curve for each in shown for curve in _curves(each, state, sight.shown)]
+    viewport = viewport_of(state.window, state.is_live, full, max(last for _, last in extents))
+    curves = [curve for each in shown for curve in _curves(each, state, viewport.shown)]
     return Figure(
-        tuple(curves[:MAX_CURVES]), sight, state.x_axis, state.smoothing, state.is_log, state.crosshair, (),
+        tuple(curves[:MAX_CURVES]), viewport, state.x_axis, state.smoothing, state.is_log, state.crosshair, (),
         max(0, len(curves) - MAX_CURVES), state.clips_outliers, state.ranges_of(state.metrics),
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 from rl_tui.tui.charts.arrays import Codes, Points, np
 from rl_tui.tui.charts.curve import Range
@@ -23,11 +24,12 @@ DASHES = ((1, 0), (2, 2), (5, 3), (1, 2), (4, 1), (8, 4))  # dot columns drawn a
 CELLS_TO_A_POINT = 3  # on average at least, or signs would hide the line between them
 LABEL: Tone = "text"  # of the x axis; nothing else on it has that tone
 BAND_DOTS = (0x21, 0x0C)  # two of a cell's eight dots, so that the line stands out, and others for the next curve
+Scales: TypeAlias = dict[str, Scale]  # by metric
 BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ChartStyle:
     """How a chart is drawn. has_color: tones can be told apart."""
 
     glyphs: Glyphs
@@ -52,12 +54,12 @@ class Plot:
     owners: Codes
 
 
-def sample_for(figure: Figure, width: int, look: Look) -> Samples:
+def sample_for(figure: Figure, width: int, style: ChartStyle) -> Samples:
     """The curves in the columns of a chart of that width."""
-    return sample(figure, max(1, width - GUTTER) * look.dots[0], look.shows_spread)
+    return sample(figure, max(1, width - GUTTER) * style.dots[0], style.shows_spread)
 
 
-def draw(figure: Figure, width: int, height: int, look: Look, samples: Samples | None = None) -> list[Line]:
+def draw(figure: Figure, width: int, height: int, style: ChartStyle, samples: Samples | None = None) -> list[Line]:
     """`height` lines of at most `width` cells; empty when there is no finite value in sight or no room.
 
     samples: those for that width, if they are there already.
@@ -65,32 +67,32 @@ def draw(figure: Figure, width: int, height: int, look: Look, samples: Samples |
     plot_width, plot_height = width - GUTTER, height - 1
     if plot_width < 1 or plot_height < 1:
         return []
-    drawn, by_metric = samples = samples or sample_for(figure, width, look)
+    drawn, by_metric = samples = samples or sample_for(figure, width, style)
     front = next((each.curve for each in drawn if each.curve.metric in by_metric), None)
     if front is None:
         return []
-    plot = _plot(drawn, by_metric, plot_width, plot_height, look)
-    _sign_points(plot, drawn, by_metric, figure.sight.shown, look)
+    plot = _plot(drawn, by_metric, plot_width, plot_height, style)
+    _sign_points(plot, drawn, by_metric, figure.viewport.shown, style)
     if figure.clips or figure.y_ranges:
-        _mark_edges(plot, drawn, by_metric, look)
+        _mark_edges(plot, drawn, by_metric, style)
     if len(figure.curves) > 1:
-        _label_ends(plot, drawn, by_metric, look)
+        _label_ends(plot, drawn, by_metric, style)
     tones: list[Tone] = ["text", "faint", *(each.curve.tone for each in drawn)]
-    cross = _column(figure.crosshair, figure.sight.shown, plot_width)
-    gutter = _gutter(by_metric[front.metric], plot_height, look, front.tone if samples.has_own_scales else "dim")
+    cross = _column(figure.crosshair, figure.viewport.shown, plot_width)
+    gutter = _gutter(by_metric[front.metric], plot_height, style, front.tone if samples.has_own_scales else "dim")
     is_broken = np.any([each.spread.broken for each in drawn], axis=0)
-    broken = sorted(set((np.flatnonzero(is_broken) // look.dots[0]).tolist()))
-    rows = _rows(plot, tones, cross, look.glyphs)
-    axis = _axis(figure, plot_width, look.glyphs, broken, cross)
+    broken = sorted(set((np.flatnonzero(is_broken) // style.dots[0]).tolist()))
+    rows = _rows(plot, tones, cross, style.glyphs)
+    axis = _axis(figure, plot_width, style.glyphs, broken, cross)
     return [*(line(*left, *row) for left, row in zip(gutter, rows, strict=True)), axis]
 
 
-def _plot(drawn: Sequence[Sampled], by_metric: dict[str, Scale], width: int, height: int, look: Look) -> Plot:
+def _plot(drawn: Sequence[Sampled], by_metric: Scales, width: int, height: int, style: ChartStyle) -> Plot:
     """The curves, the first in front; where two cross, a cell has the dots of both and the color of the front one."""
-    columns, rows = look.dots
-    shows_spread = look.shows_spread and has_one_line(each.curve for each in drawn)
+    columns, rows = style.dots
+    shows_spread = style.shows_spread and has_one_line(each.curve for each in drawn)
     codes, owners = np.zeros((height, width), np.uint8), np.zeros((height, width), np.uint8)
-    _draw_bands(codes, owners, drawn, by_metric, look)
+    _draw_bands(codes, owners, drawn, by_metric, style)
     for at in reversed(range(len(drawn))):
         each = drawn[at]
         scale = by_metric.get(each.curve.metric)
@@ -99,23 +101,23 @@ def _plot(drawn: Sequence[Sampled], by_metric: dict[str, Scale], width: int, hei
         low, high = scale.places(each.spread.low), scale.places(each.spread.high)
         if each.line is not None:
             if shows_spread:
-                spread = _codes(bars(low, high, scale.y_range, height * rows), height, look)
+                spread = _codes(bars(low, high, scale.y_range, height * rows), height, style)
                 behind = (spread > 0) & (owners == BLANK)
                 codes[behind], owners[behind] = spread[behind], SPREAD
             low = high = scale.places(each.line)
         dots = bars(low, high, scale.y_range, height * rows)
-        dash = each.curve.dash if look.has_color else at
-        if dash and look.glyphs.braille:
+        dash = each.curve.dash if style.has_color else at
+        if dash and style.glyphs.braille:
             on, off = DASHES[dash % len(DASHES)]
             dots.past[np.arange(width * columns) % (on + off) >= on] = 0
-        own = _codes(dots, height, look)
+        own = _codes(dots, height, style)
         shown = own > 0
         codes = np.where(shown, np.where(owners >= FIRST_CURVE, codes | own, own), codes)
         owners[shown] = FIRST_CURVE + at
-    return Plot(_chars(codes, owners, look), owners)
+    return Plot(_chars(codes, owners, style), owners)
 
 
-def _draw_bands(codes: Codes, owners: Codes, drawn: Sequence[Sampled], by_metric: dict[str, Scale], look: Look) -> None:
+def _draw_bands(codes: Codes, owners: Codes, drawn: Sequence[Sampled], by_metric: Scales, style: ChartStyle) -> None:
     """Sparse dots between low and high of the curves that are bands; where two lie over each other both show."""
     height = len(codes)
     for at in reversed(range(len(drawn))):
@@ -123,34 +125,34 @@ def _draw_bands(codes: Codes, owners: Codes, drawn: Sequence[Sampled], by_metric
         if not each.curve.is_band or scale is None:
             continue
         low, high = scale.places(each.spread.low), scale.places(each.spread.high)
-        area = _codes(bars(low, high, scale.y_range, height * look.dots[1]), height, look)
-        if look.glyphs.braille:
+        area = _codes(bars(low, high, scale.y_range, height * style.dots[1]), height, style)
+        if style.glyphs.braille:
             area &= BAND_DOTS[at % len(BAND_DOTS)]
         shown = area > 0
         codes[shown] |= area[shown]
-        owners[shown] = FIRST_CURVE + at if look.glyphs.braille else SPREAD
+        owners[shown] = FIRST_CURVE + at if style.glyphs.braille else SPREAD
 
 
-def _codes(dots: Bars, num_rows: int, look: Look) -> Codes:
-    return braille_codes(dots, num_rows) if look.glyphs.braille else filled(dots, num_rows).astype(np.uint8)
+def _codes(dots: Bars, num_rows: int, style: ChartStyle) -> Codes:
+    return braille_codes(dots, num_rows) if style.glyphs.braille else filled(dots, num_rows).astype(np.uint8)
 
 
-def dot_texts(dots: Bars, num_rows: int, look: Look) -> list[str]:
+def dot_texts(dots: Bars, num_rows: int, style: ChartStyle) -> list[str]:
     """Rows of the characters that show these dots and nothing else; "." stands for them where there is no braille."""
-    codes = _codes(dots, num_rows, look)
+    codes = _codes(dots, num_rows, style)
     owners = np.where(codes > 0, SPREAD, BLANK).astype(np.uint8)
-    return [row.tobytes().decode("utf-32-le") for row in _chars(codes, owners, look).astype("<u4")]
+    return [row.tobytes().decode("utf-32-le") for row in _chars(codes, owners, style).astype("<u4")]
 
 
-def _chars(codes: Codes, owners: Codes, look: Look) -> Points:
-    if look.glyphs.braille:
+def _chars(codes: Codes, owners: Codes, style: ChartStyle) -> Points:
+    if style.glyphs.braille:
         return np.where(codes == 0, ord(" "), codes.astype(np.uint32) + BRAILLE).astype(np.uint32)
     signs = " ." + ASCII_LINES
     index = np.where(owners < FIRST_CURVE, owners, FIRST_CURVE + (owners - FIRST_CURVE) % len(ASCII_LINES))
     return np.array([ord(sign) for sign in signs], dtype=np.uint32)[index]
 
 
-def _sign_points(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale], x_range: Range, look: Look) -> None:
+def _sign_points(plot: Plot, drawn: Sequence[Sampled], by_metric: Scales, x_range: Range, style: ChartStyle) -> None:
     """Put a sign on each point of the curves that have points, the front one's above."""
     height, width = plot.chars.shape
     start, end = x_range
@@ -163,12 +165,12 @@ def _sign_points(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scal
             continue
         columns = np.minimum(((curve.xs[shown] - start) / (end - start) * width).astype(np.int64), width - 1)
         heights = scale.places(np.clip(curve.mean[shown], scale.bottom, scale.top))  # clipped first: none overflows
-        dots = dot_rows(heights, scale.y_range, height * look.dots[1])
-        rows = dots.astype(np.int64) // look.dots[1]
-        plot.chars[rows, columns], plot.owners[rows, columns] = ord(look.glyphs.evaluation), FIRST_CURVE + at
+        dots = dot_rows(heights, scale.y_range, height * style.dots[1])
+        rows = dots.astype(np.int64) // style.dots[1]
+        plot.chars[rows, columns], plot.owners[rows, columns] = ord(style.glyphs.evaluation), FIRST_CURVE + at
 
 
-def _mark_edges(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale], look: Look) -> None:
+def _mark_edges(plot: Plot, drawn: Sequence[Sampled], by_metric: Scales, style: ChartStyle) -> None:
     """Where a curve goes on beyond the axis, its cell at the edge points there."""
     for at in reversed(range(len(drawn))):
         each, scale = drawn[at], by_metric.get(drawn[at].curve.metric)
@@ -176,25 +178,25 @@ def _mark_edges(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale
             continue
         own = each.spread.low if each.line is None else each.line, each.spread.high if each.line is None else each.line
         for (low, high), owner in ((ends(each), SPREAD), (own, FIRST_CURVE + at)):
-            for row, is_beyond, sign in zip((0, -1), edges(low, high, scale), look.glyphs.beyond, strict=True):
-                cells = np.unique(np.flatnonzero(is_beyond) // look.dots[0])
+            for row, is_beyond, sign in zip((0, -1), edges(low, high, scale), style.glyphs.beyond, strict=True):
+                cells = np.unique(np.flatnonzero(is_beyond) // style.dots[0])
                 cells = cells[plot.owners[row, cells] <= owner] if owner == SPREAD else cells
                 plot.chars[row, cells], plot.owners[row, cells] = ord(sign), owner
 
 
-def _label_ends(plot: Plot, drawn: Sequence[Sampled], by_metric: dict[str, Scale], look: Look) -> None:
+def _label_ends(plot: Plot, drawn: Sequence[Sampled], by_metric: Scales, style: ChartStyle) -> None:
     """Put each curve's label behind its last dot in sight, or as near to it as there is room.
 
     A curve without a label, or whose points have it already, gets none.
     """
-    columns, rows = look.dots
+    columns, rows = style.dots
     height, width = plot.chars.shape
     taken: set[tuple[int, int]] = set()
     for at, each in enumerate(drawn):
         scale = by_metric.get(each.curve.metric)
         values = each.spread.high if each.line is None else each.line
         known = np.flatnonzero(np.isfinite(values))
-        if scale is None or each.curve.label in ("", look.glyphs.evaluation) or len(known) == 0:
+        if scale is None or each.curve.label in ("", style.glyphs.evaluation) or len(known) == 0:
             continue
         last = known[-1:]
         row = int(dot_rows(scale.places(values[last]), scale.y_range, height * rows)[0]) // rows
@@ -227,17 +229,17 @@ def _rows(plot: Plot, tones: Sequence[Tone], cross: int | None, glyphs: Glyphs) 
     return [tuple(spans[a:b]) for a, b in pairwise(rows)]
 
 
-def _gutter(scale: Scale, num_rows: int, look: Look, tone: Tone) -> list[Line]:
+def _gutter(scale: Scale, num_rows: int, style: ChartStyle, tone: Tone) -> list[Line]:
     """Values beside the rows on which a curve of that value is drawn."""
-    rows = look.dots[1]
+    rows = style.dots[1]
     ticks = scale.ticks(max(2, num_rows // 3))
     places = scale.places(np.array([tick.at for tick in ticks]))
     labels: dict[int, str] = {}
     for tick, dot_row in zip(ticks, dot_rows(places, scale.y_range, num_rows * rows).tolist(), strict=True):
         labels.setdefault(int(dot_row) // rows, tick.label)
-    wall = line(Span(" " * (GUTTER - 1) + look.glyphs.wall, "dim"))
+    wall = line(Span(" " * (GUTTER - 1) + style.glyphs.wall, "dim"))
     return [
-        line(Span(right(labels[row], LABEL_WIDTH), tone), Span(" " + look.glyphs.tick, "dim"))
+        line(Span(right(labels[row], LABEL_WIDTH), tone), Span(" " + style.glyphs.tick, "dim"))
         if row in labels
         else wall
         for row in range(num_rows)
@@ -254,7 +256,7 @@ def _column(x: float | None, x_range: Range, width: int) -> int | None:
 
 def _axis(figure: Figure, width: int, glyphs: Glyphs, broken: Sequence[int], cross: int | None) -> Line:
     """The x axis: a label begins at its place; a mark stands at its own, or at the next free one beside a label."""
-    shown = figure.sight.shown
+    shown = figure.viewport.shown
     row = [Span(glyphs.floor, "dim")] * width
     for tick in x_ticks(shown, figure.x_axis, max(1, width // 12)):
         at = _column(tick.at, shown, width)

@@ -12,7 +12,7 @@ from rl_tui.tui.charts.outliers import without_outliers
 from rl_tui.tui.charts.sampling import Columns, columns, polyline
 from rl_tui.tui.charts.scale import Scale, scale_of
 from rl_tui.tui.charts.smoothing import smooth_line
-from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.charts.y_range import AUTOMATIC, YRange
 from rl_tui.tui.drawing.lines import Tone
 
@@ -35,7 +35,7 @@ class Figure:
     """curves: the first is drawn in front; none without a point. smoothing: 0 to below 1."""
 
     curves: tuple[Curve, ...]
-    sight: Sight
+    viewport: Viewport
     x_axis: XAxis = "steps"
     smoothing: float = 0.0
     is_log: bool = False
@@ -51,7 +51,7 @@ def ingredients(figure: Figure) -> tuple[object, ...]:
     curves = tuple((curve.name, curve.metric, curve.tone, len(curve.xs), curve.xs[-1], repr(curve.mean[-1]))
                    for curve in figure.curves)  # fmt: skip
     chosen = figure.is_log, figure.clips, tuple(sorted(figure.y_ranges.items()))
-    return curves, figure.sight, figure.x_axis, figure.smoothing, chosen, figure.crosshair, figure.marks
+    return curves, figure.viewport, figure.x_axis, figure.smoothing, chosen, figure.crosshair, figure.marks
 
 
 class Sampled(NamedTuple):
@@ -84,7 +84,7 @@ class Samples(NamedTuple):
         return any(scale.kind == "symlog" for scale in self.scales.values())
 
 
-class Reading(NamedTuple):
+class CrosshairPoint(NamedTuple):
     """A curve below the crosshair. x: of the value next to it; low, high: of the values in the crosshair's cell.
 
     line: its smoothed value there, None where it is not smoothed.
@@ -116,25 +116,25 @@ def has_one_line(curves: Iterable[Curve]) -> bool:
 
 
 def _sampled(figure: Figure, curve: Curve, num_columns: int, shows_spread: bool) -> Sampled:
-    shown = curve.within(figure.sight.shown)
+    shown = curve.within(figure.viewport.shown)
     sampled = _in_columns(figure, curve, shown, num_columns, shows_spread)
     if not figure.clips or sampled.limits is None:
         return sampled
     has_spread = sampled.line is None or sampled.has_spread
     return sampled._replace(
-        limits=without_outliers(shown, figure.sight.shown, sampled.limits, has_spread, figure.is_log)
+        limits=without_outliers(shown, figure.viewport.shown, sampled.limits, has_spread, figure.is_log)
     )
 
 
 def _in_columns(figure: Figure, curve: Curve, shown: Curve, num_columns: int, shows_spread: bool) -> Sampled:
-    spread = columns(shown, figure.sight.shown, num_columns)
-    start, end = figure.sight.shown
+    spread = columns(shown, figure.viewport.shown, num_columns)
+    start, end = figure.viewport.shown
     if curve.is_band:
         line = polyline((curve.xs - start) * (num_columns / (end - start)) - 0.5, curve.mean, num_columns)
         return Sampled(curve, spread, line, spread.extremes, has_spread=True)
     if figure.smoothing <= 0 or curve.has_points:
         return Sampled(curve, spread, None, spread.extremes)
-    xs, averages = smooth_line(shown, figure.sight.shown, figure.smoothing)
+    xs, averages = smooth_line(shown, figure.viewport.shown, figure.smoothing)
     line = polyline((xs - start) * (num_columns / (end - start)) - 0.5, averages, num_columns)
     finite = line[np.isfinite(line)]
     limits = [(float(finite.min()), float(finite.max()))] if len(finite) else []
@@ -166,11 +166,11 @@ def _scales_of(ranges: Mapping[str, Range], is_log: bool, y_range: YRange) -> di
     return {metric: scale_of(*limits, is_log, y_range) for metric, limits in ranges.items()}
 
 
-def read(figure: Figure, x: float, num_cells: int) -> list[Reading]:
+def crosshair_points(figure: Figure, x: float, num_cells: int) -> list[CrosshairPoint]:
     """What lies below a crosshair one cell wide; curves that do not reach so far, or are not finite, are left out."""
-    start, end = figure.sight.shown
+    start, end = figure.viewport.shown
     half = (end - start) / max(num_cells, 1) / 2
-    readings = []
+    points = []
     for curve in figure.curves:
         first, last = curve.extent
         if not first - half <= x <= last + half:
@@ -182,14 +182,14 @@ def read(figure: Figure, x: float, num_cells: int) -> list[Reading]:
         if len(low):
             middle = float(np.sum(mean / len(mean)))  # divided first: a sum of large values would overflow
             line = smoothed_at(figure, curve, x)
-            readings.append(Reading(curve, float(curve.xs[at]), middle, float(low.min()), float(high.max()), line))
-    return readings
+            points.append(CrosshairPoint(curve, float(curve.xs[at]), middle, float(low.min()), float(high.max()), line))
+    return points
 
 
 def smoothed_at(figure: Figure, curve: Curve, x: float) -> float | None:
     """The smoothed curve at x, as it is drawn; None where it is not."""
     if figure.smoothing <= 0 or curve.has_points or curve.is_band:
         return None
-    xs, averages = smooth_line(curve.within(figure.sight.shown), figure.sight.shown, figure.smoothing)
+    xs, averages = smooth_line(curve.within(figure.viewport.shown), figure.viewport.shown, figure.smoothing)
     known = np.isfinite(averages)
     return float(np.interp(x, xs[known], averages[known])) if known.any() else None

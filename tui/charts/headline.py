@@ -20,11 +20,11 @@ class Headline(NamedTuple):
 
 def headline(figure: Figure, curve: Curve) -> Headline | None:
     """The figures of one of the figure's curves; None while no finite value of it is in sight."""
-    start, end = figure.sight.shown
+    start, end = figure.viewport.shown
     if curve.is_band:
         xs, low, high, means = curve.xs, curve.mean, curve.mean, curve.mean
     elif is_smoothed(figure, curve):
-        xs, means = smooth_line(curve.within(figure.sight.shown), figure.sight.shown, figure.smoothing)
+        xs, means = smooth_line(curve.within(figure.viewport.shown), figure.viewport.shown, figure.smoothing)
         low = high = means
     else:
         xs, low, high, means = curve.xs, curve.low, curve.high, curve.mean

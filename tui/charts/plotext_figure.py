@@ -14,7 +14,7 @@ from typing import Any
 
 from rl_tui.tui.charts.arrays import Floats, np
 from rl_tui.tui.charts.curve import Range
-from rl_tui.tui.charts.drawing import ASCII_LINES, Look, dot_texts
+from rl_tui.tui.charts.drawing import ASCII_LINES, ChartStyle, dot_texts
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples, sample
 from rl_tui.tui.charts.outside import edges, ends
 from rl_tui.tui.charts.raster import bars
@@ -46,13 +46,13 @@ def load() -> None:
     importlib.import_module("plotext")
 
 
-def plotext_chart(figure: Figure, title: str, y_label: str, width: int, height: int, look: Look) -> PlotextChart:
+def plotext_chart(figure: Figure, title: str, y_label: str, width: int, height: int, style: ChartStyle) -> PlotextChart:
     """The figure with a frame, a title, and axes with labels. width, height: at least SMALLEST."""
     import plotext
 
     each = POINTS // len(figure.curves)  # a column without smoothing has two, and more than a cell shows are wasted
     each = min(each, width * 3 // 2) if figure.smoothing > 0 else min(each // 2, width)
-    samples = sample(figure, max(16, each), look.shows_spread)
+    samples = sample(figure, max(16, each), style.shows_spread)
     if not samples.scales:
         return PlotextChart([], samples)
     tones: list[Tone] = ["dim", "accent", "bad", *(each.curve.tone for each in samples.curves)]
@@ -73,27 +73,29 @@ def plotext_chart(figure: Figure, title: str, y_label: str, width: int, height: 
     plot.title(title)
     plot.label(NAMES[figure.x_axis], "x")
     plot.label(y_label, "y")
-    start, end = figure.sight.shown
+    start, end = figure.viewport.shown
     for at, one in reversed(list(enumerate(samples.curves))):  # the first lies in front
         scale = samples.scales.get(one.curve.metric)
         if scale is not None:
-            marker = plotext.marker(_marker(at, look), pixel(one.curve.tone))
+            marker = plotext.marker(_marker(at, style), pixel(one.curve.tone))
             _draw_curve(plot, one, scale, (end - start) / len(one.spread.low), marker)
-            if len(figure.curves) > 1 and one.curve.label not in ("", look.glyphs.evaluation):
+            if len(figure.curves) > 1 and one.curve.label not in ("", style.glyphs.evaluation):
                 _draw_label(plot, one, scale, (end - start) / len(one.spread.low), plotext, pixel(one.curve.tone))
-    _draw_points(plot, samples, figure.sight.shown, lambda tone: plotext.marker(look.glyphs.evaluation, pixel(tone)))
+    _draw_points(
+        plot, samples, figure.viewport.shown, lambda tone: plotext.marker(style.glyphs.evaluation, pixel(tone))
+    )
     if figure.crosshair is not None and start <= figure.crosshair <= end:
         plot.line(figure.crosshair - start, 1, True, pixel("accent"))
-    chart = _placed(parsed(plot.build().string(), tones, look), samples)
-    _draw_behind(chart, figure, look)
-    _draw_signs(chart, figure, look)
+    chart = _placed(parsed(plot.build().string(), tones, style), samples)
+    _draw_behind(chart, figure, style)
+    _draw_signs(chart, figure, style)
     return chart
 
 
 def _set_axes(plot: Any, figure: Figure, scale: Scale, width: int, height: int) -> None:
     """x counts from 0 at the left, for wall times are large; y lies from 0 to 1, for scales may differ."""
-    start, end = figure.sight.shown
-    ticks = x_ticks(figure.sight.shown, figure.x_axis, max(2, width // 14))
+    start, end = figure.viewport.shown
+    ticks = x_ticks(figure.viewport.shown, figure.x_axis, max(2, width // 14))
     x_ruler, y_ruler = plot.ruler("x", "lower"), plot.ruler("y", "left")
     x_ruler.lim(0.0, end - start)
     x_ruler.ticks([tick.at - start for tick in ticks], [tick.label for tick in ticks])
@@ -108,10 +110,10 @@ def _shares(scale: Scale, values: Floats) -> Floats:
     return (np.clip(scale.places(values), bottom, top) - bottom) / (top - bottom)  # clipped first: none overflows
 
 
-def _marker(at: int, look: Look) -> str:
-    if not look.glyphs.braille:
+def _marker(at: int, style: ChartStyle) -> str:
+    if not style.glyphs.braille:
         return ASCII_LINES[at % len(ASCII_LINES)]
-    return "braille" if look.has_color or at == 0 else ASCII_LINES[at % len(ASCII_LINES)]
+    return "braille" if style.has_color or at == 0 else ASCII_LINES[at % len(ASCII_LINES)]
 
 
 def _draw_curve(plot: Any, sampled: Sampled, scale: Scale, width: float, marker: Any) -> None:
@@ -152,17 +154,17 @@ def _draw_points(plot: Any, samples: Samples, x_range: Range, marker: Callable[[
             plot.draw(plot.signal((curve.xs[shown] - start).tolist(), heights.tolist(), marker=marker(curve.tone)))
 
 
-def _draw_behind(chart: PlotextChart, figure: Figure, look: Look) -> None:
+def _draw_behind(chart: PlotextChart, figure: Figure, style: ChartStyle) -> None:
     """Every value behind a smoothed line, faint, in the cells that plotext has left blank: one bar for each column."""
     one = next((each for each in chart.samples.curves if each.has_spread and each.line is not None), None)
     scale = chart.samples.scales.get(one.curve.metric) if one is not None else None
     if one is None or scale is None:
         return
-    shown = figure.sight.shown
-    spread = columns(one.curve.within(shown), shown, chart.num_cells * look.dots[0])
+    shown = figure.viewport.shown
+    spread = columns(one.curve.within(shown), shown, chart.num_cells * style.dots[0])
     rows = range(ROWS_ABOVE, len(chart.lines) - ROWS_BELOW)
-    dots = bars(scale.places(spread.low), scale.places(spread.high), scale.y_range, len(rows) * look.dots[1])
-    for row, text in zip(rows, dot_texts(dots, len(rows), look), strict=True):
+    dots = bars(scale.places(spread.low), scale.places(spread.high), scale.y_range, len(rows) * style.dots[1])
+    for row, text in zip(rows, dot_texts(dots, len(rows), style), strict=True):
         chart.lines[row] = _behind(chart.lines[row], text, chart.first_cell)
 
 
@@ -178,9 +180,9 @@ def _behind(spans: Line, text: str, first: int) -> Line:
     return tuple(result)
 
 
-def _draw_signs(chart: PlotextChart, figure: Figure, look: Look) -> None:
+def _draw_signs(chart: PlotextChart, figure: Figure, style: ChartStyle) -> None:
     """Marks and values that are not finite stand on the frame; what goes on beyond the axis points there."""
-    start, end = figure.sight.shown
+    start, end = figure.viewport.shown
     top, bottom, frame = ROWS_ABOVE, len(chart.lines) - ROWS_BELOW - 1, len(chart.lines) - ROWS_BELOW
 
     def cell(share: float) -> int:
@@ -194,11 +196,11 @@ def _draw_signs(chart: PlotextChart, figure: Figure, look: Look) -> None:
     for each in reversed(chart.samples.curves):
         num_columns, scale = len(each.spread.broken), chart.samples.scales.get(each.curve.metric)
         places = (np.flatnonzero(each.spread.broken) + 0.5) / num_columns
-        signs |= {(frame, cell(share)): Span(look.glyphs.failed, "bad") for share in places.tolist()}
+        signs |= {(frame, cell(share)): Span(style.glyphs.failed, "bad") for share in places.tolist()}
         if scale is None or not (figure.clips or figure.y_ranges):
             continue
         is_faint = each.line is not None and each.has_spread
-        for row, is_beyond, sign in zip((top, bottom), edges(*ends(each), scale), look.glyphs.beyond, strict=True):
+        for row, is_beyond, sign in zip((top, bottom), edges(*ends(each), scale), style.glyphs.beyond, strict=True):
             tone: Tone = "faint" if is_faint else each.curve.tone
             places = (np.flatnonzero(is_beyond) + 0.5) / num_columns
             signs |= {(row, cell(share)): Span(sign, tone) for share in places.tolist()}
@@ -214,7 +216,7 @@ def _with(spans: Line, signs: Mapping[int, Span]) -> Line:
     return merged(row)
 
 
-def parsed(text: str, tones: list[Tone], look: Look) -> list[Line]:
+def parsed(text: str, tones: list[Tone], style: ChartStyle) -> list[Line]:
     """plotext's text as lines: its color numbers from FIRST_COLOR on are tones; everything else is plain."""
     lines: list[Line] = []
     for row in text.rstrip("\n").split("\n"):
@@ -222,7 +224,7 @@ def parsed(text: str, tones: list[Tone], look: Look) -> list[Line]:
         tone: Tone = "text"
         for at, part in enumerate(_STYLED.split(row)):
             if at % 2 == 0:
-                spans.append(Span(part if look.glyphs.braille else part.translate(_FRAME), tone))
+                spans.append(Span(part if style.glyphs.braille else part.translate(_FRAME), tone))
             elif part in ("", "0"):
                 tone = "text"
             elif part.startswith("38;5;"):

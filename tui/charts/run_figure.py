@@ -10,7 +10,7 @@ from rl_tui.tui.charts.curve import Curve, Range, XAxis, history_curve, nearest,
 from rl_tui.tui.charts.figure import Figure, Mark
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.state import ChartState
-from rl_tui.tui.charts.window import Sight, sight_of
+from rl_tui.tui.charts.window import Viewport, viewport_of
 from rl_tui.tui.charts.x_axis import full_range
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import SERIES
@@ -35,17 +35,17 @@ def run_figure(
     shown = [(selected, everyone[selected])]
     if state.has_all_behaviors:
         shown += [each for each in enumerate(everyone) if each[0] != selected]
-    sight = _sight([behavior for _, behavior in shown], state, view.started_at or 0.0)
+    viewport = _viewport([behavior for _, behavior in shown], state, view.started_at or 0.0)
     tags = list(metrics or state.metrics)
     run_id = view.run.run_id if view.run is not None else ""
     curves = _curves(shown, tags, state.x_axis, view.started_at or 0.0, run_id)
     if curves and tags == [RETURN] and len(shown) == 1:
         curves += _evaluation(everyone[selected], selected, state.x_axis, view.started_at or 0.0, glyphs, run_id)
-    if sight is None or not curves:
+    if viewport is None or not curves:
         return None
     happened = marks(everyone[selected], view.notes, state.x_axis, view.started_at or 0.0, glyphs)
     return Figure(
-        tuple(curves[:MAX_CURVES]), sight, state.x_axis, state.smoothing, state.is_log, state.crosshair, happened,
+        tuple(curves[:MAX_CURVES]), viewport, state.x_axis, state.smoothing, state.is_log, state.crosshair, happened,
         max(0, len(curves) - MAX_CURVES), state.clips_outliers, state.ranges_of(tags),
     )  # fmt: skip
 
@@ -61,7 +61,7 @@ def place_on(view: RunView, selected: int, x: float, x_axis: XAxis, other: XAxis
     return float(there[nearest(here, x)])
 
 
-def _sight(behaviors: Sequence[BehaviorView], state: ChartState, origin: float) -> Sight | None:
+def _viewport(behaviors: Sequence[BehaviorView], state: ChartState, origin: float) -> Viewport | None:
     """Of all that the behaviors have told, so that charts of other metrics show the same."""
     extents: list[Range] = []
     for behavior in behaviors:
@@ -73,7 +73,7 @@ def _sight(behaviors: Sequence[BehaviorView], state: ChartState, origin: float) 
     full = full_range(extents, state.x_axis)
     if full is None:
         return None
-    return sight_of(state.window, state.is_live, full, max(last for _, last in extents))
+    return viewport_of(state.window, state.is_live, full, max(last for _, last in extents))
 
 
 def _curves(

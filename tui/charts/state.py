@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rl_tui.engine.session.view import RETURN
 from rl_tui.tui.charts.curve import Range, XAxis
-from rl_tui.tui.charts.window import PAN_SHARE, Sight, panned, zoomed
+from rl_tui.tui.charts.window import PAN_SHARE, Viewport, panned, zoomed
 from rl_tui.tui.charts.y_range import AUTOMATIC, YRange, range_words
 
 SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
@@ -63,27 +63,27 @@ class ChartState:
             if y_range != AUTOMATIC:
                 self.y_ranges[metric] = y_range
 
-    def zoom(self, factor: float, sight: Sight, center: float | None = None) -> None:
+    def zoom(self, factor: float, viewport: Viewport, center: float | None = None) -> None:
         """`factor` times the detail, around `center`, else the crosshair, else the newest point or the middle."""
-        start, end = sight.shown
+        start, end = viewport.shown
         if center is None and self.crosshair is not None and start <= self.crosshair <= end:
             center = self.crosshair
         follows = center is None and self.is_live
         if center is None:
             center = end if follows else (start + end) / 2
-        self.window = zoomed(sight, factor, center)
+        self.window = zoomed(viewport, factor, center)
         self.is_live = follows or self.window is None
 
-    def pan(self, by: int, sight: Sight) -> None:
+    def pan(self, by: int, viewport: Viewport) -> None:
         """Move by quarters of the window; beyond the newest point it follows again."""
-        self.pan_by(by * PAN_SHARE * (sight.shown[1] - sight.shown[0]), sight)
+        self.pan_by(by * PAN_SHARE * (viewport.shown[1] - viewport.shown[0]), viewport)
 
-    def pan_by(self, distance: float, sight: Sight) -> None:
+    def pan_by(self, distance: float, viewport: Viewport) -> None:
         """Move by so much of x. The whole axis stays where it is."""
         if self.window is None or distance == 0:
             return
-        self.window = panned(sight, distance)
-        self.is_live = distance > 0 and self.window[1] >= sight.full[1]
+        self.window = panned(viewport, distance)
+        self.is_live = distance > 0 and self.window[1] >= viewport.full[1]
 
     def follow(self) -> None:
         """The newest point is in sight, and stays so."""
@@ -93,15 +93,15 @@ class ChartState:
         """The whole axis."""
         self.window, self.is_live = None, True
 
-    def toggle_crosshair(self, sight: Sight) -> None:
+    def toggle_crosshair(self, viewport: Viewport) -> None:
         """Off, or on at the newest point in sight."""
-        start, end = sight.shown
-        self.crosshair = max(start, min(end, sight.newest)) if self.crosshair is None else None
+        start, end = viewport.shown
+        self.crosshair = max(start, min(end, viewport.newest)) if self.crosshair is None else None
 
-    def slide(self, by: int, sight: Sight, num_cells: int) -> None:
+    def slide(self, by: int, viewport: Viewport, num_cells: int) -> None:
         """Move the crosshair by cells; it stays in sight."""
         if self.crosshair is not None:
-            start, end = sight.shown
+            start, end = viewport.shown
             self.crosshair = max(start, min(end, self.crosshair + by * (end - start) / max(num_cells, 1)))
 
     def next_metric(self, order: Sequence[str], by: int = 1) -> None:

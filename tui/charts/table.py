@@ -44,14 +44,14 @@ def rows_of(figures: Sequence[Figure]) -> Iterator[list[Cell]]:
 
 def _points(curve: Curve, figure: Figure) -> tuple[list[str], list[float], list[list[float]]]:
     """The names of the values, and of the points in sight each x and its values."""
-    start, end = figure.sight.shown
+    start, end = figure.viewport.shown
     first, past = int(np.searchsorted(curve.xs, start)), int(np.searchsorted(curve.xs, end, side="right"))
     names, values = ["mean", "lowest", "highest"], [curve.mean, curve.low, curve.high]
     if figure.smoothing > 0 and curve.is_band:
         names = [f"{name} of smoothed {figure.smoothing:g}" for name in names]
     elif figure.smoothing > 0 and not curve.has_points:
         names.append(f"smoothed {figure.smoothing:g}")
-        values.append(_smoothed(curve, figure.sight.shown, figure.smoothing))
+        values.append(_smoothed(curve, figure.viewport.shown, figure.smoothing))
     return names, curve.xs[first:past].tolist(), np.stack(values, axis=1)[first:past].tolist()
 
 

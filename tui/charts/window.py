@@ -13,7 +13,7 @@ WHOLE_SHARE = 0.999  # a window of that much of the axis is all of it
 PAN_SHARE = 0.25  # of the window, by one key
 
 
-class Sight(NamedTuple):
+class Viewport(NamedTuple):
     """What a chart shows. shown: its x axis; full: the whole axis; newest: x of the newest point."""
 
     shown: Range
@@ -21,31 +21,31 @@ class Sight(NamedTuple):
     newest: float
 
 
-def sight_of(window: Range | None, is_live: bool, full: Range, newest: float) -> Sight:
+def viewport_of(window: Range | None, is_live: bool, full: Range, newest: float) -> Viewport:
     """What is in sight. A live window keeps its length, and its end moves by a tenth of it at a time."""
     if window is None or not window[1] > window[0]:
-        return Sight(full, full, newest)
+        return Viewport(full, full, newest)
     length = _bounded_length(window[1] - window[0], full)
     if is_live:
         grain = nice_step(length, 10)
-        return Sight(clamped((0.0, length), full, math.ceil(newest / grain - 1e-9) * grain), full, newest)
-    return Sight(clamped((window[0], window[0] + length), full), full, newest)
+        return Viewport(clamped((0.0, length), full, math.ceil(newest / grain - 1e-9) * grain), full, newest)
+    return Viewport(clamped((window[0], window[0] + length), full), full, newest)
 
 
-def zoomed(sight: Sight, factor: float, center: float) -> Range | None:
+def zoomed(viewport: Viewport, factor: float, center: float) -> Range | None:
     """The window with `factor` times the detail in which `center` keeps its place; None when that is everything."""
-    start, end = sight.shown
-    length = _bounded_length((end - start) / factor, sight.full)
-    if length >= (sight.full[1] - sight.full[0]) * WHOLE_SHARE:
+    start, end = viewport.shown
+    length = _bounded_length((end - start) / factor, viewport.full)
+    if length >= (viewport.full[1] - viewport.full[0]) * WHOLE_SHARE:
         return None
     share = min(1.0, max(0.0, (center - start) / (end - start)))
-    return clamped((center - share * length, center + (1 - share) * length), sight.full)
+    return clamped((center - share * length, center + (1 - share) * length), viewport.full)
 
 
-def panned(sight: Sight, by: float) -> Range:
+def panned(viewport: Viewport, by: float) -> Range:
     """The window moved by so much of x, as far as there is an axis."""
-    start, end = sight.shown
-    return clamped((start + by, end + by), sight.full)
+    start, end = viewport.shown
+    return clamped((start + by, end + by), viewport.full)
 
 
 def clamped(window: Range, full: Range, end: float | None = None) -> Range:

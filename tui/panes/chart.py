@@ -5,12 +5,12 @@ from __future__ import annotations
 from textual import events
 
 from rl_tui.engine.session.view import RETURN, BehaviorView
-from rl_tui.tui.charts.drawing import GUTTER, Look, draw, sample_for
+from rl_tui.tui.charts.drawing import GUTTER, ChartStyle, draw, sample_for
 from rl_tui.tui.charts.figure import Figure, ingredients
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.run_figure import run_figure
 from rl_tui.tui.charts.state import ChartState
-from rl_tui.tui.charts.window import Sight, panned
+from rl_tui.tui.charts.window import Viewport, panned
 from rl_tui.tui.drawing.lines import Line, centered
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.chart_words import chart_heading, chart_words, empty_words, no_value_words
@@ -29,7 +29,7 @@ class ChartPane(Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._drag: tuple[int, Sight] | None = None  # cell where it began, and what was in sight then
+        self._drag: tuple[int, Viewport] | None = None  # cell where it began, and what was in sight then
         self._has_moved = False
 
     def figure(self, frame: Frame) -> Figure | None:
@@ -71,7 +71,7 @@ class ChartPane(Pane):
         """A drag may begin."""
         at, figure = self._cell(event), self.drawn()
         if at is not None and figure is not None and event.button == 1:
-            self._drag, self._has_moved = (at, figure.sight), False
+            self._drag, self._has_moved = (at, figure.viewport), False
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -79,13 +79,13 @@ class ChartPane(Pane):
         at = self._cell(event, must_be_inside=False)
         if self._drag is None or self._frame is None or at is None:
             return
-        begun, sight = self._drag
+        begun, viewport = self._drag
         state = self.chart_state(self._frame)
-        start, end = sight.shown
+        start, end = viewport.shown
         self._has_moved = self._has_moved or at != begun
         if self._has_moved and state.window is not None:
-            state.window = panned(sight, (begun - at) * (end - start) / self.num_cells)
-            state.is_live = at <= begun and state.window[1] >= sight.full[1]
+            state.window = panned(viewport, (begun - at) * (end - start) / self.num_cells)
+            state.is_live = at <= begun and state.window[1] >= viewport.full[1]
             self._redraw()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
@@ -103,18 +103,18 @@ class ChartPane(Pane):
             state.crosshair = None
             state.show_all()
         else:
-            state.crosshair = self._x(at, figure.sight)
+            state.crosshair = self._x(at, figure.viewport)
         self._redraw()
 
     def _zoom(self, event: events.MouseEvent, factor: float) -> None:
         at, figure = self._cell(event), self.drawn()
         if at is not None and figure is not None and self._frame is not None:
-            self.chart_state(self._frame).zoom(factor, figure.sight, self._x(at, figure.sight))
+            self.chart_state(self._frame).zoom(factor, figure.viewport, self._x(at, figure.viewport))
             self._redraw()
         event.stop()
 
-    def _x(self, cell: int, sight: Sight) -> float:
-        start, end = sight.shown
+    def _x(self, cell: int, viewport: Viewport) -> float:
+        start, end = viewport.shown
         return start + (cell + 0.5) * (end - start) / self.num_cells
 
     def _cell(self, event: events.MouseEvent, *, must_be_inside: bool = True) -> int | None:
@@ -196,10 +196,10 @@ class MetricChart(ChartPane):
 
 def charted(frame: Frame, figure: Figure, width: int, height: int) -> list[Line]:
     """Words above, the curves below; words alone where no value is in sight."""
-    look = Look(frame.glyphs, frame.has_color)
-    samples = sample_for(figure, width, look)
+    style = ChartStyle(frame.glyphs, frame.has_color)
+    samples = sample_for(figure, width, style)
     has_words = height >= WORDS_HEIGHT
-    chart = draw(figure, width, height - has_words, look, samples)
+    chart = draw(figure, width, height - has_words, style, samples)
     if not chart:
         return centered(no_value_words(figure), height, width)
     return [chart_words(frame, figure, samples, width), *chart] if has_words else chart

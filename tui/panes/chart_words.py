@@ -134,7 +134,7 @@ def _outside_words(frame: Frame, samples: Samples, width: int) -> Line:
 
 def _mark_words(figure: Figure) -> Line:
     """What the marks in sight mean."""
-    start, end = figure.sight.shown
+    start, end = figure.viewport.shown
     kinds = {mark.word: mark.glyph for mark in figure.marks if start <= mark.x <= end}
     return line(Span("  ".join(f"{glyph} {word}" for word, glyph in kinds.items()) + " ", "dim")) if kinds else ()
 
@@ -199,6 +199,6 @@ def _why_no_metric(behavior: BehaviorView | None, is_at_end: bool) -> str:
 
 def no_value_words(figure: Figure) -> list[Span]:
     """Why there is a curve but nothing of it in sight."""
-    if figure.sight.shown != figure.sight.full:
+    if figure.viewport.shown != figure.viewport.full:
         return [Span("no finite value in this window", "dim"), Span("0 shows the whole run", "dim")]
     return [Span("every value so far is NaN or infinite", "bad")]

@@ -10,8 +10,8 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.band import ends
 from rl_tui.tui.charts.compared_figure import Compared, Member, compared_figure
-from rl_tui.tui.charts.drawing import Look, draw, sample_for
-from rl_tui.tui.charts.figure import Figure, Reading, read
+from rl_tui.tui.charts.drawing import ChartStyle, draw, sample_for
+from rl_tui.tui.charts.figure import CrosshairPoint, Figure, crosshair_points
 from rl_tui.tui.charts.headline import headline, kind_of
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.state import ChartState
@@ -77,10 +77,10 @@ class ComparisonChart(ChartPane):
         figure = self.figure(frame)
         if figure is None:
             return centered([Span(_why_empty(self._comparison, self._state), "dim")], height, width)
-        look = Look(frame.glyphs, frame.has_color)
-        samples = sample_for(figure, width, look)
+        style = ChartStyle(frame.glyphs, frame.has_color)
+        samples = sample_for(figure, width, style)
         notes = notes_on(frame, figure, samples, width) or all_in_sight(figure, samples)
-        chart = draw(figure, width, height - bool(notes), look, samples)
+        chart = draw(figure, width, height - bool(notes), style, samples)
         if not chart:
             return centered(no_value_words(figure), height, width)
         return [flush((), notes, width), *chart] if notes else chart
@@ -138,12 +138,12 @@ class ComparisonLegend(Pane):
                 rows += [_of_group(each, entrant, state)] if each.is_group else []
         return rows
 
-    def _read_off(self, figure: Figure | None, state: ChartState) -> list[Reading] | None:
+    def _read_off(self, figure: Figure | None, state: ChartState) -> list[CrosshairPoint] | None:
         """What lies below the crosshair; None without one."""
         if figure is None or state.crosshair is None:
             return None
-        readings = read(figure, state.crosshair, self._chart.num_cells)
-        return [reading for reading in readings if reading.curve.metric == state.metrics[0]]
+        points = crosshair_points(figure, state.crosshair, self._chart.num_cells)
+        return [point for point in points if point.curve.metric == state.metrics[0]]
 
 
 def compared(comparison: Comparison, state: ChartState, wanted: str, own: RunView) -> list[Compared]:
@@ -226,12 +226,12 @@ def _figures(each: Compared, figure: Figure | None, state: ChartState) -> Line:
     return line(_steps(each), Span(right(words, 18), "dim"))
 
 
-def _below(each: Compared, readings: Sequence[Reading]) -> Line:
+def _below(each: Compared, points: Sequence[CrosshairPoint]) -> Line:
     """Steps, and what its curve is below the crosshair; of a group within which bounds, where there is room."""
-    for reading in readings:
-        if (reading.curve.label, reading.curve.dash) == (each.label, each.dash):
-            words = number(reading.drawn)
-            if each.is_group and len(bounds := f"{words} {number(reading.low)}..{number(reading.high)}") < 18:
+    for point in points:
+        if (point.curve.label, point.curve.dash) == (each.label, each.dash):
+            words = number(point.drawn)
+            if each.is_group and len(bounds := f"{words} {number(point.low)}..{number(point.high)}") < 18:
                 words = bounds
             return line(_steps(each), Span(right(words, 18), "strong"))
     return line(_steps(each), Span(right("no value here", 18), "dim"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from rl_tui.tui.charts.drawing import Look
+from rl_tui.tui.charts.drawing import ChartStyle
 from rl_tui.tui.charts.figure import ingredients
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.plotext_figure import SMALLEST, PlotextChart, load, plotext_chart
@@ -80,11 +80,11 @@ class PlotextPane(CurvesPane):
             return super().lines(frame, width, height)
         if not self._is_loaded:
             return centered([Span(f"drawing {frame.glyphs.ellipsis}", "wait")], height, width)
-        look, title = Look(frame.glyphs, frame.has_color), chart_heading(frame, state)
-        drawn_of = (*ingredients(figure), look, title, width, height)
+        style, title = ChartStyle(frame.glyphs, frame.has_color), chart_heading(frame, state)
+        drawn_of = (*ingredients(figure), style, title, width, height)
         if self._chart is None or drawn_of != self._drawn_of:
             titles = " + ".join(metric_title(tag) for tag in state.metrics)
-            self._chart, self._drawn_of = plotext_chart(figure, title, titles, width, height - 1, look), drawn_of
+            self._chart, self._drawn_of = plotext_chart(figure, title, titles, width, height - 1, style), drawn_of
         if not self._chart.lines:
             return centered(no_value_words(figure), height, width)
         return [chart_words(frame, figure, self._chart.samples, width, self._chart.num_cells), *self._chart.lines]

@@ -133,7 +133,7 @@ class ChartActions(RunScreen):
         figure = self._figure()
         if figure is not None:
             before = self.chart_state.window
-            self.chart_state.zoom(factor, figure.sight)
+            self.chart_state.zoom(factor, figure.viewport)
             self._shown("zoom: this is the whole run" if before is None and self.chart_state.window is None else "")
 
     def action_zoom_reset(self) -> None:
@@ -147,7 +147,7 @@ class ChartActions(RunScreen):
         if figure is not None and self.chart_state.window is None:
             self.say("pan: the whole run is in sight; + zooms in")
         elif figure is not None:
-            self.chart_state.pan(by, figure.sight)
+            self.chart_state.pan(by, figure.viewport)
             self._shown()
 
     def action_live(self) -> None:
@@ -159,7 +159,7 @@ class ChartActions(RunScreen):
         """On or off."""
         figure = self._figure()
         if figure is not None:
-            self.chart_state.toggle_crosshair(figure.sight)
+            self.chart_state.toggle_crosshair(figure.viewport)
             self._shown()
 
     def action_back(self) -> None:
@@ -176,7 +176,7 @@ class ChartActions(RunScreen):
         if self.chart_state.crosshair is None:
             self.action_pan(by)
         elif figure is not None and pane is not None:
-            self.chart_state.slide(by, figure.sight, pane.num_cells)
+            self.chart_state.slide(by, figure.viewport, pane.num_cells)
             self._shown()
 
     def action_smooth(self) -> None:

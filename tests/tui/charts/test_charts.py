@@ -16,15 +16,15 @@ from hypothesis.extra import numpy as arrays
 from rl_tui.engine.session.history import HISTORY_POINTS, History
 from rl_tui.tui.charts.axes import nice_step, step_range, ticks, value_range
 from rl_tui.tui.charts.curve import Curve, history_curve, plain_curve
-from rl_tui.tui.charts.drawing import ASCII_LINES, GUTTER, Look, draw
-from rl_tui.tui.charts.figure import Figure, Mark, read, sample
+from rl_tui.tui.charts.drawing import ASCII_LINES, GUTTER, ChartStyle, draw
+from rl_tui.tui.charts.figure import Figure, Mark, crosshair_points, sample
 from rl_tui.tui.charts.outside import outside
 from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.charts.raster import BRAILLE, bars, braille_codes, dot_rows, filled
 from rl_tui.tui.charts.sampling import columns, polyline
 from rl_tui.tui.charts.scale import Scale, scale_of
 from rl_tui.tui.charts.smoothing import moving_average, smooth_line
-from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.charts.x_axis import full_range, step_label, x_ticks
 from rl_tui.tui.charts.y_range import range_text, typed_range
 from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
@@ -33,7 +33,7 @@ from rl_tui.tui.panes.crosshair_words import copied, cross_words
 
 anything = arrays.arrays(np.float64, st.integers(1, 120), elements=st.floats(width=64))
 widths, heights = st.integers(0, 90), st.integers(0, 30)
-looks = st.builds(Look, st.sampled_from([UNICODE, ASCII]), st.booleans())
+styles = st.builds(ChartStyle, st.sampled_from([UNICODE, ASCII]), st.booleans())
 smoothings = st.sampled_from([0.0, 0.6, 0.999])
 
 
@@ -44,7 +44,7 @@ def text_of(chart: list[Line]) -> list[str]:
 def figure(*curves: Curve, shown: tuple[float, float] | None = None, smoothing: float = 0.0, **more: object) -> Figure:
     full = full_range([curve.extent for curve in curves], "steps")
     assert full is not None
-    return replace(Figure(curves, Sight(shown or full, full, full[1]), smoothing=smoothing), **more)
+    return replace(Figure(curves, Viewport(shown or full, full, full[1]), smoothing=smoothing), **more)
 
 
 def is_dot(char: str) -> bool:
@@ -52,13 +52,13 @@ def is_dot(char: str) -> bool:
 
 
 @settings(max_examples=150)
-@given(anything, widths, heights, looks, smoothings, st.booleans(), st.booleans())
+@given(anything, widths, heights, styles, smoothings, st.booleans(), st.booleans())
 def test_any_values_fit_any_size(
-    ys: np.ndarray, width: int, height: int, look: Look, smoothing: float, is_log: bool, has_cross: bool
+    ys: np.ndarray, width: int, height: int, style: ChartStyle, smoothing: float, is_log: bool, has_cross: bool
 ) -> None:
     curve = plain_curve(np.arange(len(ys), dtype=np.float64) * 100, ys)
     chart = draw(
-        figure(curve, smoothing=smoothing, is_log=is_log, crosshair=120.0 if has_cross else None), width, height, look
+        figure(curve, smoothing=smoothing, is_log=is_log, crosshair=120.0 if has_cross else None), width, height, style
     )
     assert chart == [] or len(chart) == height
     assert all(cells(row) == width for row in chart)
@@ -66,15 +66,15 @@ def test_any_values_fit_any_size(
 
 
 @settings(max_examples=60)
-@given(st.lists(anything, min_size=2, max_size=9), looks, smoothings, st.floats(0, 9000), st.floats(1e-3, 9000))
+@given(st.lists(anything, min_size=2, max_size=9), styles, smoothings, st.floats(0, 9000), st.floats(1e-3, 9000))
 def test_any_curves_fit_together_in_any_window(
-    values: list[np.ndarray], look: Look, smoothing: float, start: float, length: float
+    values: list[np.ndarray], style: ChartStyle, smoothing: float, start: float, length: float
 ) -> None:
     curves = [
         plain_curve(np.arange(len(ys), dtype=np.float64) * 100, ys, label=str(at), metric=str(at % 3), dash=at)
         for at, ys in enumerate(values)
     ]
-    chart = draw(figure(*curves, shown=(start, start + length), smoothing=smoothing), 60, 12, look)
+    chart = draw(figure(*curves, shown=(start, start + length), smoothing=smoothing), 60, 12, style)
     assert all(cells(row) == 60 for row in chart)
 
 
@@ -105,7 +105,7 @@ def test_history_that_was_halved_keeps_its_only_spike() -> None:
 
 
 def test_one_point_is_drawn() -> None:
-    chart = text_of(draw(figure(plain_curve(np.array([5.0]), np.array([3.0]))), 40, 8, Look(UNICODE)))
+    chart = text_of(draw(figure(plain_curve(np.array([5.0]), np.array([3.0]))), 40, 8, ChartStyle(UNICODE)))
     assert sum(is_dot(char) for row in chart for char in row) == 1
 
 
@@ -116,7 +116,7 @@ def test_one_point_between_two_gaps_is_drawn() -> None:
 
 
 def test_constant_values_are_a_level_line() -> None:
-    chart = text_of(draw(figure(plain_curve(np.arange(100.0), np.full(100, 500.0))), 60, 9, Look(UNICODE)))
+    chart = text_of(draw(figure(plain_curve(np.arange(100.0), np.full(100, 500.0))), 60, 9, ChartStyle(UNICODE)))
     assert sum(any(is_dot(char) for char in row) for row in chart) == 1
 
 
@@ -130,7 +130,7 @@ def test_gap_stands_where_values_are_not_finite(smoothing: float) -> None:
     assert np.isnan(line[41:59]).all()
     assert np.isfinite(line[:39]).all()
     assert np.isfinite(line[61:]).all()
-    assert "✗" in text_of(draw(drawn, 80, 10, Look(UNICODE)))[-1]
+    assert "✗" in text_of(draw(drawn, 80, 10, ChartStyle(UNICODE)))[-1]
 
 
 def test_infinity_is_a_gap_too() -> None:
@@ -201,12 +201,12 @@ def test_tick_stands_beside_the_row_of_its_value(
     height: int, low: float, length: float, is_log: bool, has_braille: bool
 ) -> None:
     scale = scale_of(low, low + length, is_log)
-    look = Look(UNICODE if has_braille else ASCII)
+    style = ChartStyle(UNICODE if has_braille else ASCII)
     xs = np.arange(20.0)
     for tick in scale.ticks(max(2, (height - 1) // 3)):
         level = np.full(20, tick.at)
         level[0], level[-1] = low, low + length  # the same scale
-        rows = text_of(draw(figure(plain_curve(xs, level), is_log=is_log), 60, height, look))[:-1]
+        rows = text_of(draw(figure(plain_curve(xs, level), is_log=is_log), 60, height, style))[:-1]
         label = [row[:GUTTER].strip("│|┤+ ") for row in rows]
         drawn = [any(is_dot(char) or char in ASCII_LINES for char in row[GUTTER + 15 : GUTTER + 35]) for row in rows]
         if tick.label in label and label.count(tick.label) == 1:
@@ -305,7 +305,7 @@ def test_time_since_the_start_is_told_in_hours_and_minutes() -> None:
 def test_marks_give_way_to_labels() -> None:
     happened = (Mark(0, "▴", "dim"), Mark(41, "★", "dim"))
     curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
-    axis = text_of(draw(figure(curve, marks=happened), 68, 8, Look(UNICODE)))[-1]
+    axis = text_of(draw(figure(curve, marks=happened), 68, 8, ChartStyle(UNICODE)))[-1]
     assert "★40" in axis
 
 
@@ -317,7 +317,7 @@ def test_labels_of_the_x_axis_are_readable_whatever_stands_there(sign: str, at: 
     curve = plain_curve(np.arange(0.0, 101.0), ys)
     happened = (Mark(at, "★", "dim"),) if sign == "★" else ()
     crosshair = at if sign == "┤" else None
-    axis = text_of(draw(figure(curve, marks=happened, crosshair=crosshair), 68, 8, Look(UNICODE)))[-1]
+    axis = text_of(draw(figure(curve, marks=happened, crosshair=crosshair), 68, 8, ChartStyle(UNICODE)))[-1]
     assert re.findall(r"\d+", axis) == ["0", "20", "40", "60", "80"]
     assert sign in axis or sign == "┤", "the crosshair is seen above the axis"
 
@@ -325,13 +325,15 @@ def test_labels_of_the_x_axis_are_readable_whatever_stands_there(sign: str, at: 
 def test_what_gives_way_to_a_label_hides_no_other_mark() -> None:
     happened = (Mark(1.9, "▴", "dim"), Mark(0, "¶", "strong"), Mark(0, "★", "warning"))
     curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
-    axis = text_of(draw(figure(curve, marks=happened), 68, 8, Look(UNICODE)))[-1]
+    axis = text_of(draw(figure(curve, marks=happened), 68, 8, ChartStyle(UNICODE)))[-1]
     assert axis.lstrip().startswith("└0▴¶★")
 
 
 def test_mark_out_of_sight_is_not_drawn() -> None:
     curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
-    axis = text_of(draw(figure(curve, shown=(50.0, 100.0), marks=(Mark(20, "★", "dim"),)), 68, 8, Look(UNICODE)))[-1]
+    axis = text_of(draw(figure(curve, shown=(50.0, 100.0), marks=(Mark(20, "★", "dim"),)), 68, 8, ChartStyle(UNICODE)))[
+        -1
+    ]
     assert "★" not in axis
 
 
@@ -346,7 +348,7 @@ def test_outliers_are_left_out_of_the_axis_and_pointed_at() -> None:
     (with_them,), (without,) = (sample(spiky(clips=clips), 160, True).scales.values() for clips in (False, True))
     assert with_them.top >= 9000
     assert (without.bottom, without.top) == (-10, 10)
-    chart = text_of(draw(spiky(clips=True), 80 + GUTTER, 12, Look(UNICODE)))
+    chart = text_of(draw(spiky(clips=True), 80 + GUTTER, 12, ChartStyle(UNICODE)))
     assert [row[GUTTER:].index("▲") for row in chart if "▲" in row] == [24]
     assert [row[GUTTER:].index("▼") for row in chart if "▼" in row] == [48]
     assert "▲" in chart[0]
@@ -382,7 +384,7 @@ def test_range_by_hand_is_taken_as_it_is(
     drawn = spiky(y_ranges={"m": chosen}, is_log=is_log)
     (scale,) = sample(drawn, 160, True).scales.values()
     assert (scale.bottom, scale.top) == pytest.approx(expected, rel=0.01)
-    assert any(sign in "".join(text_of(draw(drawn, 80, 12, Look(UNICODE)))) for sign in "▲▼")
+    assert any(sign in "".join(text_of(draw(drawn, 80, 12, ChartStyle(UNICODE)))) for sign in "▲▼")
 
 
 def test_range_by_hand_is_of_its_metric_alone() -> None:
@@ -431,11 +433,13 @@ def test_curves_are_told_apart_without_color() -> None:
     flat = [plain_curve(xs, np.full(200, at * 10.0), label=str(at), metric="m") for at in range(1, 4)]
     shapes = {
         tuple((ord(char) - BRAILLE).bit_count() if is_dot(char) else 0 for char in row[GUTTER : GUTTER + 24])
-        for row in text_of(draw(figure(*flat), 60, 16, Look(UNICODE, False)))
+        for row in text_of(draw(figure(*flat), 60, 16, ChartStyle(UNICODE, False)))
         if any(is_dot(char) for char in row)
     }
     assert len(shapes) == 3
-    signs = {char for row in text_of(draw(figure(*flat), 60, 16, Look(ASCII, False)))[:-1] for char in row[GUTTER:]}
+    signs = {
+        char for row in text_of(draw(figure(*flat), 60, 16, ChartStyle(ASCII, False)))[:-1] for char in row[GUTTER:]
+    }
     assert set("*+o123") <= signs
 
 
@@ -444,14 +448,14 @@ def test_each_of_several_curves_ends_in_its_label() -> None:
     curves = [
         plain_curve(xs[: 60 + 10 * at], xs[: 60 + 10 * at] * 0 + 5, label=str(at), metric="m") for at in (1, 2, 3)
     ]
-    row = next(row for row in text_of(draw(figure(*curves), 70, 10, Look(UNICODE))) if "1" in row[GUTTER:])
+    row = next(row for row in text_of(draw(figure(*curves), 70, 10, ChartStyle(UNICODE))) if "1" in row[GUTTER:])
     assert row.index("1") < row.index("2") < row.index("3")
 
 
 def test_labels_of_curves_that_end_at_one_place_stand_side_by_side() -> None:
     xs = np.arange(100.0)
     curves = [plain_curve(xs, xs, label=str(at), metric="m") for at in (1, 2, 3)]
-    text = "".join(text_of(draw(figure(*curves), 70, 10, Look(UNICODE)))[:-1])
+    text = "".join(text_of(draw(figure(*curves), 70, 10, ChartStyle(UNICODE)))[:-1])
     assert all(text.count(sign) >= 1 for sign in "123")
 
 
@@ -460,7 +464,7 @@ def test_front_curve_has_the_color_where_two_cross() -> None:
     up = plain_curve(xs, xs, tone="series-1", metric="m")
     down = plain_curve(xs, 100 - xs, tone="series-2", metric="m")
     for front, back in ((up, down), (down, up)):
-        tones = [span.tone for row in draw(figure(front, back), 70, 11, Look(UNICODE))[5:6] for span in row]
+        tones = [span.tone for row in draw(figure(front, back), 70, 11, ChartStyle(UNICODE))[5:6] for span in row]
         assert front.tone in tones
 
 
@@ -468,20 +472,20 @@ def test_crosshair_reads_the_values_of_its_cell() -> None:
     ys = np.zeros(1000)
     ys[500], ys[503] = 9.0, -4.0
     drawn = figure(plain_curve(np.arange(1000.0), ys))
-    (reading,) = read(drawn, 502.0, 100)
-    assert (reading.low, reading.high) == (-4.0, 9.0)
-    assert reading.mean == pytest.approx(0.5)
-    assert reading.x == 502.0
+    (point,) = crosshair_points(drawn, 502.0, 100)
+    assert (point.low, point.high) == (-4.0, 9.0)
+    assert point.mean == pytest.approx(0.5)
+    assert point.x == 502.0
 
 
 def test_crosshair_reads_the_nearest_value_where_points_are_few() -> None:
-    (reading,) = read(figure(plain_curve(np.array([0.0, 100.0]), np.array([1.0, 2.0]))), 61.0, 1000)
-    assert (reading.x, reading.mean) == (100.0, 2.0)
+    (point,) = crosshair_points(figure(plain_curve(np.array([0.0, 100.0]), np.array([1.0, 2.0]))), 61.0, 1000)
+    assert (point.x, point.mean) == (100.0, 2.0)
 
 
 def test_crosshair_reads_nothing_off_a_curve_that_ended_before_or_is_not_finite() -> None:
     short, broken = plain_curve(np.arange(10.0), np.ones(10)), plain_curve(np.arange(100.0), np.full(100, np.nan))
-    assert read(figure(short, broken), 80.0, 100) == []
+    assert crosshair_points(figure(short, broken), 80.0, 100) == []
 
 
 def noisy(number: int, **more: object) -> Figure:
@@ -509,7 +513,7 @@ def test_crosshair_reads_every_curve_as_it_is_drawn_in_80_columns(num_curves: in
         assert float(found[1]) == pytest.approx(each.line[640], abs=1)
         assert any(span.tone == "series-2" and span.text.startswith(f"{at + 1} ") for span in words)
     assert [float(part.split()[1]) for part in copied(drawn, 640.0, 70).split(", ")] == pytest.approx(
-        [reading.line for reading in read(drawn, 640.0, 70)]
+        [point.line for point in crosshair_points(drawn, 640.0, 70)]
     )
 
 
@@ -532,7 +536,7 @@ def test_crosshair_stands_where_it_is_pointed() -> None:
     curve = plain_curve(np.arange(101.0), np.zeros(101))
     for column in (0, 13, 51):
         shown = (0.0, 52.0)
-        chart = text_of(draw(figure(curve, shown=shown, crosshair=column + 0.5), 52 + GUTTER, 6, Look(UNICODE)))
+        chart = text_of(draw(figure(curve, shown=shown, crosshair=column + 0.5), 52 + GUTTER, 6, ChartStyle(UNICODE)))
         assert all(row[GUTTER + column] in "│" or is_dot(row[GUTTER + column]) for row in chart[:-1])
         assert chart[-1][GUTTER + column] == ("┤" if column else "0"), "a label stays readable"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rl_tui.tui.charts.curve import XAxis
 from rl_tui.tui.charts.state import SMOOTHINGS, ChartState
-from rl_tui.tui.charts.window import Sight, sight_of
+from rl_tui.tui.charts.window import Viewport, viewport_of
 
 FULL = (0.0, 1000.0)
 places = st.floats(-1e12, 1e12)
@@ -18,11 +18,11 @@ lengths = st.floats(1e-3, 1e12)
 keys = st.lists(st.sampled_from(["+", "-", "[", "]", "end", "0", "x", "left", "right"]), max_size=30)
 
 
-def sight(state: ChartState, full: tuple[float, float] = FULL, newest: float = 990.0) -> Sight:
-    return sight_of(state.window, state.is_live, full, newest)
+def viewport(state: ChartState, full: tuple[float, float] = FULL, newest: float = 990.0) -> Viewport:
+    return viewport_of(state.window, state.is_live, full, newest)
 
 
-def press(state: ChartState, key: str, seen: Sight) -> None:
+def press(state: ChartState, key: str, seen: Viewport) -> None:
     match key:
         case "+" | "-":
             state.zoom(2.0 if key == "+" else 0.5, seen)
@@ -44,8 +44,8 @@ def test_whatever_is_pressed_the_window_stays_within_the_axis(
 ) -> None:
     full, state = (start, start + length), ChartState()
     for key in pressed:
-        press(state, key, sight(state, full, start + share * length))
-        shown = sight(state, full, start + share * length).shown
+        press(state, key, viewport(state, full, start + share * length))
+        shown = viewport(state, full, start + share * length).shown
         slack = 1e-6 * length + 1e-9 * abs(start)
         assert full[0] - slack <= shown[0] < shown[1] <= full[1] + slack
         assert all(math.isfinite(x) for x in shown)
@@ -55,69 +55,70 @@ def test_whatever_is_pressed_the_window_stays_within_the_axis(
 def test_place_that_is_zoomed_into_keeps_its_place(share: float, factor: float) -> None:
     state = ChartState(is_live=False)
     center = 1000 * share
-    state.zoom(factor, sight(state), center)
-    start, end = sight(state).shown
+    state.zoom(factor, viewport(state), center)
+    start, end = viewport(state).shown
     assert (center - start) / (end - start) == pytest.approx(share, abs=1e-6)
     assert end - start == pytest.approx(1000 / factor)
-    state.zoom(1 / factor, sight(state), center)
+    state.zoom(1 / factor, viewport(state), center)
     assert state.window is None
 
 
 def test_live_window_follows_the_newest_point_in_tenths() -> None:
     state = ChartState()
-    state.zoom(4, sight(state))
-    ends = {sight_of(state.window, state.is_live, (0.0, 2000.0), float(newest)).shown[1] for newest in range(500, 1500)}
+    state.zoom(4, viewport(state))
+    ends = {
+        viewport_of(state.window, state.is_live, (0.0, 2000.0), float(newest)).shown[1] for newest in range(500, 1500)
+    }
     assert 20 <= len(ends) <= 60
-    assert all(shown - 50 <= shown for shown in ends)
-    start, end = sight_of(state.window, state.is_live, (0.0, 2000.0), 1234.0).shown
+    start, end = viewport_of(state.window, state.is_live, (0.0, 2000.0), 1234.0).shown
     assert end - start == 250.0
     assert 1234.0 <= end <= 1234.0 + 50
 
 
 def test_live_window_ends_where_the_axis_does() -> None:
-    assert sight_of((0.0, 330.0), True, (0.0, 1000.0), 995.0).shown == (670.0, 1000.0)
-    assert sight_of((900.0, 1230.0), False, (0.0, 1000.0), 995.0).shown == (670.0, 1000.0)
+    assert viewport_of((0.0, 330.0), True, (0.0, 1000.0), 995.0).shown == (670.0, 1000.0)
+    assert viewport_of((900.0, 1230.0), False, (0.0, 1000.0), 995.0).shown == (670.0, 1000.0)
 
 
 def test_panning_back_lets_go_of_the_newest_point_and_end_takes_it_up_again() -> None:
     state = ChartState()
-    state.zoom(4, sight(state))
-    state.pan(-1, sight(state))
+    state.zoom(4, viewport(state))
+    state.pan(-1, viewport(state))
     assert not state.is_live
-    assert sight(state).shown[1] < 990
+    assert viewport(state).shown[1] < 990
     state.follow()
-    assert sight(state).shown[1] >= 990
+    assert viewport(state).shown[1] >= 990
 
 
 def test_panning_to_the_right_end_follows_again() -> None:
     state = ChartState(window=(0.0, 250.0), is_live=False)
     for _ in range(20):
-        state.pan(1, sight(state))
+        state.pan(1, viewport(state))
     assert state.is_live
 
 
 def test_whole_axis_cannot_be_moved() -> None:
     state = ChartState()
-    state.pan(-1, sight(state))
+    state.pan(-1, viewport(state))
     assert (state.window, state.is_live) == (None, True)
 
 
 def test_crosshair_begins_at_the_newest_point_and_stays_in_sight() -> None:
     state = ChartState()
-    state.toggle_crosshair(sight(state))
+    state.toggle_crosshair(viewport(state))
     assert state.crosshair == 990.0
-    state.slide(1000, sight(state), 100)
+    state.slide(1000, viewport(state), 100)
     assert state.crosshair == 1000.0
-    state.slide(-3, sight(state), 100)
+    state.slide(-3, viewport(state), 100)
     assert state.crosshair == pytest.approx(970.0)
-    state.toggle_crosshair(sight(state))
+    state.toggle_crosshair(viewport(state))
     assert state.crosshair is None
 
 
 def test_zoom_goes_around_the_crosshair_while_it_is_in_sight() -> None:
     state = ChartState(crosshair=300.0)
-    state.zoom(2, sight(state))
-    assert sight(state).shown == pytest.approx((150.0, 650.0))
+    state.zoom(2, viewport(state))
+    assert viewport(state).shown == pytest.approx((150.0, 650.0))
     assert not state.is_live
 
 

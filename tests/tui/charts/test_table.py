@@ -10,9 +10,9 @@ import numpy as np
 from rl_tui.tui.charts.curve import Curve, plain_curve
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.table import rows_of
-from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.charts.window import Viewport
 
-ALL = Sight((0.0, 10.0), (0.0, 10.0), 9.0)
+ALL = Viewport((0.0, 10.0), (0.0, 10.0), 9.0)
 
 
 def curve(source: str, xs: list[float], ys: list[float]) -> Curve:

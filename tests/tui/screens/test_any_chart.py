@@ -93,13 +93,13 @@ def press(key: str, frame: Frame, pane: ChartPane) -> None:
         return
     match key:
         case "+" | "-":
-            state.zoom(2.0 if key == "+" else 0.5, figure.sight)
+            state.zoom(2.0 if key == "+" else 0.5, figure.viewport)
         case "[" | "]":
-            state.pan(-1 if key == "[" else 1, figure.sight)
+            state.pan(-1 if key == "[" else 1, figure.viewport)
         case "x":
-            state.toggle_crosshair(figure.sight)
+            state.toggle_crosshair(figure.viewport)
         case "l" | "r":
-            state.slide(-1 if key == "l" else 1, figure.sight, 80)
+            state.slide(-1 if key == "l" else 1, figure.viewport, 80)
 
 
 def drawn(pane: ChartPane, frame: Frame, width: int, height: int) -> str:

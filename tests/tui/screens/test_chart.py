@@ -15,10 +15,10 @@ from hypothesis.extra import numpy as arrays
 from rl_tui.engine.session.messages import EpisodesFinished
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.charts.curve import plain_curve
-from rl_tui.tui.charts.drawing import Look
+from rl_tui.tui.charts.drawing import ChartStyle
 from rl_tui.tui.charts.figure import Figure, Mark
 from rl_tui.tui.charts.plotext_figure import SMALLEST, plotext_chart
-from rl_tui.tui.charts.window import Sight
+from rl_tui.tui.charts.window import Viewport
 from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
 from rl_tui.tui.drawing.lines import Line, Span, cells
 from rl_tui.tui.screens.chart import PlotextPane
@@ -27,7 +27,7 @@ from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import settled_text
 
-looks = st.builds(Look, st.sampled_from([UNICODE, ASCII]), st.booleans())
+styles = st.builds(ChartStyle, st.sampled_from([UNICODE, ASCII]), st.booleans())
 anything = arrays.arrays(np.float64, st.integers(1, 80), elements=st.floats(width=64))
 
 
@@ -36,15 +36,15 @@ def text_of(lines: list[Line]) -> str:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(anything, min_size=1, max_size=4), st.integers(SMALLEST[0], 150), st.integers(SMALLEST[1], 50), looks,
+@given(st.lists(anything, min_size=1, max_size=4), st.integers(SMALLEST[0], 150), st.integers(SMALLEST[1], 50), styles,
        st.sampled_from([0.0, 0.9]), st.booleans())  # fmt: skip
 def test_any_values_fill_the_size_exactly(
-    values: list[np.ndarray], width: int, height: int, look: Look, smoothing: float, is_log: bool
+    values: list[np.ndarray], width: int, height: int, style: ChartStyle, smoothing: float, is_log: bool
 ) -> None:
     curves = [plain_curve(np.arange(len(ys)) * 10.0, ys, label=str(at), metric=str(at)) for at, ys in enumerate(values)]
-    sight = Sight((0.0, 800.0), (0.0, 800.0), 790.0)
-    figure = Figure(tuple(curves), sight, smoothing=smoothing, is_log=is_log, crosshair=400.0)
-    chart = plotext_chart(figure, "title", "y", width, height, look)
+    viewport = Viewport((0.0, 800.0), (0.0, 800.0), 790.0)
+    figure = Figure(tuple(curves), viewport, smoothing=smoothing, is_log=is_log, crosshair=400.0)
+    chart = plotext_chart(figure, "title", "y", width, height, style)
     if chart.lines:
         assert len(chart.lines) == height
         assert {cells(row) for row in chart.lines} == {width}
@@ -56,12 +56,12 @@ def test_any_values_fill_the_size_exactly(
 def a_figure(**more: object) -> Figure:
     xs = np.arange(200.0)
     curve = plain_curve(xs, np.where((xs > 90) & (xs < 110), np.nan, 50 + xs / 4), tone="series-3", metric="m")
-    sight = Sight((0.0, 200.0), (0.0, 200.0), 199.0)
-    return Figure((curve,), sight, marks=(Mark(40.0, "★", "warning"),), crosshair=150.0, **more)  # type: ignore[arg-type]
+    viewport = Viewport((0.0, 200.0), (0.0, 200.0), 199.0)
+    return Figure((curve,), viewport, marks=(Mark(40.0, "★", "warning"),), crosshair=150.0, **more)  # type: ignore[arg-type]
 
 
 def a_chart(figure: Figure) -> list[Line]:
-    return plotext_chart(figure, "title", "y", 90, 24, Look(UNICODE)).lines
+    return plotext_chart(figure, "title", "y", 90, 24, ChartStyle(UNICODE)).lines
 
 
 def at_cell(row: Line, at: int) -> Span:
@@ -70,7 +70,7 @@ def at_cell(row: Line, at: int) -> Span:
 
 
 def test_colors_come_back_as_tones() -> None:
-    chart = plotext_chart(a_figure(), "title", "y", 90, 24, Look(UNICODE))
+    chart = plotext_chart(a_figure(), "title", "y", 90, 24, ChartStyle(UNICODE))
     tones = {span.tone: span.text for row in chart.lines for span in row}
     assert any(chr(0x2800) < char <= chr(0x28FF) for char in tones["series-3"])
     assert tones["warning"] == "★"
@@ -81,8 +81,8 @@ def test_colors_come_back_as_tones() -> None:
 
 def test_crosshair_stands_where_it_is_pointed() -> None:
     for share in (0.0, 0.25, 0.5, 1.0):
-        figure = Figure(a_figure().curves, a_figure().sight, crosshair=200.0 * share)
-        chart = plotext_chart(figure, "title", "y", 90, 24, Look(UNICODE))
+        figure = Figure(a_figure().curves, a_figure().viewport, crosshair=200.0 * share)
+        chart = plotext_chart(figure, "title", "y", 90, 24, ChartStyle(UNICODE))
         row = next(row for row in chart.lines if any(span.tone == "accent" for span in row))
         at = cells(row[: next(i for i, span in enumerate(row) if span.tone == "accent")])
         assert at == pytest.approx(chart.first_cell + share * (chart.num_cells - 1), abs=1)
@@ -90,19 +90,19 @@ def test_crosshair_stands_where_it_is_pointed() -> None:
 
 def test_gap_is_left_open() -> None:
     for smoothing in (0.0, 0.6):
-        chart = plotext_chart(a_figure(smoothing=smoothing), "title", "y", 90, 24, Look(ASCII))
+        chart = plotext_chart(a_figure(smoothing=smoothing), "title", "y", 90, 24, ChartStyle(ASCII))
         middle = chart.first_cell + chart.num_cells // 2
         rows = text_of(chart.lines[2:-3]).splitlines()
         assert all(row[middle] in " x" for row in rows)
 
 
-@pytest.mark.parametrize("look", [Look(UNICODE), Look(ASCII)])
-def test_a_spike_stands_faint_behind_the_smoothed_line_and_neither_hides_the_other(look: Look) -> None:
+@pytest.mark.parametrize("style", [ChartStyle(UNICODE), ChartStyle(ASCII)])
+def test_a_spike_stands_faint_behind_the_smoothed_line_and_neither_hides_the_other(style: ChartStyle) -> None:
     ys = np.zeros(100_000)
     ys[50_000], ys[70_000] = 9.0, -9.0
     curve = plain_curve(np.arange(100_000.0), ys, tone="series-3", metric="m")
-    sight = Sight((0.0, 100_000.0), (0.0, 100_000.0), 99_999.0)
-    chart = plotext_chart(Figure((curve,), sight, smoothing=0.9), "title", "y", 90, 23, look)
+    viewport = Viewport((0.0, 100_000.0), (0.0, 100_000.0), 99_999.0)
+    chart = plotext_chart(Figure((curve,), viewport, smoothing=0.9), "title", "y", 90, 23, style)
     for share, rows in ((0.5, range(3, 10)), (0.7, range(13, 19))):
         middle = chart.first_cell + int(share * chart.num_cells)
         assert all(at_cell(chart.lines[row], middle).text != " " for row in rows)
@@ -114,33 +114,33 @@ def test_a_spike_stands_faint_behind_the_smoothed_line_and_neither_hides_the_oth
 
 def test_several_curves_have_no_values_behind_them() -> None:
     curves = tuple(plain_curve(np.arange(100.0), np.arange(100.0) % 7 * at, metric="m", label=str(at)) for at in (1, 2))
-    chart = plotext_chart(Figure(curves, a_figure().sight, smoothing=0.9), "title", "y", 90, 23, Look(UNICODE))
+    chart = plotext_chart(Figure(curves, a_figure().viewport, smoothing=0.9), "title", "y", 90, 23, ChartStyle(UNICODE))
     assert "faint" not in {span.tone for row in chart.lines for span in row}
 
 
 def test_marks_stand_on_the_frame_and_leave_curve_and_numbers_readable() -> None:
     happened = tuple(Mark(x, "★", "warning") for x in (0.0, 50.0, 100.0, 199.9))
     level = plain_curve(np.arange(200.0), np.zeros(200), tone="series-3", metric="m")
-    figure = Figure((level,), a_figure().sight, marks=happened)
-    *_, frame, numbers, _ = text_of(plotext_chart(figure, "title", "y", 90, 24, Look(UNICODE)).lines).splitlines()
+    figure = Figure((level,), a_figure().viewport, marks=happened)
+    *_, frame, numbers, _ = text_of(plotext_chart(figure, "title", "y", 90, 24, ChartStyle(UNICODE)).lines).splitlines()
     assert frame.count("★") == 4
     assert numbers.split() == ["0", "50", "100", "150", "200"]
 
 
 def test_what_goes_on_beyond_the_axis_is_pointed_at_on_the_full_chart_too() -> None:
-    figure = Figure(a_figure().curves, a_figure().sight, y_ranges={"m": (60.0, 80.0)})
+    figure = Figure(a_figure().curves, a_figure().viewport, y_ranges={"m": (60.0, 80.0)})
     *_, highest, lowest = (row for row in text_of(a_chart(figure)).splitlines() if "▲" in row or "▼" in row)
     assert "▲" in highest
     assert "▼" in lowest
 
 
 def test_ascii_chart_is_ascii() -> None:
-    chart = plotext_chart(a_figure(), "title", "y", 90, 24, Look(ASCII, False))
+    chart = plotext_chart(a_figure(), "title", "y", 90, 24, ChartStyle(ASCII, False))
     assert text_of(chart.lines).replace("★", "*").isascii()
 
 
 def test_chart_has_title_and_labels_of_its_axes() -> None:
-    text = text_of(plotext_chart(a_figure(), "Return of Walker", "Return", 90, 24, Look(UNICODE)).lines)
+    text = text_of(plotext_chart(a_figure(), "Return of Walker", "Return", 90, 24, ChartStyle(UNICODE)).lines)
     assert "Return of Walker" in text.splitlines()[0]
     assert text.splitlines()[-1].split() == ["Return", "steps"]
 

@@ -421,7 +421,7 @@ async def test_small_charts_share_window_and_crosshair() -> None:
         large, *small = (pane.drawn() for pane in app.screen.query(ChartPane))
         assert large is not None
         assert len(small) == 6
-        assert {(each.sight, each.crosshair) for each in small if each} == {(large.sight, large.crosshair)}
+        assert {(each.viewport, each.crosshair) for each in small if each} == {(large.viewport, large.crosshair)}
         assert len({each.curves[0].metric for each in small if each}) == 6
 
 

@@ -13,15 +13,15 @@ from rl_tui.engine.session.messages import BehaviorRolledBack, EvaluationReporte
 from rl_tui.engine.session.view import EVALUATION, RETURN
 from rl_tui.tui.charts.compared_figure import Compared, Member, compared_figure
 from rl_tui.tui.charts.curve import Curve, plain_curve
-from rl_tui.tui.charts.drawing import GUTTER, Look, draw
-from rl_tui.tui.charts.figure import read, sample, smoothed_at
+from rl_tui.tui.charts.drawing import GUTTER, ChartStyle, draw
+from rl_tui.tui.charts.figure import crosshair_points, sample, smoothed_at
 from rl_tui.tui.charts.metrics import grid_metrics, metric_order, metric_title
 from rl_tui.tui.charts.plotext_figure import SMALLEST, plotext_chart
 from rl_tui.tui.charts.run_figure import run_figure
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.drawing.glyphs import ASCII, UNICODE
 from tests.tui import scenes
-from tests.tui.charts.test_charts import anything, figure, looks, text_of
+from tests.tui.charts.test_charts import anything, figure, styles, text_of
 from tests.tui.driver import Driven
 from tests.tui.screens.test_detail import read_all
 from tests.tui.snapshots import check
@@ -41,19 +41,19 @@ async def test_evaluated_behavior_looks_as_it_was_designed(size: str) -> None:
 
 
 def test_each_point_has_its_sign_at_its_place() -> None:
-    chart = text_of(draw(figure(pointed(np.array([0.0, 1.0, 0.5]))), GUTTER + 41, 12, Look(UNICODE)))
+    chart = text_of(draw(figure(pointed(np.array([0.0, 1.0, 0.5]))), GUTTER + 41, 12, ChartStyle(UNICODE)))
     marked = [(row.index("■") - GUTTER, y) for y, row in enumerate(chart) if "■" in row]
     assert sum(row.count("■") for row in chart) == 3
     (peak, top), *_ = marked
     assert 19 <= peak <= 21
     assert top == 0
-    assert text_of(draw(figure(pointed(np.array([0.0, 1.0]))), 60, 12, Look(ASCII)))[0].rstrip().endswith("E")
+    assert text_of(draw(figure(pointed(np.array([0.0, 1.0]))), 60, 12, ChartStyle(ASCII)))[0].rstrip().endswith("E")
 
 
 def test_points_that_would_hide_their_line_have_no_signs() -> None:
     ys = np.arange(40, dtype=np.float64)
-    assert "■" in "".join(text_of(draw(figure(pointed(ys)), GUTTER + 120, 12, Look(UNICODE))))
-    assert "■" not in "".join(text_of(draw(figure(pointed(ys)), GUTTER + 119, 12, Look(UNICODE))))
+    assert "■" in "".join(text_of(draw(figure(pointed(ys)), GUTTER + 120, 12, ChartStyle(UNICODE))))
+    assert "■" not in "".join(text_of(draw(figure(pointed(ys)), GUTTER + 119, 12, ChartStyle(UNICODE))))
 
 
 def test_points_are_not_smoothed_and_leave_the_other_curve_its_spread() -> None:
@@ -64,19 +64,19 @@ def test_points_are_not_smoothed_and_leave_the_other_curve_its_spread() -> None:
     assert alone.line is not None
     assert (measured.line, measured.limits) == (None, (2.0, 8.0))
     assert smoothed_at(shown, shown.curves[1], 100.0) is None
-    tones = {span.tone for row in draw(shown, 80, 14, Look(UNICODE)) for span in row}
+    tones = {span.tone for row in draw(shown, 80, 14, ChartStyle(UNICODE)) for span in row}
     assert {"faint", "series-1"} <= tones
 
 
 @settings(max_examples=60, deadline=None)
-@given(anything, anything, looks, st.floats(0, 9000), st.floats(1e-3, 9000), st.sampled_from([0.0, 0.9]))
+@given(anything, anything, styles, st.floats(0, 9000), st.floats(1e-3, 9000), st.sampled_from([0.0, 0.9]))
 def test_any_points_fit_any_window(
-    ys: np.ndarray, others: np.ndarray, look: Look, start: float, length: float, smoothing: float
+    ys: np.ndarray, others: np.ndarray, style: ChartStyle, start: float, length: float, smoothing: float
 ) -> None:
     curves = plain_curve(np.arange(len(others), dtype=np.float64) * 100, others), pointed(ys)
     shown = figure(*curves, shown=(start, start + length), smoothing=smoothing)
-    assert all(sum(len(span.text) for span in row) == 60 for row in draw(shown, 60, 12, look))
-    lines = plotext_chart(shown, "title", "y", *SMALLEST, look).lines
+    assert all(sum(len(span.text) for span in row) == 60 for row in draw(shown, 60, 12, style))
+    lines = plotext_chart(shown, "title", "y", *SMALLEST, style).lines
     assert all(sum(len(span.text) for span in row) <= SMALLEST[0] for row in lines)
 
 
@@ -89,7 +89,7 @@ def test_evaluations_stand_beside_the_return_of_one_behavior_on_its_scale() -> N
     assert (measured.name, measured.metric, measured.label) == ("Evaluation", RETURN, "■")
     assert measured.tone != trained.tone
     assert measured.dash != trained.dash
-    assert [reading.curve.name for reading in read(shown, 70_000.0, 60)] == ["Return", "Evaluation"]
+    assert [point.curve.name for point in crosshair_points(shown, 70_000.0, 60)] == ["Return", "Evaluation"]
     for others in (ChartState(has_all_behaviors=True), ChartState(metrics=["Policy/Entropy"])):
         other = run_figure(view, 1, others, UNICODE)
         assert other is not None

@@ -158,7 +158,7 @@ async def test_zoom_and_crosshair_are_those_of_every_chart() -> None:
         first = driven.screen.query_one(CurvesPane).drawn()
         assert first is not None
         assert len(charts) == len(USUAL)
-        assert {(each.sight, each.crosshair) for each in charts if each} == {(first.sight, first.crosshair)}
+        assert {(each.viewport, each.crosshair) for each in charts if each} == {(first.viewport, first.crosshair)}
 
 
 async def test_chart_of_which_nothing_changed_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
