@@ -142,7 +142,7 @@ class ExportedPolicy(nn.Module):
 class _Graph(Protocol):
     """What torch's TorchScript exporter hands to a symbolic function."""
 
-    def op(self, name: str, *inputs: torch._C.Value, **attributes: int) -> torch._C.Value:
+    def op(self, name: str, *inputs: torch.Value, **attributes: int) -> torch.Value:
         """Append an ONNX node and return its output."""
 
 
@@ -154,7 +154,7 @@ class _StandardNormal(torch.autograd.Function):
         return torch.zeros_like(like)
 
     @staticmethod
-    def symbolic(graph: _Graph, like: torch._C.Value) -> torch._C.Value:
+    def symbolic(graph: _Graph, like: torch.Value) -> torch.Value:
         return graph.op("RandomNormalLike", like)
 
 
@@ -166,7 +166,7 @@ class _Draw(torch.autograd.Function):
         return log_probs.argmax(1, keepdim=True)
 
     @staticmethod
-    def symbolic(graph: _Graph, log_probs: torch._C.Value) -> torch._C.Value:
+    def symbolic(graph: _Graph, log_probs: torch.Value) -> torch.Value:
         return graph.op("Multinomial", log_probs, dtype_i=_INT64, sample_size_i=1)
 
 
