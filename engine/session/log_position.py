@@ -1,4 +1,4 @@
-"""Where the reader of a recorded run stands, so that another can go on from there."""
+"""How far a recorded run has been read, so that another reader can continue from there."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class LogPosition:
-    """Behind the last event that was read; its reader keeps it up to date.
+    """The position after the event that was read last; updated by the reader.
 
-    num_bytes, num_lines: read so far. offset, highest, last: how the numbers of events go on where a run was resumed.
+    num_bytes, num_lines: read so far. offset, highest, last: for continuous event numbers where a run was resumed.
     """
 
     num_bytes: int = 0

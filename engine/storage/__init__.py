@@ -1,1 +1,1 @@
-"""Files of a run. No torch, no threads, no learning."""
+"""The files of runs: written, found and read. No torch, no threads, no learning."""

@@ -1,4 +1,4 @@
-"""A file that grows by whole blocks: what its readers see never ends in half of one, even after the disk was full."""
+"""A file that grows by whole blocks: it never ends in a partial one, even after the disk was full."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 class BlockFile:
-    """Appends blocks of bytes, each of them whole or not at all. Used by one thread. Owns the file at `path`.
+    """Appends blocks of bytes, each whole or not at all. Used by one thread. Owns the file at `path`.
 
-    The file and its folder are made with the first block; with `append` what stands there stays, else it is emptied.
-    failed: why the first block that was lost could not be written; None while all is well. Every further block is tried
-    again, because space may return.
+    The first block creates the file and its folder; without `append` an existing file is emptied.
+    failed: why the first lost block could not be written, None if none was lost. Later blocks are still tried, since
+    space may be freed.
     """
 
     def __init__(self, path: Path, *, append: bool):
@@ -28,7 +28,7 @@ class BlockFile:
         return self._file is not None
 
     def write(self, block: bytes) -> None:
-        """Append the block; after an error the file ends where it ended before."""
+        """Append the block; after an error the file has its previous size."""
         try:
             if self._file is None:
                 self._file = self._open()
@@ -42,7 +42,7 @@ class BlockFile:
             self._cut_back()
 
     def close(self) -> None:
-        """Close the file; harmless when it never opened."""
+        """Close the file, if it was opened."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -55,6 +55,6 @@ class BlockFile:
 
     def _cut_back(self) -> None:
         if self._file is not None:
-            with contextlib.suppress(OSError):  # a device has no end to go back to
+            with contextlib.suppress(OSError):  # a device cannot be truncated
                 self._file.truncate(self._size)
                 self._file.seek(self._size)

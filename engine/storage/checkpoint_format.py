@@ -1,10 +1,10 @@
-"""What one checkpoint folder holds, and how it is told from a damaged one.
+"""The files of one checkpoint folder, and how a damaged one is recognized.
 
     tensors.safetensors   every array of the state
-    state.json            its plain values, and what the checkpoint is: behavior, step, return, versions
+    state.json            its plain values, and the description: behavior, step, return, versions
     MANIFEST.json         size and sha256 of the two
 
-Nothing here executes what it reads: no pickle, and only these three names are ever opened.
+Nothing that is read is executed: no pickle, and only these three names are ever opened.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,18 +25,19 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
+from rl_tui.engine.storage.disk import open_regular
 from rl_tui.engine.storage.file_names import MANIFEST
 from rl_tui.engine.version import VERSION
 
 FORMAT_VERSION = 1
 TENSORS = "tensors.safetensors"
 STATE = "state.json"
-MANIFEST_BYTES = 65_536  # a manifest has two entries; anything near this size is not one
+MANIFEST_BYTES = 65_536  # a manifest has two entries and is far smaller
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What a published checkpoint says of itself. created_at: Unix seconds. mean_return: None when none was known."""
+    """The description of a published checkpoint. created_at: Unix seconds. mean_return: None when unknown."""
 
     path: Path
     behavior: str
@@ -51,12 +51,12 @@ class Checkpoint:
 
     @property
     def is_from_other_version(self) -> bool:
-        """Another version of this program wrote it: worth a warning, and no more."""
+        """Whether another version of this program wrote it: a reason for a warning, not for an error."""
         return self.program_version != VERSION
 
 
 def encode(checkpoint: Checkpoint, state: State) -> dict[str, bytes]:
-    """The content of every file but the manifest.
+    """The content of every file except the manifest.
 
     Raises NonFiniteError naming the first tensor or value that is NaN or infinite.
     """
@@ -72,7 +72,7 @@ def encode(checkpoint: Checkpoint, state: State) -> dict[str, bytes]:
         "spec": None if checkpoint.spec is None else dataclasses.asdict(checkpoint.spec),
         "values": state.values,
     }
-    # safetensors writes the memory of a transposed array as if it were in order, and takes no numpy scalar
+    # safetensors writes the memory of a transposed array as if it were in order, and accepts no numpy scalar
     tensors = {name: np.asarray(array, order="C") for name, array in state.tensors.items()}
     return {TENSORS: safetensors.numpy.save(tensors), STATE: json.dumps(description, indent=1).encode()}
 
@@ -84,7 +84,7 @@ def encode_manifest(files: Mapping[str, bytes]) -> bytes:
 
 
 def require_finite(state: State) -> None:
-    """Nothing in the state is NaN or infinite, or NonFiniteError names what is."""
+    """Raise NonFiniteError naming the first tensor or value that is NaN or infinite."""
     for name, array in state.tensors.items():
         if array.dtype.kind in "fc" and not np.isfinite(array).all():
             count = int(array.size - np.isfinite(array).sum())
@@ -94,19 +94,19 @@ def require_finite(state: State) -> None:
 
 
 def describe(path: Path) -> Checkpoint:
-    """What the checkpoint says of itself, its tensors not read. Raises CheckpointError when that does not verify."""
+    """The verified description, without reading the tensors. Raises CheckpointError."""
     entries = _read_manifest(path)
     return _parse_state(path, _read_verified(path, STATE, entries), _total_size(path, entries))[0]
 
 
 def read(path: Path) -> tuple[State, Checkpoint]:
-    """The state and what it is, every byte verified. The arrays are new and writable. Raises CheckpointError."""
+    """The state and its description, every byte verified. The arrays are new and writable. Raises CheckpointError."""
     entries = _read_manifest(path)
     checkpoint, values = _parse_state(path, _read_verified(path, STATE, entries), _total_size(path, entries))
     try:
         tensors = safetensors.numpy.load(_read_verified(path, TENSORS, entries))
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{path / TENSORS}: not a safetensors file ({error})") from error
+        raise CheckpointError(f"{path / TENSORS}: must be a safetensors file ({error})") from error
     return State({name: np.require(array, requirements="W") for name, array in tensors.items()}, values), checkpoint
 
 
@@ -126,34 +126,30 @@ def _sha256(content: bytes) -> str:
 
 
 def _read_file(path: Path, size: int | None) -> bytes:
-    """All of a regular file of that size; with None, of any size a manifest may have."""
+    """The content of a regular file of that size; with None, of any size that a manifest may have."""
     try:
-        # O_NONBLOCK: a named pipe in the file's place must not wait for a writer
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise CheckpointError(f"{path}: not a regular file")
-            if size is None and status.st_size > MANIFEST_BYTES:
-                raise CheckpointError(f"{path}: {status.st_size} bytes, expected at most {MANIFEST_BYTES}")
-            if size is not None and status.st_size != size:
-                raise CheckpointError(f"{path}: {status.st_size} bytes, expected {size}")
+        with open(open_regular(path, follows_links=False), "rb") as file:
+            found = os.fstat(file.fileno()).st_size
+            if size is None and found > MANIFEST_BYTES:
+                raise CheckpointError(f"{path}: must have at most {MANIFEST_BYTES} bytes, got {found}")
+            if size is not None and found != size:
+                raise CheckpointError(f"{path}: must have {size} bytes, got {found}")
             return file.read()
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def _read_manifest(path: Path) -> dict[str, tuple[int, str]]:
-    """(size, sha256) by file name, for exactly the files of this format."""
+    """(size, sha256) of each file of this format."""
     body = _parse_json(path / MANIFEST, _read_file(path / MANIFEST, None))
     files = body.get("files")
     if not isinstance(files, dict) or set(files) != {TENSORS, STATE}:
-        raise CheckpointError(f"{path / MANIFEST}: expected entries for {TENSORS} and {STATE} only")
+        raise CheckpointError(f"{path / MANIFEST}: must have entries for {TENSORS} and {STATE} only")
     entries: dict[str, tuple[int, str]] = {}
     for name, entry in files.items():
         size, digest = (entry.get("size"), entry.get("sha256")) if isinstance(entry, dict) else (None, None)
         if not isinstance(size, int) or not isinstance(digest, str):
-            raise CheckpointError(f"{path / MANIFEST}: {name} has no size and sha256")
+            raise CheckpointError(f"{path / MANIFEST}: {name} must have a size and a sha256")
         entries[name] = (size, digest)
     return entries
 
@@ -167,14 +163,14 @@ def _read_verified(path: Path, name: str, entries: Mapping[str, tuple[int, str]]
 
 
 def _total_size(path: Path, entries: Mapping[str, tuple[int, str]]) -> int:
-    """Bytes of the whole checkpoint. Raises CheckpointError when a file is missing or has another size."""
+    """The size of the whole checkpoint in bytes. Raises CheckpointError when a file is missing or has another size."""
     try:
         sizes = {name: (path / name).lstat().st_size for name in (TENSORS, STATE, MANIFEST)}
     except OSError as error:
         raise CheckpointError(f"{path}: {error.filename}: {error.strerror}") from error
     for name, (size, _) in entries.items():
         if sizes[name] != size:
-            raise CheckpointError(f"{path / name}: {sizes[name]} bytes, expected {size}")
+            raise CheckpointError(f"{path / name}: must have {size} bytes, got {sizes[name]}")
     return sum(sizes.values())
 
 
@@ -182,12 +178,12 @@ def _parse_json(path: Path, content: bytes) -> dict[str, Json]:
     try:
         body = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not JSON ({error})") from error
+        raise CheckpointError(f"{path}: must be JSON ({error})") from error
     if not isinstance(body, dict):
-        raise CheckpointError(f"{path}: not a JSON object")
+        raise CheckpointError(f"{path}: must be a JSON object")
     if body.get("format_version") != FORMAT_VERSION:
         found = body.get("format_version")
-        raise CheckpointError(f"{path}: format version {found!r}, this program reads {FORMAT_VERSION}")
+        raise CheckpointError(f"{path}: format version must be {FORMAT_VERSION}, got {found!r}")
     return body
 
 
@@ -209,7 +205,7 @@ def _parse_state(path: Path, content: bytes, size_bytes: int) -> tuple[Checkpoin
                 path, behavior, step, mean_return, reason, created_at, version, parsed_spec, size_bytes
             ), values
         case _:
-            raise CheckpointError(f"{path / STATE}: incomplete, or a value of the wrong type")
+            raise CheckpointError(f"{path / STATE}: incomplete, or a value has the wrong type")
 
 
 def _parse_spec(path: Path, spec: Mapping[str, Json]) -> BehaviorSpec:
@@ -247,5 +243,5 @@ def _integers(path: Path, values: list[Json]) -> Iterator[int]:
 
 
 def shape_text(array: NDArray[np.generic]) -> str:
-    """dtype and shape as a message shows them: "float32[64, 4]"."""
+    """dtype and shape for messages: "float32[64, 4]"."""
     return f"{array.dtype}{list(array.shape)}"

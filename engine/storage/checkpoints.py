@@ -1,4 +1,4 @@
-"""Checkpoints of one behavior: published whole or not at all, kept by age and by return, verified when read."""
+"""The checkpoints of one behavior: published whole or not at all, kept by age and return, verified when read."""
 
 from __future__ import annotations
 
@@ -30,21 +30,18 @@ from rl_tui.engine.version import VERSION
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest checkpoint that verifies, None when there is none at all.
-
-    skipped: why each newer one was not taken, newest first.
-    """
+    """The newest valid checkpoint, None when there are no checkpoints. skipped: why each newer one is invalid."""
 
     path: Path | None
     skipped: tuple[str, ...]
 
 
 class CheckpointStore:
-    """The checkpoints of one behavior in one folder, each a folder `<Name>-<step>`; `<Name>-<step>.2` and so on where
-    that step was saved again with other values.
+    """The checkpoints of one behavior in one folder, each a folder `<Name>-<step>`; `<Name>-<step>.2` and so on when
+    the same step was saved again with other values.
 
-    One writer at a time, the holder of the run's lock; used from its saver thread. Reading changes nothing, and is
-    open to anybody. keep: how many of the newest stay, besides the best; zero or less keeps all.
+    One writer at a time: the saver thread of the process that holds the run's lock. Any process may read.
+    keep: how many of the newest to keep, besides the best; zero or less keeps all.
     """
 
     def __init__(self, folder: Path, name: str, keep: int, spec: BehaviorSpec | None = None, disk: Disk = DISK):
@@ -58,9 +55,9 @@ class CheckpointStore:
         self._is_open = False
 
     def open(self) -> None:
-        """The folder is on the medium and free of what writers that died left unfinished.
+        """Create the folder durably and remove what killed writers left unfinished. `save` calls it when needed.
 
-        Called by the first `save` where nobody did before. Raises CheckpointError when the disk refuses.
+        Raises CheckpointError when the disk refuses.
         """
         if self._is_open:
             return
@@ -75,19 +72,19 @@ class CheckpointStore:
     def save(self, step: int, state: State, mean_return: float | None, reason: CheckpointReason) -> Path:
         """Publish one checkpoint and return its folder; every byte is then on the medium and was read back.
 
-        A checkpoint of that step that verifies and holds the same values is returned as it is, never written again; one
-        with others (say, a hyperparameter was set since) stays, and the new one has a number behind its step. Raises
-        NonFiniteError when the state holds NaN or infinity, and CheckpointError, its cause an OSError, when the disk
-        refuses. What was published before is then untouched, and nothing of the new one is left.
+        A valid checkpoint of that step with the same values is returned unchanged; one with other values (for example
+        after a hyperparameter was changed) stays, and the new one gets a number after its step. Raises NonFiniteError
+        when the state holds NaN or infinity, and CheckpointError, its cause an OSError, when the disk refuses. Earlier
+        checkpoints are then untouched, and nothing of the new one is left.
         """
         self.open()
         path = self._newest_of(step)
         known_return = mean_return if mean_return is not None and math.isfinite(mean_return) else None
         checkpoint = Checkpoint(path, self.name, step, known_return, reason, time.time(), VERSION, self._spec, 0)
         try:
-            values = self._standing_values(path)
+            values = self._values_at(path)
             if values is not None and values != json.loads(json.dumps(state.values)):
-                path, values = self._place(step, self._order(path)[1] + 1), None
+                path, values = self._path(step, self._order(path)[1] + 1), None
             if values is None:
                 self._publish(path, encode(checkpoint, state))
         except NonFiniteError as error:
@@ -98,11 +95,14 @@ class CheckpointStore:
             raise _refused(path, error) from error
         return path
 
-    def prune(self) -> tuple[Checkpoint, ...]:
-        """Remove the oldest beyond `keep`, never the best, and tell which. Raises CheckpointError."""
-        standing = self.list()
-        best = best_checkpoint(standing)
-        extra = standing[: max(len(standing) - self._keep, 0)] if self._keep > 0 else ()
+    def prune(self, listed: tuple[Checkpoint, ...] | None = None) -> tuple[Checkpoint, ...]:
+        """Remove the oldest beyond `keep`, never the best, and return those removed. Raises CheckpointError.
+
+        listed: the result of `list` where it is known, so that nothing is read again.
+        """
+        listed = self.list() if listed is None else listed
+        best = best_checkpoint(listed)
+        extra = listed[: max(len(listed) - self._keep, 0)] if self._keep > 0 else ()
         removed = tuple(checkpoint for checkpoint in extra if checkpoint is not best)
         for checkpoint in removed:
             try:
@@ -112,7 +112,7 @@ class CheckpointStore:
         return removed
 
     def list(self) -> tuple[Checkpoint, ...]:
-        """Every checkpoint whose description verifies, oldest step first; `load` verifies the tensors too."""
+        """Every checkpoint with a valid description, oldest step first; only `load` verifies the tensors too."""
         checkpoints = []
         for path in self._published():
             with suppress(CheckpointError):
@@ -120,14 +120,11 @@ class CheckpointStore:
         return tuple(checkpoints)
 
     def best(self) -> Checkpoint | None:
-        """The one with the highest mean return, the newest of equals; None when no return is known."""
+        """The checkpoint with the highest mean return, the newest of equals; None when no return is known."""
         return best_checkpoint(self.list())
 
     def newest_valid(self) -> Newest:
-        """The newest checkpoint that verifies in every byte.
-
-        Raises CheckpointError when there are checkpoints and none of them does.
-        """
+        """The newest checkpoint whose every byte is verified. Raises CheckpointError when all are invalid."""
         skipped = []
         for path in reversed(self._published()):
             try:
@@ -138,30 +135,28 @@ class CheckpointStore:
             return Newest(path, tuple(skipped))
         if skipped:
             reasons = "".join(f"\n  {reason}" for reason in skipped)
-            raise CheckpointError(
-                f"{self.folder}: no checkpoint can be used; start with --force to begin anew{reasons}"
-            )
+            raise CheckpointError(f"{self.folder}: no checkpoint is valid; use --force to start from scratch{reasons}")
         return Newest(None, ())
 
     def newer_than(self, path: Path) -> tuple[Path, ...]:
-        """Those published after the one at `path`, oldest first, whether they verify or not.
+        """The checkpoints after the one at `path`, oldest first, valid or not.
 
-        Raises CheckpointError when `path` is none of this behavior's.
+        Raises CheckpointError when `path` is not a checkpoint of this behavior.
         """
         published = self._published()
         if path not in published:
-            raise CheckpointError(f"{path}: no checkpoint of {self.name}; its own are in {self.folder}")
+            raise CheckpointError(f"{path}: not a checkpoint of {self.name}; those are in {self.folder}")
         return published[published.index(path) + 1 :]
 
     def set_aside(self, path: Path) -> Path:
-        """Move a checkpoint out of the way of resuming, durably, and return where it is then.
+        """Move a checkpoint durably to where a resumed run does not look for it, and return its new path.
 
-        Raises CheckpointError; it is then where it was. Whoever sets several aside begins with the oldest: as long as
-        the newest stands, a run that is killed resumes from that one.
+        Raises CheckpointError; the checkpoint is then where it was. Of several, set aside the oldest first: a run that
+        is killed in between then resumes from the newest.
         """
         aside = self.folder.with_name(ABANDONED_CHECKPOINTS)
         if aside.is_symlink():
-            raise CheckpointError(f"{aside}: leads out of the run's folder by a link, expected a folder")
+            raise CheckpointError(f"{aside}: must be a folder, got a link")
         try:
             make_folders(aside, self._disk)
             names = itertools.chain([path.name], (f"{path.name}.{number}" for number in itertools.count(2)))
@@ -172,18 +167,18 @@ class CheckpointStore:
         return target
 
     def step_of(self, path: Path) -> int:
-        """The step that the name of a published checkpoint tells."""
+        """The step in the name of a published checkpoint."""
         return self._order(path)[0]
 
     def load(self, path: Path) -> tuple[State, Checkpoint]:
-        """The state saved at `path`, verified. Raises CheckpointError, also when it is another behavior's."""
+        """The verified state saved at `path`. Raises CheckpointError, also when it belongs to another behavior."""
         state, checkpoint = read(path)
         if checkpoint.behavior != self.name:
-            raise CheckpointError(f"{path}: of behavior {checkpoint.behavior!r}, expected {self.name!r}")
+            raise CheckpointError(f"{path}: must be of behavior {self.name!r}, got {checkpoint.behavior!r}")
         return state, checkpoint
 
     def _published(self) -> tuple[Path, ...]:
-        """By step, whether they verify or not."""
+        """By step, valid or not."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
@@ -193,21 +188,21 @@ class CheckpointStore:
         return tuple(sorted((self.folder / name for name in names if self._name.fullmatch(name)), key=self._order))
 
     def _order(self, path: Path) -> tuple[int, int]:
-        """Step and number of a published name; the first of a step has the number 1."""
+        """Step and number of a published name; the first checkpoint of a step has the number 1."""
         match = self._name.fullmatch(path.name)
         assert match is not None
         return int(match[1]), int(match[2] or 1)
 
-    def _place(self, step: int, number: int) -> Path:
+    def _path(self, step: int, number: int) -> Path:
         return self.folder / (f"{self._prefix}-{step}" if number == 1 else f"{self._prefix}-{step}.{number}")
 
     def _newest_of(self, step: int) -> Path:
-        """The newest published one of that step, or else where the first of it goes."""
-        standing = [path for path in self._published() if self.step_of(path) == step]
-        return standing[-1] if standing else self._place(step, 1)
+        """The newest published checkpoint of that step, or the path of its first one."""
+        published = [path for path in self._published() if self.step_of(path) == step]
+        return published[-1] if published else self._path(step, 1)
 
-    def _standing_values(self, path: Path) -> dict[str, Json] | None:
-        """The values of a checkpoint that verifies, which is then durable; one that does not verify is taken away."""
+    def _values_at(self, path: Path) -> dict[str, Json] | None:
+        """The values of a valid checkpoint, which is then durable; an invalid one is removed."""
         if not os.path.lexists(path):
             return None
         try:
@@ -215,7 +210,7 @@ class CheckpointStore:
         except CheckpointError:
             self._discard(path)
             return None
-        self._disk.sync(self.folder)  # a writer that died between its rename and its sync may have left it
+        self._disk.sync(self.folder)  # its writer may have been killed between rename and sync
         return values
 
     def _move(self, path: Path, target: Path) -> None:
@@ -246,7 +241,7 @@ class CheckpointStore:
         self._disk.sync(self.folder)
 
     def _discard(self, path: Path) -> None:
-        """Take one checkpoint away so that no crash shows a part of it under its name."""
+        """Remove one checkpoint so that no crash leaves a part of it under its name."""
         leftover = path.with_name(f"{UNFINISHED}old-{path.name}")
         remove_tree(leftover, self._disk)
         self._disk.rename(path, leftover)
@@ -255,12 +250,12 @@ class CheckpointStore:
 
 
 def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mapping[str, NDArray[np.generic]]) -> None:
-    """Both name the same arrays of the same dtype and shape, or CheckpointError lists every difference."""
+    """Raise CheckpointError with every difference unless both have the same arrays by name, dtype and shape."""
     differences = [f"missing: {name} {shape_text(expected[name])}" for name in sorted(expected.keys() - found.keys())]
     differences += [f"unexpected: {name} {shape_text(found[name])}" for name in sorted(found.keys() - expected.keys())]
     for name in sorted(expected.keys() & found.keys()):
         if shape_text(expected[name]) != shape_text(found[name]):
-            differences.append(f"{name}: found {shape_text(found[name])}, expected {shape_text(expected[name])}")
+            differences.append(f"{name}: must be {shape_text(expected[name])}, got {shape_text(found[name])}")
     if differences:
         raise CheckpointError("the checkpoint does not fit this run:" + "".join(f"\n  {line}" for line in differences))
 

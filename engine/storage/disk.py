@@ -1,7 +1,7 @@
-"""Files and folders that outlive a killed process and a power cut.
+"""Files and folders that survive a killed process and a power failure.
 
-Nothing is certain before its `sync`: a file's content before its own, a name before that of the folder it stands in.
-A name that starts with UNFINISHED belongs to work that nobody has promised yet; its next owner may remove it.
+Nothing is durable before its `sync`: a file's content before its own, a name before that of its folder.
+A name that starts with UNFINISHED belongs to unpublished work; the next writer may remove it.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 
 class Disk:
-    """The calls that change a disk, one method each, so that a test can record them, refuse them or stop at one."""
+    """The calls that change a disk, one method each, so that a test can record them, make them fail or stop at one."""
 
     def make_folder(self, path: Path) -> None:
-        """One new folder; its parent exists."""
+        """Create one folder; its parent exists."""
         os.mkdir(path)
 
     def write(self, path: Path, content: bytes) -> None:
-        """A new file with that content; a name that is taken, a link included, raises FileExistsError."""
+        """Create a file with that content. Raises FileExistsError for an existing name, also a link."""
         _write(path, os.O_CREAT | os.O_EXCL, memoryview(content))
 
     def append(self, path: Path, content: memoryview) -> None:
-        """The file has these bytes at its end."""
+        """Append these bytes to the file."""
         _write(path, os.O_APPEND, content)
 
     def sync(self, path: Path) -> None:
-        """The content of a file, or the names in a folder, are on the medium."""
+        """Force the content of a file, or the names in a folder, onto the medium."""
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
             if _FULL_SYNC is not None:  # pragma: no cover - macOS, where fsync alone ends in the drive's cache
-                with suppress(OSError):  # network volumes do not know it
+                with suppress(OSError):  # network volumes do not support it
                     fcntl.fcntl(descriptor, _FULL_SYNC)
         finally:
             os.close(descriptor)
 
     def rename(self, source: Path, target: Path) -> None:
-        """`source` is called `target`, in one step; a file of that name is replaced."""
+        """Rename atomically; a file named `target` is replaced."""
         os.rename(source, target)
 
     def unlink(self, path: Path) -> None:
-        """A file, or a link but not what it points to, is gone."""
+        """Remove a file or a link, never its target."""
         os.unlink(path)
 
     def remove_folder(self, path: Path) -> None:
-        """An empty folder is gone."""
+        """Remove an empty folder."""
         os.rmdir(path)
 
 
@@ -69,34 +69,31 @@ def _write(path: Path, flags: int, content: memoryview) -> None:
 
 
 def open_regular(path: Path, *, follows_links: bool) -> int:
-    """A descriptor to read a regular file by; a pipe in its place would hold up its reader. Raises OSError."""
+    """A descriptor for reading a regular file; opening a named pipe would block. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a file")
+        raise OSError(errno.EINVAL, "not a regular file")
     return descriptor
 
 
 def make_folders(path: Path, disk: Disk = DISK) -> None:
-    """`path` is a folder, and its own name and that of every parent made here are on the medium.
-
-    Raises FileExistsError where a file stands in the way.
-    """
+    """Create the folder and its missing parents durably. Raises FileExistsError where one of them is a file."""
     if path.is_dir():
         with suppress(PermissionError):  # the folder above a user's own is not always readable
-            disk.sync(path.parent)  # whoever made this one may have been killed before this
+            disk.sync(path.parent)  # the process that created this one may have been killed before its sync
         return
     make_folders(path.parent, disk)
     try:
         disk.make_folder(path)
     except FileExistsError:
-        if not path.is_dir():  # otherwise another thread of this run was quicker
+        if not path.is_dir():  # otherwise another thread of this run was faster
             raise
     disk.sync(path.parent)
 
 
 def remove_tree(path: Path, disk: Disk = DISK) -> None:
-    """`path` and everything in it is gone; links are removed, never followed. Harmless when nothing is there."""
+    """Remove `path` and everything in it, if it exists; links are removed, never followed."""
     if path.is_symlink() or not path.is_dir():
         with suppress(FileNotFoundError):
             disk.unlink(path)
@@ -107,9 +104,9 @@ def remove_tree(path: Path, disk: Disk = DISK) -> None:
 
 
 def write_atomically(path: Path, content: bytes, disk: Disk = DISK) -> None:
-    """`path` holds `content` on the medium; at every moment before it held all of what it held, or nothing.
+    """Replace the content of `path` durably and atomically: a crash leaves all of the old content or all of the new.
 
-    One writer per path. Raises OSError; the file at `path` is then as it was.
+    One writer per path. Raises OSError; the file is then unchanged.
     """
     unfinished = path.with_name(UNFINISHED + path.name)
     remove_tree(unfinished, disk)

@@ -1,4 +1,4 @@
-"""events.jsonl: the run as JSON lines, from which a screen can be replayed. docs/events.md describes the lines."""
+"""events.jsonl: a run's events as JSON lines, from which it can be replayed. docs/events.md describes the lines."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from rl_tui.engine.storage.block_file import BlockFile
 
 # A day of one busy behavior then takes about 15 MB of these instead of 150 MB.
 DELTA_SECONDS: dict[type, float] = {ProgressReported: 2.0, StepsAwaited: 2.0, TimeSplit: 10.0, DevicesSampled: 10.0}
-_TAIL_BYTES = 1 << 16  # the step in which the end of a file is searched for its last newline
+_TAIL_BYTES = 1 << 16  # the end of a file is searched for its last newline in blocks of this size
 
 
 class JsonLinesWriter:
     """Writes every event as one line. Used by one thread. Owns the file at `path`.
 
-    Deltas are thinned to one per kind and behavior every DELTA_SECONDS; the newest one left out is written before the
+    Deltas are thinned to one per kind and behavior every DELTA_SECONDS; the newest skipped one is written before the
     next event that is not EpisodesFinished, and at the end, so that a view folded from the file agrees with the live
-    one wherever something happened. Lines are therefore in order of number but for such a delta.
-    `append` continues the file of a resumed run, after cutting off a torn last line; otherwise the file is emptied.
+    one wherever something happened. Except for such deltas, lines are in the order of their numbers.
+    `append` continues the file of a resumed run, after removing a torn last line; otherwise the file is emptied.
     """
 
     def __init__(self, path: Path, append: bool):
@@ -45,11 +45,11 @@ class JsonLinesWriter:
 
     @property
     def failed(self) -> str | None:
-        """Why lines were lost, when the disk refused some; None while all is well."""
+        """Why lines were lost, if the disk refused some; else None."""
         return self._file.failed
 
     def write(self, envelope: Envelope) -> None:
-        """Take one event in; `flush` puts it on disk."""
+        """Buffer one event; `flush` writes it."""
         if isinstance(envelope.event, DELTAS):
             key = (type(envelope.event), getattr(envelope.event, "behavior", ""))
             if envelope.time - self._written_at.get(key, -DELTA_SECONDS[key[0]]) < DELTA_SECONDS[key[0]]:
@@ -62,7 +62,7 @@ class JsonLinesWriter:
         self._lines.append(encode(envelope))
 
     def flush(self) -> None:
-        """Hand everything taken in to the operating system: lines are then whole for every reader."""
+        """Write every buffered line, whole for every reader."""
         if not self._lines:
             return
         if self._append and not self._file.is_open:
@@ -71,7 +71,7 @@ class JsonLinesWriter:
         self._lines.clear()
 
     def close(self) -> None:
-        """Write what was held back and close the file."""
+        """Write the skipped deltas and close the file."""
         self._release()
         self.flush()
         self._file.close()
@@ -83,7 +83,7 @@ class JsonLinesWriter:
 
 
 def read_events(path: Path) -> Iterator[Envelope]:
-    """The events of a file, oldest first; a torn last line is left out. Raises as `follow_events` does."""
+    """The events of a file, oldest first, without a torn last line. Raises as `follow_events` does."""
     for envelope in follow_events(path):
         if envelope is None:
             return
@@ -91,13 +91,13 @@ def read_events(path: Path) -> Iterator[Envelope]:
 
 
 def follow_events(path: Path, position: LogPosition | None = None) -> Iterator[Envelope | None]:
-    """The events of a file that may still be written to, oldest first; None where it holds no further whole line yet.
+    """The events of a file that may still grow, oldest first; None whenever it has no further whole line yet.
 
-    It never ends: whoever is given None may ask again later. A resumed run starts its numbers again: here they go on
-    from the highest before, so that they never repeat. Raises ValueError, naming file and line, on a line that is no
-    event; OSError when the file cannot be read.
+    The iterator never ends: after None it can be advanced again later. A resumed run starts its event numbers again;
+    here they continue from the highest before, so that none repeats. Raises ValueError, naming file and line, on a line
+    that is not an event; OSError when the file cannot be read.
 
-    position: where to begin; it is always behind the event that was yielded last, for another reader to begin there.
+    position: where to start; always just after the event yielded last, so that another reader can start there.
     """
     at = LogPosition() if position is None else position
     with path.open("rb") as file:
@@ -121,7 +121,7 @@ def follow_events(path: Path, position: LogPosition | None = None) -> Iterator[E
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """Lines; None for the next one as long as it does not stand there with its end."""
+    """Lines; None as long as the next one has no end."""
     line = b""
     while True:
         line += file.readline()
@@ -133,7 +133,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _cut_torn_line(path: Path) -> None:
-    """End the file after its last newline: what follows was being written when its process died."""
+    """Cut the file after its last newline: the rest was being written when its process died."""
     try:
         with path.open("r+b") as file:
             end = file.seek(0, os.SEEK_END)
@@ -147,4 +147,4 @@ def _cut_torn_line(path: Path) -> None:
                 end = start
             file.truncate(end)
     except OSError:
-        return  # there is nothing to cut, or the first block will tell why it cannot be written
+        return  # there is no such file, or writing the first block will report the error

@@ -1,4 +1,4 @@
-"""Whose files are in a folder before a run begins in it. Reads a little of them, and changes nothing."""
+"""Which program's files are in a folder, and which process writes to them. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Owner: TypeAlias = Literal["none", "rl-tui", "ML-Agents", "other"]
 
 _FIRST_EVENT = b'{"v": '
 _SUMMARY = b'"event": "MetricsReported"'
-_FIRST_SETTING = b"default_settings:"  # of every configuration.yaml, ML-Agents' too
+_FIRST_SETTING = b"default_settings:"  # every configuration.yaml starts so, ML-Agents' too
 _STATUS_BYTES = 1 << 20
-LOCK_BYTES = 256  # of a process and its machine
-_NAMED_FILES = 3  # of a folder that is refused: enough to recognize it
+LOCK_BYTES = 256  # for a process id and a host name
+_NAMED_FILES = 3  # in the message about a folder of another program: enough to recognize it
 
 
 def owner_of(folder: Path) -> Owner:
-    """Whose the folder is: nobody's where it is missing or empty, somebody's where it is no run. Raises OSError."""
+    """The program that wrote the folder: "none" if it is missing or empty, "other" if it is no run. Raises OSError."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
         return "none"
     if not names:
         return "none"
-    if _has_status_of_ml_agents(folder):  # it may have trained where rl-tui did before
+    if _has_status_of_ml_agents(folder):  # it may have trained where rl-tui trained before
         return "ML-Agents"
     if _is_own(folder, names):
         return "rl-tui"
@@ -46,7 +46,7 @@ def owner_of(folder: Path) -> Owner:
 
 
 def foreign_text(folder: Path, owner: Owner) -> str:
-    """What stands in a folder that is not rl-tui's, for a message."""
+    """What is in a folder that is not rl-tui's, for a message."""
     if owner == "ML-Agents":
         return f"{folder} holds a run of ML-Agents, whose checkpoints rl-tui cannot read"
     names = sorted(os.listdir(folder))
@@ -55,21 +55,21 @@ def foreign_text(folder: Path, owner: Owner) -> str:
 
 
 def has_learned(folder: Path) -> bool:
-    """Whether the run in that folder left what a new one would replace: a checkpoint, a policy, a summary."""
+    """Whether the folder's run left anything that a new one would replace: a checkpoint, a policy, a summary."""
     patterns = (f"*/{CHECKPOINTS}*/[!.]*", "[!.]*.onnx", "*/[!.]*.onnx")
     if any(entry for pattern in patterns for entry in folder.glob(pattern)):
         return True
     descriptor = _open(folder / EVENTS)
     if descriptor is None:
         return False
-    with open(descriptor, "rb") as file:  # as short as the run was, where no summary stands near its beginning
+    with open(descriptor, "rb") as file:  # a file without an early summary is short
         return any(_SUMMARY in line for line in file)
 
 
 def writing_process(run: Path) -> str | None:
-    """The process that writes to the run in that folder, as `process_in` has it; None without one.
+    """The process that writes to the run in that folder, as `process_in` returns it; None without one.
 
-    The lock is tried, not read: the kernel frees it with its process, in whatever way that ends.
+    The lock is tried, not only read: the kernel releases it however its process ends.
     """
     try:
         descriptor = os.open(run / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -87,13 +87,13 @@ def writing_process(run: Path) -> str | None:
 
 
 def process_in(descriptor: int) -> str:
-    """The process that holds the lock behind that descriptor, as "pid 123 on host", or as much as it has written."""
+    """The process that holds the lock of that descriptor, as "pid 123 on host", or as much as it has written."""
     content = os.pread(descriptor, LOCK_BYTES, 0).decode("ascii", "replace").strip()
     return f"pid {content}" if content.isdecimal() else content or "pid unknown"
 
 
 def _is_own(folder: Path, names: list[str]) -> bool:
-    """Events or a checkpoint; or the lock that a run begins with, beside what it writes next and nothing else."""
+    """Whether there are events or a checkpoint, or only the lock of a run and what it writes next."""
     if _head(folder / EVENTS, len(_FIRST_EVENT)) == _FIRST_EVENT or any(folder.glob(f"*/{CHECKPOINTS}*/*/{MANIFEST}")):
         return True
     process = _head(folder / LOCK, LOCK_BYTES)
@@ -115,7 +115,7 @@ def _has_status_of_ml_agents(folder: Path) -> bool:
 
 
 def _head(path: Path, length: int) -> bytes | None:
-    """The first bytes of a file; None where there is none."""
+    """The first bytes of a file; None without one."""
     descriptor = _open(path)
     if descriptor is None:
         return None
@@ -124,7 +124,7 @@ def _head(path: Path, length: int) -> bytes | None:
 
 
 def _open(path: Path) -> int | None:
-    """A descriptor of the file; None where it cannot be read or is none."""
+    """A descriptor of the file; None when it cannot be read or is not a regular file."""
     try:
         return open_regular(path, follows_links=False)
     except OSError:

@@ -1,7 +1,7 @@
-"""The file of a replay buffer: one safetensors file, replaced whole, whose content is known by its checksum.
+"""The file of a replay buffer: one safetensors file, replaced atomically, verified by its checksum.
 
-It may hold gigabytes, so it is written from the arrays as they lie in memory, and compared with them, without a copy.
-What is no array stands in the file's metadata:
+It may hold gigabytes, so it is written from the arrays, and compared with them, without a copy. The file's metadata
+has everything else:
 
     description   format_version, behavior, step, values
     sha256        of the description and of every array by name
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import stat
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.specs import Json, State
-from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, remove_tree
+from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, open_regular, remove_tree
 
 FORMAT_VERSION = 1
 # https://github.com/huggingface/safetensors#format: 8 bytes with the length of the header, the header, the data
@@ -37,13 +37,13 @@ _TYPES = {
     "float64": "F64",
 }
 _Array = NDArray[Any]  # of a type above
-_PIECE = 1 << 20  # bytes that are compared at once
+_BLOCK = 1 << 20  # bytes that are compared at once
 
 
 def write_replay_buffer(path: Path, behavior: str, step: int, replay: State, disk: Disk = DISK) -> None:
-    """`path` holds this buffer on the medium, and was read back.
+    """Replace the file at `path` by this buffer, durably, and read it back.
 
-    Raises CheckpointError when the disk refuses; the file at `path` is then as it was.
+    Raises CheckpointError when the disk refuses; the file is then unchanged.
     """
     tensors = {name: np.ascontiguousarray(array) for name, array in sorted(replay.tensors.items())}
     description = json.dumps(
@@ -63,21 +63,21 @@ def write_replay_buffer(path: Path, behavior: str, step: int, replay: State, dis
         disk.sync(path.parent)
     except OSError as error:
         _remove(unfinished, disk)
-        raise CheckpointError(f"{path}: not written ({error.strerror}); the file before it is untouched") from error
+        raise CheckpointError(f"{path}: not written ({error.strerror}); the previous file is untouched") from error
     except CheckpointError:
         _remove(unfinished, disk)
         raise
 
 
 def read_replay_buffer(path: Path, behavior: str) -> State:
-    """The buffer in that file, every byte verified. Raises CheckpointError, also when it is another behavior's."""
-    _require_regular(path)
+    """The verified buffer in that file. Raises CheckpointError, also when it belongs to another behavior."""
     try:
+        os.close(open_regular(path, follows_links=False))  # safetensors would wait for the writer of a named pipe
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (OSError, safetensors.SafetensorError, ValueError) as error:
-        raise CheckpointError(f"{path}: cannot be read ({error})") from error
+        raise CheckpointError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     description = metadata.get("description", "")
     if metadata.get("sha256") != _digest(description, tensors.items()):
         raise CheckpointError(f"{path}: its content does not match its sha256")
@@ -85,22 +85,22 @@ def read_replay_buffer(path: Path, behavior: str) -> State:
 
 
 def _values(path: Path, description: str, behavior: str) -> dict[str, Json]:
-    match json.loads(description):  # its checksum was right: it is what `write_replay_buffer` wrote
+    match json.loads(description):  # its checksum matched: `write_replay_buffer` wrote it
         case {"format_version": 1, "behavior": str(name), "values": dict(values)}:
             if name != behavior:
-                raise CheckpointError(f"{path}: of behavior {name!r}, expected {behavior!r}")
+                raise CheckpointError(f"{path}: must be of behavior {behavior!r}, got {name!r}")
             return values
         case body:
-            raise CheckpointError(f"{path}: format version {body.get('format_version')!r}, this program reads 1")
+            raise CheckpointError(f"{path}: format version must be 1, got {body.get('format_version')!r}")
 
 
 def _verify(path: Path, parts: Iterable[memoryview]) -> None:
-    """The file holds these bytes, one part after the other, and no more."""
+    """Raise CheckpointError unless the file holds exactly these bytes, one part after the other."""
     with path.open("rb") as file:
-        pieces = (part[start : start + _PIECE] for part in parts for start in range(0, len(part), _PIECE))
-        is_right = all(file.read(len(piece)) == bytes(piece) for piece in pieces) and not file.read(1)
-    if not is_right:
-        raise CheckpointError(f"{path}: what was written is not what was read back")
+        blocks = (part[start : start + _BLOCK] for part in parts for start in range(0, len(part), _BLOCK))
+        is_equal = all(file.read(len(block)) == bytes(block) for block in blocks) and not file.read(1)
+    if not is_equal:
+        raise CheckpointError(f"{path}: the bytes read back differ from the bytes written")
 
 
 def _header(metadata: Mapping[str, str], tensors: Mapping[str, _Array]) -> bytes:
@@ -125,16 +125,6 @@ def _digest(description: str, tensors: Iterable[tuple[str, _Array]]) -> str:
 def _bytes_of(array: _Array) -> memoryview:
     """The memory of a contiguous array."""
     return array.reshape(-1).view(np.uint8).data
-
-
-def _require_regular(path: Path) -> None:
-    """A pipe in the file's place would hold up its reader."""
-    try:
-        is_regular = stat.S_ISREG(path.lstat().st_mode)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
-    if not is_regular:
-        raise CheckpointError(f"{path}: not a regular file")
 
 
 def _remove(path: Path, disk: Disk) -> None:

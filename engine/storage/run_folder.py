@@ -1,4 +1,4 @@
-"""The folder of one run: its layout, its lock, and what may happen to the files of an earlier run."""
+"""The folder of one run: its paths, its lock, and what happens to the files of an earlier run."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:  # its import takes longer than to list fifty runs
 
 
 class RunFolder:
-    """results_dir/run_id. Reading it needs nothing; whoever writes opens it first and holds its lock until `close`.
+    """results_dir/run_id. Reading needs no lock; a writer calls `open` first and holds the lock until `close`.
 
-    Raises ConfigError when run_id is no plain file name.
+    Raises ConfigError when run_id is not a plain file name.
     """
 
     def __init__(self, results_dir: Path, run_id: str, disk: Disk = DISK, is_counted: bool = False):
-        """is_counted: nobody named the run, and `open` may put a number behind run_id."""
+        """is_counted: there is no --run-id, and `open` may append a number to run_id."""
         if not PLAIN_NAME.fullmatch(run_id):
             raise ConfigError(
-                f"--run-id: {run_id!r} cannot name a folder. Use 1 to 64 letters, digits, dots, hyphens and"
-                " underscores, beginning with a letter or a digit."
+                "--run-id: must be 1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a"
+                f" digit, got {run_id!r}"
             )
         self.run_id = run_id
         self.path = results_dir / run_id
@@ -58,7 +58,7 @@ class RunFolder:
 
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
-        """The folder of a run with this configuration. What changes the working directory later does not move it."""
+        """The folder of a run with this configuration, as an absolute path."""
         settings = config.checkpoint_settings
         results_dir = Path(settings.results_dir).absolute()
         if settings.run_id is not None:
@@ -67,7 +67,7 @@ class RunFolder:
 
     @property
     def results_dir(self) -> Path:
-        """Where other runs stand too."""
+        """The folder of all runs."""
         return self.path.parent
 
     @property
@@ -82,7 +82,7 @@ class RunFolder:
 
     @property
     def inference(self) -> Path:
-        """Every event of those processes that only played what the run has learned."""
+        """Every event of processes that only ran inference."""
         return self.path / INFERENCE
 
     @property
@@ -92,23 +92,23 @@ class RunFolder:
 
     @property
     def output(self) -> Path:
-        """What was printed, and the tracebacks of environments that failed."""
+        """What environments printed, and the tracebacks of those that failed."""
         return self.run_logs / OUTPUT
 
     @property
     def timers(self) -> Path:
-        """Where the time went."""
+        """How long each part of training took."""
         return self.run_logs / TIMERS
 
     @property
     def training_status(self) -> Path:
-        """The checkpoints of every behavior, as ML-Agents lists them."""
+        """The checkpoints of every behavior, in ML-Agents' format."""
         return self.run_logs / TRAINING_STATUS
 
     def open(self, resume: bool = False, force: bool = False) -> tuple[str, ...]:
-        """The folder and its run_logs exist and are this process's; returns what was done for that, a line each.
+        """Create the folder and its run_logs, and lock them for this process; return a line for each change made.
 
-        An earlier run that has learned something needs `resume` or `force`; with both, resume counts, as in ML-Agents.
+        An earlier run that has learned something requires `resume` or `force`; with both, resume wins, as in ML-Agents.
         A folder with anything else in it is never touched. Raises ConfigError, or RunBusyError naming the process that
         writes here.
         """
@@ -127,21 +127,21 @@ class RunFolder:
             self.close()
             raise ConfigError(
                 f"{self.path}: cannot be used as the run's folder ({error.strerror}: {error.filename})."
-                " --results-dir must name a folder that can be made or written to."
+                " --results-dir must name a folder that can be created or written to."
             ) from error
         return done
 
     def require_startable(self, resume: bool, force: bool) -> None:
-        """`open` would not refuse what is here now; nothing is touched. Raises as it does."""
+        """Raise as `open` would now; nothing is changed."""
         if self._is_counted:
             if not resume:
-                return  # it will get a folder that is not there yet
-            self._be(newest_run_id(self.results_dir, self.run_id))
+                return  # its folder will be new
+            self._use_id(newest_run_id(self.results_dir, self.run_id))
         self._require_allowed(self.path.is_dir(), resume, force)
         self._require_idle()
 
     def require_exists(self, flag: str) -> None:
-        """A run of rl-tui is there to be read, for example by --initialize-from, or ConfigError names `flag`."""
+        """Raise ConfigError naming `flag`, for example --initialize-from, unless the folder holds a run of rl-tui."""
         owner = owner_of(self.path)
         if owner == "none":
             raise ConfigError(f"{flag} {self.run_id}: there is no run in {self.path}.")
@@ -149,14 +149,14 @@ class RunFolder:
             raise ConfigError(f"{flag} {self.run_id}: {foreign_text(self.path, owner)}.")
 
     def discard(self) -> None:
-        """Remove a folder that `open` made, for a run that could not start. One that was there before stays."""
+        """Remove the folder if `open` created it, after a run that could not start."""
         if self._is_new:
             remove_tree(self.path, self._disk)
 
     def close(self) -> None:
-        """Another process may write here. Harmless when called twice."""
+        """Release the lock, if it is held."""
         if self._lock is not None:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)  # closing alone would leave it with every forked worker
+            fcntl.flock(self._lock, fcntl.LOCK_UN)  # after closing alone, forked workers would still hold it
             os.close(self._lock)
             self._lock = None
 
@@ -169,51 +169,51 @@ class RunFolder:
         self.close()
 
     def behavior(self, name: str) -> BehaviorFolder:
-        """Where that behavior's files are or will be. Raises ConfigError when that is outside of this folder.
+        """The paths of that behavior's files. Raises ConfigError when a link leads out of this folder.
 
-        A name that differs only in case from one already here gets a slug and a hash: on macOS they would be one.
+        A name that differs only in case from an existing one gets a slug and a hash: on macOS they would be the same.
         """
         plain = file_name(name)
         taken = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else []
         twins = [other for other in taken if other.lower() == plain.lower()]
         path = self.path / (plain if plain in twins or not twins else hashed_name(name))
         if path.is_symlink() or (path / CHECKPOINTS).is_symlink():
-            raise ConfigError(f"{path}: leads out of the run's folder by a link, expected a folder.")
+            raise ConfigError(f"{path}: must be a folder, got a link")
         return BehaviorFolder(name, path)
 
     def add_behavior(self, name: str) -> BehaviorFolder:
-        """`behavior(name)`, its folder on the medium. Raises ConfigError."""
+        """`behavior(name)`, after creating its folder. Raises ConfigError."""
         folder = self.behavior(name)
         try:
             make_folders(folder.path, self._disk)
         except OSError as error:
-            raise ConfigError(f"{folder.path}: cannot be made ({error.strerror})") from error
+            raise ConfigError(f"{folder.path}: cannot be created ({error.strerror})") from error
         return folder
 
     def _choose(self, resume: bool, force: bool) -> tuple[str, ...]:
-        """run_id is that of the newest run of this name, or of a new folder that no other process has taken."""
+        """Use the newest run of this name, or create a folder that no other process has created."""
         name, self._is_counted = self.run_id, False
         if resume:
-            self._be(newest_run_id(self.results_dir, name))
-            return (f"--resume goes on with {self.run_id}, the newest run of {name}; --run-id names another",)
+            self._use_id(newest_run_id(self.results_dir, name))
+            return (f"--resume continues {self.run_id}, the newest run of {name}; --run-id names another",)
         make_folders(self.results_dir, self._disk)
         while not self._is_new:
-            self._be(next_run_id(self.results_dir, name))
-            with suppress(FileExistsError):  # another process was quicker
+            self._use_id(next_run_id(self.results_dir, name))
+            with suppress(FileExistsError):  # another process was faster
                 self._disk.make_folder(self.path)
                 self._is_new = True
         return ("--force has no effect without --run-id: this run has a folder of its own",) if force else ()
 
-    def _be(self, run_id: str) -> None:
+    def _use_id(self, run_id: str) -> None:
         self.path = self.results_dir / run_id
         self.run_id = run_id
 
     def _require_allowed(self, existed: bool, resume: bool, force: bool) -> tuple[str, ...]:
-        """This run may begin or go on here; returns what is to be said of it."""
+        """Raise unless this run may start or resume here; returns notes for the user."""
         if self.path.exists() and not existed:
-            raise ConfigError(f"{self.path}: expected a folder, found a file.")
+            raise ConfigError(f"{self.path}: must be a folder, got a file")
         if resume and not existed:
-            raise ConfigError(f"--resume: there is no run in {self.path}. Remove --resume to start one.")
+            raise ConfigError(f"--resume: there is no run in {self.path}. Remove --resume to start a new one.")
         owner = owner_of(self.path)
         if owner in ("ML-Agents", "other"):
             raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")
@@ -223,31 +223,31 @@ class RunFolder:
         self._require_idle()
         if has_learned(self.path):
             raise ConfigError(
-                f"{self.path} holds an earlier run. Continue it with --resume, begin anew in it with --force, or"
-                " choose another --run-id."
+                f"{self.path} holds an earlier run. Continue it with --resume, replace it with --force, or choose"
+                " another --run-id."
             )
-        return (f"{self.path}: its earlier run ended before it had learned anything; this one begins anew in it",)
+        return (f"{self.path}: its earlier run ended before it learned anything and is replaced",)
 
     def _require_no_links(self) -> None:
-        """Nothing that this run writes to leads elsewhere, or ConfigError names it."""
+        """Raise ConfigError if anything that this run writes to is a link."""
         own = [self.path / name for name in (LOCK, EVENTS, INFERENCE, RUN_LOGS, SCREENSHOTS)]
         folders = (CHECKPOINTS, ABANDONED_CHECKPOINTS, POLICIES)
         of_behaviors = [entry / name for entry in self.path.glob("*") for name in folders]
         for path in (*own, *self.run_logs.glob("*"), *of_behaviors):
             if path.is_symlink():
                 raise ConfigError(
-                    f"{path}: a link, expected a file or folder of the run itself. Links inside a run's folder are not"
-                    " followed."
+                    f"{path}: must be a file or folder of the run itself, got a link. Links inside a run's folder are"
+                    " not followed."
                 )
 
     def _require_idle(self) -> None:
-        """Nobody writes here now, or RunBusyError."""
+        """Raise RunBusyError while a process writes here."""
         process = writing_process(self.path)
         if process is not None:
             raise self._busy(process)
 
     def _acquire(self) -> None:
-        """Hold the lock, which the kernel frees when this process ends in whatever way."""
+        """Take the lock, which the kernel releases however this process ends."""
         descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -261,12 +261,12 @@ class RunFolder:
 
     def _busy(self, process: str) -> RunBusyError:
         return RunBusyError(
-            f"{self.path}: this run is running in another process ({process}). Stop it there, watch it with `rl-tui"
+            f"{self.path}: another process ({process}) is writing to this run. Stop it, watch it with `rl-tui"
             f" replay {self.run_id}`, or choose another --run-id."
         )
 
     def _sweep(self) -> None:
-        """What a killed process was writing is gone."""
+        """Remove what a killed process was writing."""
         for folder, folders, files in os.walk(self.path):
             for name in [*folders, *files]:
                 if name.startswith(UNFINISHED):
@@ -274,7 +274,7 @@ class RunFolder:
             folders[:] = [name for name in folders if not name.startswith(UNFINISHED)]
 
     def _set_aside(self) -> tuple[str, ...]:
-        """What would be taken for the new run's is out of its way; see docs/checkpoints.md."""
+        """Move or remove old files that would be mistaken for the new run's; see docs/checkpoints.md."""
         done = []
         for stale in (self.training_status, self.timers, self.events, self.output):
             remove_tree(stale, self._disk)

@@ -1,7 +1,7 @@
-"""The names of runs without a --run-id: that of their file or preset, the second one with -2 behind it, and so on.
+"""Run ids without --run-id: the name of the configuration or preset, then the same with -2, -3 and so on.
 
-Runs of a file whose name ends in a number itself always have one behind it: walker-2 is the second run of walker.yaml,
-walker-2-1 the first of walker-2.yaml.
+When that name itself ends in a number, every run id gets one: walker-2 is the second run of walker.yaml, walker-2-1 the
+first of walker-2.yaml.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.storage.file_names import EVENTS
 from rl_tui.engine.storage.ownership import has_learned, writing_process
 
-LONGEST_NAME = 56  # of the 64 that a folder's name may have: the rest is for the count
-_COUNT = r"-([1-9][0-9]{0,5})"  # shorter than a date, which is the user's own
+LONGEST_NAME = 56  # of the 64 characters of a folder's name: the rest is for the number
+_COUNT = r"-([1-9][0-9]{0,5})"  # shorter than a date, which is part of the user's own name
 
 
 def run_name(file: str) -> str:
-    """The name of runs of that configuration: config/ppo/CartPole.yaml makes CartPole."""
+    """The run id for a configuration file, without a number: CartPole for config/ppo/CartPole.yaml."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(file).stem)
     return plain.lstrip("-._")[:LONGEST_NAME] or "run"
 
 
 def next_run_id(results_dir: Path, name: str) -> str:
-    """The name with the next number; the first of a name that ends in no number has none. Raises OSError."""
+    """The name with the next free number; the first run of a name needs none. Raises OSError."""
     number = max(_counts(results_dir, name), default=0) + 1
     return name if number == 1 and not _is_numbered(name) else f"{name}-{number}"
 
 
 def newest_run_id(results_dir: Path, name: str) -> str:
-    """The run of that name with the highest number, which passes over those that failed before they had learned
-    anything as long as another did not. Raises ConfigError where there is none, and OSError.
+    """The run of that name with the highest number, preferring runs that did not fail before they learned anything.
+
+    Raises ConfigError when there is no run of that name, and OSError.
     """
     counts = _counts(results_dir, name)
     if not counts:
         raise ConfigError(
             f"--resume: there is no run of {name} in {results_dir}. Name the run with --run-id, or remove --resume to"
-            " start one."
+            " start a new one."
         )
     newest_first = [counts[number] for number in sorted(counts, reverse=True)]
     return next((name for name in newest_first if not _has_failed_at_start(results_dir / name)), newest_first[0])
@@ -53,7 +54,7 @@ def _is_numbered(name: str) -> bool:
 
 
 def _counts(results_dir: Path, name: str) -> dict[int, str]:
-    """What is there of that name, by number; on macOS names that differ only in case are one."""
+    """The folders of that name, by number; case is ignored, as macOS does."""
     try:
         found = os.listdir(results_dir)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""The summary of one run, from the beginning and the end of its events.
+"""The summary of one run, from the start and the end of its events.
 
-Reads a bounded part of each file, whatever its size, and forgives torn lines, foreign files and a folder that vanishes
-meanwhile. Lines are read as plain JSON: the classes of the events take longer to import than fifty runs to list.
+Reads a bounded part of each file, and tolerates torn lines, other programs' files and a folder that disappears
+meanwhile. Lines are read as plain JSON: the event classes take longer to import than fifty runs to list.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rl_tui.engine.storage.summary_fold import Saved, SummaryFold, number, whole
 if TYPE_CHECKING:
     from rl_tui.engine.session.states import SummaryState
 
-HEAD_BYTES = 1 << 14  # holds the start of every behavior
+HEAD_BYTES = 1 << 14  # contains the start of every behavior
 TAIL_BYTES = 1 << 14  # a second of a busy run with many behaviors, a quarter of an hour of a paused one
-LONG_TAIL_BYTES = 1 << 18  # read where the newest episodes do not stand in the former
+LONG_TAIL_BYTES = 1 << 18  # read when TAIL_BYTES contain too few episodes
 STATUS_BYTES = 1 << 20
 RUN_FILES = frozenset({CONFIGURATION, EVENTS, LOCK})
-_IDLE = ('"event": "TimeSplit"', '"event": "DevicesSampled"')  # most of a quiet run, and nothing of its course
+_IDLE = ('"event": "TimeSplit"', '"event": "DevicesSampled"')  # most lines of a quiet run, irrelevant here
 
 
 def summarize(folder: Path) -> RunSummary | None:
-    """What is known of the run in that folder; None when it holds no run, or is gone."""
+    """The summary of the run in that folder; None when there is no run or no folder."""
     try:
         if not RUN_FILES & set(os.listdir(folder)):
             return None
@@ -41,14 +41,14 @@ def summarize(folder: Path) -> RunSummary | None:
         if error.errno in {errno.ENOENT, errno.ENOTDIR}:
             return None
         return _summary(folder, SummaryFold(), None, f"cannot be read ({error.strerror})")
-    process = writing_process(folder)  # asked first: a run that ends meanwhile is not an interrupted one
+    process = writing_process(folder)  # first, so that a run that ends meanwhile does not appear interrupted
     fold = SummaryFold()
     notes = filter(None, (_read_events(folder / EVENTS, fold), _read_status(folder / RUN_LOGS / TRAINING_STATUS, fold)))
     return _summary(folder, fold, process, "; ".join(notes))
 
 
 def _read_events(path: Path, fold: SummaryFold) -> str:
-    """Take in what the file tells, and return what is wrong with it."""
+    """Apply the file's events, and return what is wrong with it."""
     try:
         descriptor = open_regular(path, follows_links=True)
         try:
@@ -57,39 +57,39 @@ def _read_events(path: Path, fold: SummaryFold) -> str:
             os.close(descriptor)
     except FileNotFoundError:
         played = path.with_name(INFERENCE).is_file()
-        return f"no {EVENTS}: it was only played, see {INFERENCE}" if played else f"no {EVENTS}"
+        return f"no {EVENTS}: inference only, see {INFERENCE}" if played else f"no {EVENTS}"
     except OSError as error:
         return f"{EVENTS}: {error.strerror}"
     return "" if fold.last_at is not None else f"{EVENTS} holds no events"
 
 
 def _read_ends(descriptor: int, fold: SummaryFold) -> None:
-    """Take in the whole lines at both ends of the file; of a short one, all of them."""
+    """Apply the whole lines at both ends of the file; of a short file, all lines."""
     size = os.fstat(descriptor).st_size
     if size <= HEAD_BYTES + TAIL_BYTES:
-        _take_lines(_lines(os.pread(descriptor, size, 0)), fold)
+        _apply_tail(_lines(os.pread(descriptor, size, 0)), fold)
         return
     head = _lines(os.pread(descriptor, HEAD_BYTES, 0))[:-1]
-    _take_all([line for line in head if "Started" in line], fold)
+    _apply_all([line for line in head if "Started" in line], fold)
     for length in (TAIL_BYTES, LONG_TAIL_BYTES):
         fold.skip()
         start = max(0, size - length)
-        _take_lines(_lines(os.pread(descriptor, length, start))[1 if start else 0 :], fold)
+        _apply_tail(_lines(os.pread(descriptor, length, start))[1 if start else 0 :], fold)
         if fold.has_recent_episodes:
             return
 
 
-def _take_lines(lines: list[str], fold: SummaryFold) -> None:
-    """Take in lines up to the end of a file."""
+def _apply_tail(lines: list[str], fold: SummaryFold) -> None:
+    """Apply lines up to the end of a file."""
     *others, torn, last = ["", "", *lines]
-    _take_all([line for line in others if not any(kind in line for kind in _IDLE)], fold)
-    _take_all([torn, last], fold)  # of any kind: they tell when the run was heard from
+    _apply_all([line for line in others if not any(kind in line for kind in _IDLE)], fold)
+    _apply_all([torn, last], fold)  # of any kind: they have the time of the newest event
 
 
-def _take_all(lines: Iterable[str], fold: SummaryFold) -> None:
+def _apply_all(lines: Iterable[str], fold: SummaryFold) -> None:
     for line in lines:
-        with suppress(ValueError, RecursionError):  # torn, or of somebody else
-            fold.take(json.loads(line))
+        with suppress(ValueError, RecursionError):  # torn, or not an event
+            fold.apply(json.loads(line))
 
 
 def _lines(content: bytes) -> list[str]:
@@ -97,17 +97,17 @@ def _lines(content: bytes) -> list[str]:
 
 
 def _read_status(path: Path, fold: SummaryFold) -> str:
-    """Take in the checkpoints that training_status.json lists, and return what is wrong with it."""
+    """Apply the checkpoints of training_status.json, and return what is wrong with it."""
     try:
         descriptor = open_regular(path, follows_links=True)
-    except OSError as error:  # a young run has none yet
+    except OSError as error:  # a new run has none yet
         return "" if error.errno in {errno.ENOENT, errno.ENOTDIR} else f"{TRAINING_STATUS}: {error.strerror}"
     try:
         body = json.loads(os.pread(descriptor, STATUS_BYTES, 0))
         for name, status in body.items():
-            if "max_steps" in status:  # of the newest process, whose start may lie in what is not read
+            if "max_steps" in status:  # of the newest process, whose start may not have been read
                 fold.behavior(name).max_steps = whole(status["max_steps"]) or 0
-            if "checkpoints" in status:  # all that are on disk, whatever events were read
+            if "checkpoints" in status:  # all on disk, also those whose events were not read
                 fold.behavior(name).checkpoints = {
                     f"{at}": Saved(whole(entry["steps"]) or 0, number(entry["reward"]))
                     for at, entry in enumerate(status["checkpoints"])
@@ -115,7 +115,7 @@ def _read_status(path: Path, fold: SummaryFold) -> str:
     except OSError as error:
         return f"{TRAINING_STATUS}: {error.strerror}"
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return f"{TRAINING_STATUS} is no training status"
+        return f"{TRAINING_STATUS} is not a training status"
     finally:
         os.close(descriptor)
     return ""
@@ -123,9 +123,9 @@ def _read_status(path: Path, fold: SummaryFold) -> str:
 
 def _summary(folder: Path, fold: SummaryFold, process: str | None, note: str) -> RunSummary:
     elapsed = None
-    if fold.last_at is not None and fold.process_began_at is not None:
-        elapsed = max(0.0, fold.last_at - fold.process_began_at)
-    state = _state(fold, process is not None and not _only_plays(folder))
+    if fold.last_at is not None and fold.process_started_at is not None:
+        elapsed = max(0.0, fold.last_at - fold.process_started_at)
+    state = _state(fold, process is not None and not _is_inference(folder))
     return RunSummary(
         run_id=folder.name,
         path=str(folder),
@@ -151,8 +151,8 @@ def _summary(folder: Path, fold: SummaryFold, process: str | None, note: str) ->
     )
 
 
-def _only_plays(folder: Path) -> bool:
-    """Whether the newest events are of a process that learns nothing."""
+def _is_inference(folder: Path) -> bool:
+    """Whether the newest events are of a process that only ran inference."""
     try:
         return (folder / INFERENCE).stat().st_mtime_ns >= (folder / EVENTS).stat().st_mtime_ns
     except OSError:
@@ -162,7 +162,7 @@ def _only_plays(folder: Path) -> bool:
 def _state(fold: SummaryFold, is_alive: bool) -> SummaryState:
     if fold.last_at is None:
         return "starting" if is_alive else "unknown"
-    if is_alive and fold.state is None:  # it was told further back than was read
+    if is_alive and fold.state is None:  # its event is in the part that was not read
         return "training" if fold.has_progress else "paused"
     if is_alive or fold.state in REPORTED_ENDS:
         return cast("SummaryState", fold.state)

@@ -1,4 +1,4 @@
-"""run_logs/training_status.json: the list of checkpoints as ML-Agents writes it, for the tools that read it there."""
+"""run_logs/training_status.json: the list of checkpoints in ML-Agents' format, for the tools that read it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATS_FORMAT_VERSION = "0.3.0"  # of ML-Agents 1.1.0
 
 @dataclass(frozen=True, slots=True)
 class CheckpointEntry:
-    """One line of ML-Agents' list. file_path: the exported policy. auxillary_file_paths: what training resumes from."""
+    """One checkpoint. file_path: the exported policy. auxillary_file_paths: what training resumes from."""
 
     steps: int
     file_path: str
@@ -29,9 +29,9 @@ class CheckpointEntry:
 
 @dataclass(frozen=True, slots=True)
 class BehaviorStatus:
-    """The checkpoints that are kept, oldest first, and the final one once the behavior has ended.
+    """The checkpoints on disk, oldest first, and the final one once the behavior has ended.
 
-    max_steps: what training goes on to; None where ML-Agents wrote the file, which has no such key.
+    max_steps: None in ML-Agents' files, which have no such key.
     """
 
     checkpoints: tuple[CheckpointEntry, ...]
@@ -41,7 +41,7 @@ class BehaviorStatus:
 
 @dataclass(frozen=True, slots=True)
 class TrainingStatus:
-    """What the file holds. warning: what a user should know about it, empty when there is nothing."""
+    """The content of the file. warning: why it may be incomplete or unusable, or empty."""
 
     behaviors: Mapping[str, BehaviorStatus]
     warning: str = ""
@@ -59,7 +59,7 @@ def status_of(
 def write_training_status(
     path: Path, behaviors: Mapping[str, BehaviorStatus], torch_version: str, disk: Disk = DISK
 ) -> None:
-    """The file names those checkpoints, replaced in one step. Raises OSError; the file is then as it was."""
+    """Replace the file atomically. Raises OSError; the file is then unchanged."""
     body: dict[str, Json] = {name: _behavior_to_json(status) for name, status in behaviors.items()}
     body["metadata"] = {
         "stats_format_version": STATS_FORMAT_VERSION,
@@ -70,9 +70,9 @@ def write_training_status(
 
 
 def read_training_status(path: Path, torch_version: str) -> TrainingStatus:
-    """What the file says; one that is missing or broken is an empty status with a warning, for nothing depends on it.
+    """The file's content; an empty one with a warning when it is missing or broken, since nothing depends on it.
 
-    A file of another version, of ML-Agents itself too, is read with a warning.
+    A file of another version or of ML-Agents itself is read with a warning.
     """
     try:
         body = json.loads(path.read_bytes())
@@ -112,10 +112,10 @@ def _entry_to_json(entry: CheckpointEntry) -> dict[str, Json]:
 def _parse_behavior(body: Mapping[str, object]) -> BehaviorStatus:
     checkpoints, final = body["checkpoints"], body.get("final_checkpoint")
     if not isinstance(checkpoints, list):
-        raise TypeError("checkpoints is not a list")
+        raise TypeError("checkpoints must be a list")
     max_steps = body.get("max_steps")
     if not isinstance(max_steps, int | None):
-        raise TypeError("max_steps is not a number")
+        raise TypeError("max_steps must be an integer")
     entries = tuple(map(_parse_entry, checkpoints))
     return BehaviorStatus(entries, None if final is None else _parse_entry(final), max_steps)
 

@@ -164,7 +164,7 @@ def test_resumed_run_shows_what_was_before(folder: Path) -> None:
     ("words", "exit_code", "reason"),
     [
         (("--run-id", "taken"), 2, "holds other files"),
-        (("--run-id", "busy"), 6, "this run is running in another process"),
+        (("--run-id", "busy"), 6, "is writing to this run"),
         (("--run-id", "none", "--resume"), 2, "there is no run in"),
     ],
 )

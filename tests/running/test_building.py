@@ -143,7 +143,7 @@ def test_network_of_another_size_is_refused_by_name(tmp_path: Path, flag: str) -
     flags = {"resume": True} if flag == "resume" else {"initialize_from": "run", "run_id": "b"}
     run = run_to_end(walker(tmp_path, settings, **flags))
     assert run.launch.exit_code == 7
-    assert "weights.0: found float32[8, 2], expected float32[16, 2]" in ending(run).reason
+    assert "weights.0: must be float32[16, 2], got float32[8, 2]" in ending(run).reason
     assert not run.of(CheckpointSaved)
 
 
@@ -218,7 +218,7 @@ def test_a_run_that_only_plays_is_listed_as_such(tmp_path: Path) -> None:
     listed = summarize(run.folder)
     assert listed is not None
     assert (listed.state, listed.behaviors) == ("unknown", ())
-    assert listed.note == "no events.jsonl: it was only played, see inference.jsonl"
+    assert listed.note == "no events.jsonl: inference only, see inference.jsonl"
 
 
 def test_second_writer_of_a_run_is_refused(tmp_path: Path) -> None:

@@ -375,7 +375,7 @@ def test_a_status_that_is_none_is_named(tmp_path: Path) -> None:
         folder = make_run(tmp_path, f"run{number}", lines(RUN, END))
         (folder / "run_logs").mkdir()
         (folder / "run_logs" / "training_status.json").write_text(content)
-        assert summary_of(folder).note == "training_status.json is no training status", content
+        assert summary_of(folder).note == "training_status.json is not a training status", content
 
 
 def test_what_cannot_be_read_is_named_and_the_others_are_listed(tmp_path: Path) -> None:
@@ -395,8 +395,8 @@ def test_what_cannot_be_read_is_named_and_the_others_are_listed(tmp_path: Path) 
     notes = {run.run_id: run.note for run in Archive(tmp_path).runs()}
     assert notes == {
         "good": "",
-        "folder": "events.jsonl: not a file",
-        "pipe": "events.jsonl: not a file",
+        "folder": "events.jsonl: not a regular file",
+        "pipe": "events.jsonl: not a regular file",
         "loop": "events.jsonl: Too many levels of symbolic links",
     }
 

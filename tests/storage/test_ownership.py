@@ -186,8 +186,8 @@ def test_a_run_that_failed_before_its_first_step_is_tried_again_without_force(tm
     assert not list(run.folder.rglob("*.onnx"))
     again = run_to_end(configuration(tmp_path, {"Line": behavior()}))
     assert again.launch.exit_code == 0
-    said = [event.message for event in again.of(LogEmitted) if "begins anew" in event.message]
-    assert said == [f"{run.folder}: its earlier run ended before it had learned anything; this one begins anew in it"]
+    said = [event.message for event in again.of(LogEmitted) if "and is replaced" in event.message]
+    assert said == [f"{run.folder}: its earlier run ended before it learned anything and is replaced"]
 
 
 def test_a_run_without_a_checkpoint_starts_anew_from_its_initial_one(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_results_folder_that_cannot_be_made_is_named_with_its_reason(tmp_path:
             paths = {"results_dir": str(results), **settings}
             run = run_to_end(configuration(tmp_path, {"Line": behavior()}, checkpoint_settings=paths))
             assert ending(run).exit_code == 2
-            assert "--results-dir must name a folder that can be made or written to" in ending(run).reason
+            assert "--results-dir must name a folder that can be created or written to" in ending(run).reason
 
 
 WANDERING = """
@@ -274,7 +274,10 @@ def test_a_link_inside_a_runs_folder_is_refused_and_not_written_through(
     (folder / name).symlink_to(elsewhere)
     before = picture(tmp_path)
     for resume, force in FLAGS:
-        with RunFolder(tmp_path, "walk") as run, pytest.raises(ConfigError, match=f"{name}: a link, .* not followed"):
+        with (
+            RunFolder(tmp_path, "walk") as run,
+            pytest.raises(ConfigError, match=f"{name}: must be .* got a link"),
+        ):
             run.open(resume, force)
         assert picture(tmp_path) == before
 

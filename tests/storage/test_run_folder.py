@@ -77,7 +77,7 @@ def test_initializing_needs_a_run(tmp_path: Path) -> None:
 def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "first").write_text("")
     for resume in (False, True):
-        with pytest.raises(ConfigError, match="expected a folder, found a file"):
+        with pytest.raises(ConfigError, match="must be a folder, got a file"):
             RunFolder(tmp_path, "first").open(resume)
 
 
@@ -157,9 +157,7 @@ def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) ->
     with RunFolder(tmp_path, "first") as first:
         first.open()
         for resume, force in ((False, False), (True, False), (False, True)):
-            with pytest.raises(
-                RunBusyError, match=rf"running in another process \(pid {os.getpid()} on {socket.gethostname()}\)"
-            ):
+            with pytest.raises(RunBusyError, match=rf"another process \(pid {os.getpid()} on {socket.gethostname()}\)"):
                 RunFolder(tmp_path, "first").open(resume, force)
     RunFolder(tmp_path, "first").open(resume=True)
 
@@ -182,7 +180,7 @@ def test_killing_the_writer_frees_the_run(tmp_path: Path) -> None:
         with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "locked\n"
-            with pytest.raises(RunBusyError, match=rf"running in another process \(pid {writer.pid} on "):
+            with pytest.raises(RunBusyError, match=rf"another process \(pid {writer.pid} on "):
                 RunFolder(tmp_path, "first").open(resume=True)
             writer.send_signal(signal.SIGKILL)
             writer.wait(10)
@@ -231,7 +229,7 @@ def test_a_behavior_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as folder:
         folder.open()
         (folder.path / "Walker").symlink_to(tmp_path / "elsewhere")
-        with pytest.raises(ConfigError, match="by a link"):
+        with pytest.raises(ConfigError, match="got a link"):
             folder.add_behavior("Walker")
 
 
@@ -239,7 +237,7 @@ def test_a_file_in_the_place_of_a_behavior_folder_is_refused(tmp_path: Path) -> 
     with RunFolder(tmp_path, "first") as folder:
         folder.open()
         (folder.path / "Walker").write_text("")
-        with pytest.raises(ConfigError, match="Walker: cannot be made"):
+        with pytest.raises(ConfigError, match="Walker: cannot be created"):
             folder.add_behavior("Walker")
 
 

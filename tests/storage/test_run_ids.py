@@ -111,7 +111,7 @@ def test_each_run_without_a_name_has_a_folder_of_its_own_and_resume_goes_on_with
     run = run_to_end(unnamed(tmp_path, max_steps=512, resume=True))
     (started,) = run.of(RunStarted)
     assert (started.run_id, started.resumed) == ("Line-2", True)
-    assert told(run, "--resume") == ["--resume goes on with Line-2, the newest run of Line; --run-id names another"]
+    assert told(run, "--resume") == ["--resume continues Line-2, the newest run of Line; --run-id names another"]
     run = run_to_end(unnamed(tmp_path, "other/Walker.yaml", resume=True))
     assert (run.launch.exit_code, ending(run).reason.partition(" in ")[0]) == (2, "--resume: there is no run of Walker")
     assert sorted(os.listdir(tmp_path / "results")) == ["Line", "Line-2"]
