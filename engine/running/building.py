@@ -167,7 +167,7 @@ class Builder:
         learner = Learner(settings, trainer, saver, self._bus, self._report, step, policy.state(), evaluator)
         learner.restore_hyperparameters(restored)
         if step and self._is_training and _lacks_export(files.folder, config, step):
-            saver.owe(SaveJob(spec.name, step, trainer.weights(), None, "interval", None))
+            saver.put_first(SaveJob(spec.name, step, trainer.weights(), None, "interval", None))
         self.learners[spec.name] = learner
         keeps_steps = self._is_training and trainer.replay_bytes > 0
         self._bus.publish(

@@ -7,6 +7,7 @@ import platform
 import queue
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -40,6 +41,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.states import RunState
 from rl_tui.engine.session.text import excerpt
+from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.training_status import read_training_status, status_of, write_training_status
@@ -154,7 +156,7 @@ class Run:
         self._announce(seed, device)
         self._log("debug", f"device {device} ({_why_device(self._config)}), threads: {torch.get_num_threads()}")
         builder = Builder(self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority)
-        saver = Saver(builder.files, self._bus, lambda: self._write_status(builder))
+        saver = Saver(builder.files, self._bus, lambda: self._write_status(builder, saver.listed))
         workers = builder.workers(saver)
         try:
             for worker in workers:
@@ -284,13 +286,15 @@ class Run:
         if not self._is_training:
             return
         try:
-            self._write_status(builder, has_ended)
+            self._write_status(builder, lambda name: builder.files[name].store.list(), has_ended)
         except (CheckpointError, OSError) as error:
             self._log("warning", f"the list of checkpoints is not up to date: {error}")
 
-    def _write_status(self, builder: Builder, has_ended: bool = False) -> None:
+    def _write_status(
+        self, builder: Builder, listed: Callable[[str], tuple[Checkpoint, ...]], has_ended: bool = False
+    ) -> None:
         statuses = {
-            name: status_of(files.folder, files.store.list(), has_ended, settings_of(self._config, name).max_steps)
+            name: status_of(files.folder, listed(name), has_ended, settings_of(self._config, name).max_steps)
             for name, files in builder.files.items()
         }
         write_training_status(self._folder.training_status, statuses, torch.__version__)

@@ -1,4 +1,4 @@
-"""The thread that writes checkpoints and exports, and goes back to one, so that training only pays for a copy."""
+"""The thread that writes checkpoints and exports, and restores them, so that training only pays for a copy."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from rl_tui.engine.session.messages import (
     LogEmitted,
     PolicyExported,
 )
+from rl_tui.engine.session.returns import best_checkpoint
 from rl_tui.engine.specs import State, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
@@ -56,9 +57,9 @@ Restored: TypeAlias = tuple[State, Checkpoint]
 
 @dataclass(frozen=True, slots=True)
 class RollBackJob:
-    """Read the checkpoint at `path` and set aside what is newer. answer: what was read, or why nothing was changed.
+    """Read the checkpoint at `path` and set aside newer ones. answer: what was read, or why nothing was changed.
 
-    expected: the trainer's arrays, which the checkpoint must have too.
+    expected: the trainer's arrays, which the checkpoint must also have.
     """
 
     behavior: str
@@ -69,7 +70,7 @@ class RollBackJob:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where one behavior's files go and who writes them. keeps_exports: they outlive the checkpoint of their step."""
+    """What writes one behavior's files, and where. keeps_exports: exports outlive the checkpoint of their step."""
 
     folder: BehaviorFolder
     store: CheckpointStore
@@ -78,7 +79,7 @@ class Files:
 
 
 class Saver:
-    """Lives in the saver thread. Owns the checkpoint and export files of every behavior. At most one job waits.
+    """Runs in the saver thread. Owns the checkpoint and export files of every behavior. At most one job waits.
 
     on_saved: called in this thread after every checkpoint, to write the list of checkpoints again.
     """
@@ -88,16 +89,17 @@ class Saver:
         self._bus = bus
         self._on_saved = on_saved
         self._jobs: queue.Queue[SaveJob | RollBackJob | None] = queue.Queue(maxsize=1)
+        self._listed: dict[str, tuple[Checkpoint, ...]] = {}  # by behavior: its checkpoints after the last save
         self._written_replays: dict[str, threading.Event] = {}  # by behavior, unset while a copy waits or is written
         self._refused: dict[str, CheckpointError] = {}  # by behavior, while its newest checkpoint could not be written
-        self._given: set[str] = set()  # behaviors of which a checkpoint was put before they failed, if they did
-        self._owed: list[SaveJob] = []
+        self._has_saves: set[str] = set()  # behaviors with a job for a checkpoint from before anything failed
+        self._first_jobs: list[SaveJob] = []
         self._is_ending = False
         self.has_ended = False
 
-    def owe(self, job: SaveJob) -> None:
-        """Do the job first of all. Called before `main`."""
-        self._owed.append(job)
+    def put_first(self, job: SaveJob) -> None:
+        """Do the job before all others. Called before `main`."""
+        self._first_jobs.append(job)
 
     @property
     def has_room(self) -> bool:
@@ -106,45 +108,51 @@ class Saver:
 
     @property
     def losses(self) -> list[CheckpointError]:
-        """Why the last checkpoint of a behavior could not be written, for each of which that is so. Any thread."""
+        """Why the last checkpoint was not written, for each behavior without it. Any thread."""
         return list(self._refused.copy().values())
 
     def has_good(self, behavior: str) -> bool:
         """Whether there is a checkpoint from before anything failed, or will be once it is written. Any thread."""
-        if behavior in self._given:
+        if behavior in self._has_saves:
             return True
         try:
             return any(checkpoint.reason != "error" for checkpoint in self._files[behavior].store.list())
         except OSError:
             return False
 
+    def listed(self, behavior: str) -> tuple[Checkpoint, ...]:
+        """Its checkpoints, oldest first, as of its last save. Called in `on_saved`."""
+        if behavior not in self._listed:
+            self._listed[behavior] = self._files[behavior].store.list()
+        return self._listed[behavior]
+
     def offer(self, job: SaveJob) -> bool:
-        """Take the job if no other waits."""
+        """Queue the job if no other waits."""
         self._expect_replay(job)
         try:
             self._jobs.put_nowait(job)
         except queue.Full:
             self._forget_replay(job)
             return False
-        self._note_given(job)
+        self._note_save(job)
         return True
 
     def put(self, job: SaveJob | RollBackJob) -> None:
-        """Take the job, waiting for the one before. The saver outlives every learner."""
+        """Queue the job, waiting for the one before. The saver outlives every learner."""
         if isinstance(job, SaveJob):
             self._expect_replay(job)
-            self._note_given(job)
+            self._note_save(job)
         while not self.has_ended:
             with suppress(queue.Full):
                 self._jobs.put(job, timeout=POLL_SECONDS)
                 return
 
-    def _note_given(self, job: SaveJob) -> None:
+    def _note_save(self, job: SaveJob) -> None:
         if job.state is not None and job.reason != "error":
-            self._given.add(job.behavior)
+            self._has_saves.add(job.behavior)
 
     def has_written_replay(self, behavior: str, may_wait: bool = False) -> bool:
-        """Whether no copy of that behavior's replay buffer waits or is written, waiting for that if it may."""
+        """Whether no copy of that behavior's replay buffer is queued or being written; waits for that if it may."""
         written = self._written_replays.setdefault(behavior, _set_event())
         while may_wait and not self.has_ended and not written.wait(POLL_SECONDS):
             pass
@@ -161,24 +169,24 @@ class Saver:
     def roll_back(self, behavior: str, path: Path, expected: State) -> Restored:
         """What the checkpoint at `path` holds; it is then the newest of its behavior.
 
-        Called by a learner, which waits: what was put before is written first. Raises CheckpointError, and what a
-        resumed run would begin with is then as before.
+        Called by a learner, which waits: earlier jobs are written first. Raises CheckpointError; a resumed run then
+        begins with the same checkpoint as before.
         """
         job = RollBackJob(behavior, path, expected, queue.Queue(1))
         self.put(job)
         answer: Restored | str | None = None
         while answer is None:
-            has_ended = self.has_ended  # asked before looking, so that no answer can come between
+            has_ended = self.has_ended  # read before looking, so that no answer can come between
             try:
                 answer = job.answer.get(timeout=POLL_SECONDS)
             except queue.Empty:
-                answer = "nobody writes checkpoints any more" if has_ended else None
+                answer = "the saver has ended" if has_ended else None
         if isinstance(answer, str):
             raise CheckpointError(answer)
         return answer
 
     def end(self) -> None:
-        """Leave once everything that was put is written."""
+        """End once every job is written."""
         self._is_ending = True
         with suppress(queue.Full):  # then `main` will not wait for the next job
             self._jobs.put_nowait(None)
@@ -186,15 +194,15 @@ class Saver:
     def main(self) -> None:
         """Write job after job until `end`."""
         try:
-            while self._owed:
-                self._write(self._owed.pop(0))
+            while self._first_jobs:
+                self._write(self._first_jobs.pop(0))
             while not (self._is_ending and self._jobs.empty()):
                 self._serve()
         finally:
             self.has_ended = True
 
     def _serve(self) -> None:
-        """Do the next job, and hold nothing of it any longer."""
+        """Do the next job, and keep no reference to it."""
         job = self._jobs.get()
         if job is None:
             return
@@ -204,11 +212,11 @@ class Saver:
             self._write(job)
 
     def _write(self, job: SaveJob) -> None:
-        """The checkpoint first: it is what must not be lost."""
+        """The checkpoint first: it must not be lost."""
         saved = None if job.state is None else self._save(job, job.state)
         exported = self._export(job) if job.with_export else None
         outcome = saved or exported
-        assert outcome is not None, "a job is for something"
+        assert outcome is not None, "a job has something to write"
         if job.on_done is not None:
             job.on_done(*outcome)
         if job.replay is not None:
@@ -226,7 +234,8 @@ class Saver:
         store, start = self._files[job.behavior].store, time.monotonic()
         try:
             path = store.save(job.step, state, job.mean_return, job.reason)
-            best = store.best()
+            self._listed[job.behavior] = store.list()
+            best = best_checkpoint(self._listed[job.behavior])
             size = sum(file.stat().st_size for file in path.iterdir())
         except (CheckpointError, NonFiniteError, OSError) as error:
             self._refused[job.behavior] = CheckpointError(f"{job.behavior}: step {job.step} was not saved: {error}")
@@ -251,18 +260,20 @@ class Saver:
     def _prune(self, behavior: str) -> None:
         files = self._files[behavior]
         try:
-            removed = files.store.prune()
-            kept = {checkpoint.step for checkpoint in files.store.list()} if removed else set()
+            standing = self._listed.pop(behavior)
+            removed = files.store.prune(standing)
+            self._listed[behavior] = tuple(each for each in standing if each not in removed)
+            kept_steps = {checkpoint.step for checkpoint in self._listed[behavior]}
             for checkpoint in removed:
-                if checkpoint.step not in kept and not files.keeps_exports:
+                if checkpoint.step not in kept_steps and not files.keeps_exports:
                     for export in files.folder.exports(checkpoint.step):
                         export.unlink(missing_ok=True)
                 self._bus.publish(CheckpointRemoved(behavior, checkpoint.step, str(checkpoint.path)))
         except (CheckpointError, OSError) as error:
             self._warn(behavior, f"an old checkpoint is still there: {error}")
-        self._tell_list(behavior)
+        self._update_list(behavior)
 
-    def _tell_list(self, behavior: str) -> None:
+    def _update_list(self, behavior: str) -> None:
         try:
             self._on_saved()
         except (CheckpointError, OSError) as error:
@@ -280,16 +291,17 @@ class Saver:
         except CheckpointError as error:
             return str(error)
         try:
-            for path in newer:  # oldest first: killed in between, the run resumes from the newest, as if not asked
+            self._listed.pop(job.behavior, None)
+            for path in newer:  # oldest first: killed in between, the run resumes from the newest, as without this
                 self._set_aside(job.behavior, path, checkpoint.step)
         except CheckpointError as error:
             return str(error)
         finally:
-            self._tell_list(job.behavior)
+            self._update_list(job.behavior)
         return state, checkpoint
 
     def _set_aside(self, behavior: str, path: Path, kept_step: int) -> None:
-        """The checkpoint is out of the way, and its exported policies beside it unless they are also of `kept_step`."""
+        """Move the checkpoint away, with its exported policies unless they are also of `kept_step`."""
         files = self._files[behavior]
         step = files.store.step_of(path)
         aside = files.store.set_aside(path)

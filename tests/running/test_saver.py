@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
@@ -30,7 +31,9 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
 )
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
+from rl_tui.engine.storage import checkpoints
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
+from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.disk import Disk
 from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
@@ -337,3 +340,20 @@ def test_learner_tells_summaries_at_multiples_and_says_when_it_trains_no_more(tm
     events = bench.write()
     assert saved_steps(events) == [256]
     assert [event.step for event in events if isinstance(event, PolicyExported)] == [256]
+
+
+def test_a_save_reads_every_checkpoint_on_disk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(tmp_path, keep_checkpoints=2)
+    read: list[str] = []
+
+    def counted(path: Path) -> Checkpoint:
+        read.append(path.name)
+        return describe(path)
+
+    monkeypatch.setattr(checkpoints, "describe", counted)
+    for step in (1, 2, 3):
+        read.clear()
+        assert bench.saver.offer(bench.job(step))
+        bench.write()
+        assert [checkpoint.step for checkpoint in bench.saver.listed("Walker")] == [1, 2, 3][max(0, step - 2) : step]
+    assert read == ["Walker-1", "Walker-2", "Walker-3"]
