@@ -373,7 +373,7 @@ def test_dry_run_without_an_environment_shows_the_configuration(tmp_path: Path, 
     ("words", "reason"),
     [
         (["--set", "behaviors.CartPole.trainer_type=poca"], "the trainer poca is not supported yet"),
-        (["--env", "unity:3DBall"], "--env: found a Unity player"),
+        (["--env", "unity:3DBall"], "--env: Unity players and the Unity Editor cannot be trained in yet"),
         (["--env", "gymnasium:CartPool-v1"], "gymnasium:CartPool-v1: Environment `CartPool` doesn't exist"),
         (["--env", "toy:lime"], "toy:lime: no such task. Did you mean toy:line?"),
         (["--env", "nowhere.at_all:make"], "nowhere.at_all:make: no module named 'nowhere'"),
@@ -424,14 +424,14 @@ def test_run_without_an_environment_says_how_to_name_one(tmp_path: Path, capsys)
 @pytest.mark.parametrize(
     ("assignment", "reason"),
     [
-        (f"env_settings.env_kwargs.x={'[' * 100_000}", "nested deeper than 32 levels"),
-        (f"env_settings.env_kwargs.x={'[' * 40 + ']' * 40}", "nested deeper than 32 levels"),
-        ("env_settings.env_kwargs.x=" + '{"a":' * 900 + "1" + "}" * 900, "nested deeper than 32 levels"),
-        ("env_settings.env_kwargs." + ".".join("a" * 3000) + "=1", "nested deeper than 32 levels"),
-        (f"env_settings.env_kwargs.x={'1' * 5000}", "beyond 64 bits"),
-        (f"env_settings.env_kwargs.x=[1{'0' * 30}]", "beyond 64 bits"),
-        ("env_settings.env_kwargs.x=[NaN]", "A finite number is right"),
-        ("env_settings.env_kwargs.x=\udcff", "Text must be UTF-8"),
+        (f"env_settings.env_kwargs.x={'[' * 100_000}", "must be at most 32 levels deep"),
+        (f"env_settings.env_kwargs.x={'[' * 40 + ']' * 40}", "must be at most 32 levels deep"),
+        ("env_settings.env_kwargs.x=" + '{"a":' * 900 + "1" + "}" * 900, "must be at most 32 levels deep"),
+        ("env_settings.env_kwargs." + ".".join("a" * 3000) + "=1", "must be at most 32 levels deep"),
+        (f"env_settings.env_kwargs.x={'1' * 5000}", "within 64 bits"),
+        (f"env_settings.env_kwargs.x=[1{'0' * 30}]", "within 64 bits"),
+        ("env_settings.env_kwargs.x=[NaN]", "must be a finite number"),
+        ("env_settings.env_kwargs.x=\udcff", "must be UTF-8 text"),
     ],
 )
 def test_setting_that_no_file_could_hold_is_refused_in_one_line(assignment: str, reason: str, capsys) -> None:

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
 
-from rl_tui.engine.config.diagnostics import describe, one_of, suggest
+from rl_tui.engine.config.diagnostics import must_be, must_be_one_of
 from rl_tui.engine.config.hyperparameters import Hyperparameters, hyperparameters_of, is_trainer, trainer_names
 from rl_tui.engine.config.types import (
     Fraction,
@@ -46,7 +46,7 @@ class MemorySettings(Settings):
     @classmethod
     def _check_even(cls, size: int) -> int:
         if size % 2:
-            raise refusal(f"found {size}. An even number is right")
+            raise refusal(must_be("even", size))
         return size
 
 
@@ -187,9 +187,7 @@ def _schema_of(settings: type[Hyperparameters]) -> CoreSchema:
 
 def _check_trainer(name: object) -> object:
     if not is_trainer(name):
-        known = trainer_names()
-        hint = suggest(name, known) if isinstance(name, str) else ""
-        raise refusal(f"found {describe(name)}. {one_of(known)} is right.{hint}")
+        raise refusal(must_be_one_of(trainer_names(), name))
     return name
 
 
@@ -206,7 +204,7 @@ def _read_reward_signals(value: object, info: ValidationInfo) -> object:
         read = RewardSignals.model_validate(value, context=info.context)
         signals = {name: getattr(read, name) for name in value} if isinstance(value, dict) else {}
     if not signals:
-        raise refusal("no reward signal is named. extrinsic: {} is right for the environment's own reward")
+        raise refusal("must have at least one reward signal, such as `extrinsic: {}`, the environment's own reward")
     return signals
 
 
@@ -266,7 +264,7 @@ class BehaviorConfig(Settings):
         if not network.memory or not hyper:
             return network
         if network.memory.sequence_length > hyper.batch_size:
-            text = f"found {network.memory.sequence_length}. At most batch_size ({hyper.batch_size}) is right"
+            text = must_be(f"at most batch_size ({hyper.batch_size})", network.memory.sequence_length)
             raise refusal(text, "memory", "sequence_length")
         if hyper.memory_conflict:
             raise refusal(hyper.memory_conflict, "memory")
@@ -276,7 +274,7 @@ class BehaviorConfig(Settings):
     @classmethod
     def _check_even_checkpoints(cls, even: bool, info: ValidationInfo) -> bool:
         if even and info.data.get("keep_checkpoints", 1) < 1:
-            raise refusal("found true. It needs keep_checkpoints of at least 1, by which max_steps is divided")
+            raise refusal("must be false where keep_checkpoints is less than 1, since max_steps is divided by it")
         return even
 
     @model_validator(mode="after")

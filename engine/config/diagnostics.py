@@ -1,4 +1,4 @@
-"""What is wrong in a user's file, in words: where, what was found, what would be right."""
+"""What is wrong in a user's file, in words: where it is, what it must be, what was found."""
 
 from __future__ import annotations
 
@@ -117,21 +117,33 @@ def visible(text: str, limit: int = _LONGEST_WORD) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
 
 
+def must_be(expected: str, found: object, known: Iterable[str] = ()) -> str:
+    """The refusal of a value, with the most similar of the known words."""
+    hint = suggest(found, known) if isinstance(found, str) else ""
+    return f"must be {expected}, got {describe(found)}{'.' if hint else ''}{hint}"
+
+
+def must_be_one_of(words: Iterable[str], found: object) -> str:
+    """The refusal of a word, with the most similar one."""
+    words = list(words)
+    return must_be(one_of(words), found, words)
+
+
 def describe(value: object) -> str:
     """What was found, in a few words and safe to print."""
     match value:
         case None:
-            return "nothing (null)"
+            return "null"
         case bool():
             return "true" if value else "false"
         case int() | float():
             return repr(value)
         case str():
-            return f'the text "{visible(value)}"'
+            return f'"{visible(value)}"'
         case list():
-            return "a list"
+            return "a list" if value else "an empty list"
         case _:
-            return "a mapping"
+            return "a mapping" if value else "an empty mapping"
 
 
 def path_text(path: KeyPath) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from rl_tui.engine.config.diagnostics import describe, one_of, suggest
+from rl_tui.engine.config.diagnostics import must_be, must_be_one_of
 from rl_tui.engine.config.types import Settings, Whole, WholeFromZero, refusal
 
 
@@ -18,7 +18,7 @@ class UniformParameters(Settings):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.min_value > self.max_value:
-            raise refusal(f"found {self.min_value}, above max_value {self.max_value}", "min_value")
+            raise refusal(must_be(f"at most max_value ({self.max_value})", self.min_value), "min_value")
         return self
 
 
@@ -40,7 +40,7 @@ class MultiRangeUniformParameters(Settings):
     def _check(self) -> Self:
         for position, interval in enumerate(self.intervals):
             if len(interval) != 2 or interval[0] > interval[1]:
-                raise refusal(f"found {interval}. [minimum, maximum] is right", "intervals", position)
+                raise refusal(f"must be [minimum, maximum], got {interval}", "intervals", position)
         return self
 
 
@@ -95,14 +95,13 @@ def _read_value(value: object, info: ValidationInfo) -> object:
     if isinstance(value, Settings):
         return value
     if not isinstance(value, dict):
-        raise refusal(f"found {describe(value)}. A number or a mapping with sampler_type is right")
+        raise refusal(must_be("a number or a mapping with sampler_type", value))
     if "sampler_type" not in value:
         raise refusal("sampler_type is missing. A sampler has sampler_type and sampler_parameters")
     word = value["sampler_type"]
     sampler = _SAMPLERS.get(word) if isinstance(word, str) else None
     if sampler is None:
-        hint = suggest(word, _SAMPLERS) if isinstance(word, str) else ""
-        raise refusal(f"found {describe(word)}. {one_of(_SAMPLERS)} is right.{hint}", "sampler_type")
+        raise refusal(must_be_one_of(_SAMPLERS, word), "sampler_type")
     return sampler.model_validate(value, context=info.context)
 
 
@@ -122,7 +121,7 @@ class CompletionCriteria(Settings):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.measure == "progress" and not 0 <= self.threshold <= 1:
-            raise refusal(f"found {self.threshold}. For progress a number from 0 to 1 is right", "threshold")
+            raise refusal(must_be("a number from 0 to 1 where progress is measured", self.threshold), "threshold")
         return self
 
 

@@ -11,8 +11,8 @@ from rl_tui.engine.errors import ConfigError
 
 Setting: TypeAlias = "bool | int | float | str | list[Setting] | dict[str, Setting] | None"
 
-_TOO_DEEP = f"nested deeper than {DEEPEST} levels"
-_TOO_LARGE = "found a number beyond 64 bits. A smaller one is right"
+_TOO_DEEP = f"must be at most {DEEPEST} levels deep"
+_TOO_LARGE = "must be a number within 64 bits, got a larger one"
 _RESUME: KeyPath = ("checkpoint_settings", "resume")
 _INITIALIZE: KeyPath = ("checkpoint_settings", "initialize_from")
 
@@ -104,5 +104,5 @@ def _why_unusable(path: KeyPath, value: object) -> str:
         elif isinstance(found, int) and abs(found) > LARGEST_WHOLE:
             return _TOO_LARGE
         elif isinstance(found, str) and (surrogate := next((c for c in found if "\ud800" <= c <= "\udfff"), "")):
-            return f"found {visible(surrogate)}, which is no character. Text must be UTF-8"
+            return f"must be UTF-8 text, got {visible(surrogate)}, which is no character"
     return _TOO_DEEP if len(path) > DEEPEST else ""

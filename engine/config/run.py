@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self, TypeAlias
 from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import SourceMap, describe, suggest, visible
+from rl_tui.engine.config.diagnostics import SourceMap, closest, describe, must_be, visible
 from rl_tui.engine.config.environment_parameters import EnvironmentParameter
 from rl_tui.engine.config.types import (
     PathText,
@@ -29,17 +29,17 @@ _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 def _check_environment(name: object, *at: str) -> None:
     """An environment is scheme:id or package.module:factory."""
-    right = "gymnasium:CartPole-v1 or package.module:factory is right"
+    refused = must_be("gymnasium:ID, toy:NAME or package.module:factory", name)
     if not isinstance(name, str):
-        raise refusal(f"found {describe(name)}. {right}", *at)
+        raise refusal(refused, *at)
     scheme, colon, rest = name.strip().partition(":")
     if _is_player(name.strip()):
-        raise refusal(f"found {describe(name)}. {NO_UNITY}", *at)
+        raise refusal(f"{NO_UNITY}, got {describe(name)}", *at)
     if scheme in _SCHEMES and rest.strip():
         return
     if scheme in _SCHEMES or not _FACTORY.fullmatch(name):
-        scheme_hint = suggest(scheme, _SCHEMES) if colon else f" Did you mean gymnasium:{name.strip()}?"
-        raise refusal(f"found {describe(name)}. {right}.{scheme_hint if rest or not colon else ''}", *at)
+        near = closest(scheme, _SCHEMES) if rest else None if colon else f"gymnasium:{name.strip()}"
+        raise refusal(f"{refused}. Did you mean {visible(near)}?" if near else refused, *at)
 
 
 def _is_player(name: str) -> bool:
@@ -55,7 +55,7 @@ def _read_environment(value: object) -> object:
     if not isinstance(value, dict):
         _check_environment(value)
     elif not value:
-        raise refusal("found an empty mapping. behavior: environment pairs are right")
+        raise refusal(must_be("a mapping of behaviors to environments", value))
     else:
         for behavior, name in value.items():
             _check_environment(name, behavior)
@@ -107,11 +107,11 @@ class EnvSettings(Settings):
     def _check_metrics(cls, keys: list[str]) -> list[str]:
         for index, key in enumerate(keys):
             if not key.strip():
-                raise refusal(f"found {describe(key)}. A key of info must not be empty", index)
+                raise refusal(must_be("a key of info, which is not empty", key), index)
             if key in keys[:index]:
-                raise refusal(f"found {describe(key)} twice. Each key must be named once", index)
+                raise refusal(f"must be named once, got {describe(key)} twice", index)
             if metric_tag(key).startswith(_OUR_TAGS):
-                raise refusal(f"found {describe(key)}, which is a statistic of rl-tui's own. Rename it in info", index)
+                raise refusal(f"must be renamed in info: {describe(key)} is a statistic of rl-tui's own", index)
         return keys
 
     @field_validator("env_kwargs")
@@ -122,10 +122,9 @@ class EnvSettings(Settings):
             return kwargs
         for behavior, entry in kwargs.items():
             if behavior not in environments:
-                right = f"not a behavior that env names.{suggest(behavior, environments)}"
-                raise refusal(f"{right} Where env is a mapping, env_kwargs is one by behavior", behavior)
+                raise refusal(must_be("a behavior of env, which is a mapping", behavior, environments), behavior)
             if not isinstance(entry, dict):
-                raise refusal(f"found {describe(entry)}. A mapping of arguments is right", behavior)
+                raise refusal(must_be("a mapping of arguments", entry), behavior)
         return kwargs
 
     @field_validator("num_workers")
@@ -133,7 +132,7 @@ class EnvSettings(Settings):
     def _check_workers(cls, workers: int, info: ValidationInfo) -> int:
         num_envs = info.data.get("num_envs", workers)
         if workers > num_envs:
-            raise refusal(f"found {workers}. At most num_envs ({num_envs}) is right")
+            raise refusal(must_be(f"at most num_envs ({num_envs})", workers))
         return workers
 
 
@@ -170,8 +169,8 @@ class CheckpointSettings(Settings):
     @classmethod
     def _check_run_id(cls, name: str | None) -> str | None:
         if name is not None and not _RUN_ID.fullmatch(name):
-            right = "Up to 64 letters, digits, dots, dashes and underscores, a letter or digit first, are right"
-            raise refusal(f"found {describe(name)}. {right}")
+            expected = "up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
+            raise refusal(must_be(expected, name))
         return name
 
 
@@ -184,13 +183,13 @@ class TorchSettings(Settings):
     @classmethod
     def _check_device(cls, device: str | None) -> str | None:
         if device is not None and not re.fullmatch(r"[a-z]+(:[0-9]{1,3})?", device):
-            raise refusal(f"found {describe(device)}. cpu, cuda, cuda:0 or mps is right")
+            raise refusal(must_be("cpu, cuda, cuda:0 or mps", device))
         return device
 
 
 def _check_behavior_name(name: object) -> object:
     if isinstance(name, str) and (not name or "?" in name):
-        raise refusal("not a behavior's name. A name without ?team=N is right: teams share their settings")
+        raise refusal("must be a behavior's name, not empty and without ?team=N: teams share their settings")
     return name
 
 
@@ -238,7 +237,7 @@ class RunConfig(Settings):
             return settings
         for name in settings.env:
             if name not in behaviors:
-                raise refusal(f"not a key under behaviors.{suggest(name, behaviors)}", "env", name)
+                raise refusal(must_be("a key under behaviors", name, behaviors), "env", name)
         if missing := [visible(name) for name in behaviors if name not in settings.env]:
-            raise refusal(f"no environment for {', '.join(missing)}. One for each behavior is right", "env")
+            raise refusal(f"must have an environment for each behavior, got none for {', '.join(missing)}", "env")
         return settings

@@ -43,13 +43,13 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
             yield Diagnostic(("environment_parameters", parameter), f"an environment parameter {_LATER}", of_key=True)
     settings = config.env_settings
     if _plays_in_unity(settings):
-        yield Diagnostic(("env_settings", "env_path"), f"found a Unity player. {NO_UNITY}")
+        yield Diagnostic(("env_settings", "env_path"), NO_UNITY)
     if settings.num_areas > 1:
         yield Diagnostic(("env_settings", "num_areas"), f"more than one area in an environment {_LATER}")
     for path, environment in _environments(settings):
         scheme = environment.partition(":")[0]
         if scheme == "unity":
-            yield Diagnostic(path, f"found a Unity player. {NO_UNITY}")
+            yield Diagnostic(path, NO_UNITY)
         elif scheme == "pettingzoo":
             yield Diagnostic(path, f"an environment of {scheme} {_LATER}")
 
@@ -85,12 +85,12 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     """What a file may leave open, but a run may not."""
     env, path = config.env_settings.env, ("env_settings", "env")
     if not config.behaviors:
-        yield Diagnostic(("behaviors",), "no behavior is named. A key under behaviors for each is right", of_key=True)
+        yield Diagnostic(("behaviors",), "must have a key for each behavior, got none", of_key=True)
     if env is None and config.env_settings.env_path is None:
         yield Diagnostic(path, f"no environment is named. {NO_UNITY}")
     if isinstance(env, str) and env.startswith("gymnasium:") and len(config.behaviors) > 1:
-        text = f"a Gymnasium environment has one behavior, and {len(config.behaviors)} are named"
-        yield Diagnostic(path, f"{text}. A mapping of each behavior to its environment is right")
+        text = f"must be a mapping of each of the {len(config.behaviors)} behaviors to its environment"
+        yield Diagnostic(path, f"{text}: a Gymnasium environment has one behavior")
 
 
 def _unused(config: RunConfig) -> Iterator[Diagnostic]:
@@ -153,7 +153,7 @@ def _suspicious_in_behavior(config: RunConfig, path: KeyPath, behavior: Behavior
         yield Diagnostic((*path, "checkpoint_interval"), text)
     memory, horizon = behavior.network_settings.memory, behavior.time_horizon
     if memory and memory.sequence_length > horizon:
-        text = f"found {memory.sequence_length}. Sequences end with the experience of time_horizon ({horizon}) steps"
+        text = f"should be at most time_horizon ({horizon}), where sequences end, got {memory.sequence_length}"
         yield Diagnostic((*path, "network_settings", "memory", "sequence_length"), text)
     for key, text in behavior.hyperparameters.suspicious(behavior):
         yield Diagnostic((*path, "hyperparameters", key), text)
@@ -162,7 +162,7 @@ def _suspicious_in_behavior(config: RunConfig, path: KeyPath, behavior: Behavior
         if any(config.source.has((*place, key)) for key in ("memory_size", "sequence_length")):
             yield Diagnostic(place, "ignored: a reward signal's network has no memory", of_key=True)
     if behavior.self_play and not 0 <= behavior.self_play.play_against_latest_model_ratio <= 1:
-        text = "a share of games is a number from 0 to 1"
+        text = f"should be from 0 to 1, got {behavior.self_play.play_against_latest_model_ratio}"
         yield Diagnostic((*path, "self_play", "play_against_latest_model_ratio"), text)
 
 
@@ -174,5 +174,5 @@ def _suspicious_in_curriculum(config: RunConfig, path: KeyPath, parameter: Curri
     for position, lesson in enumerate(lessons):
         criteria = lesson.completion_criteria
         if criteria and criteria.behavior not in config.behaviors and not config.default_settings:
-            text = f"not a key under behaviors; its lessons never end.{suggest(criteria.behavior, config.behaviors)}"
+            text = f"not a key under behaviors, the lesson never ends.{suggest(criteria.behavior, config.behaviors)}"
             yield Diagnostic((*path, position, "completion_criteria", "behavior"), text)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import re
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, TypeAlias, TypeGuard
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, model_validator
@@ -14,8 +16,9 @@ from rl_tui.engine.config.diagnostics import (
     KeyPath,
     closest,
     describe,
+    must_be,
+    must_be_one_of,
     one_of,
-    suggest,
     visible,
 )
 
@@ -71,13 +74,13 @@ def _whole(value: object) -> object:
 def _interval(value: object) -> object:
     steps = _whole(value)
     if isinstance(steps, int) and not isinstance(steps, bool) and steps < 1 and steps != -1:
-        raise refusal(f"found {steps}. A number of at least 1 is right, or -1 for never")
+        raise refusal(must_be("at least 1, or -1 for never", steps))
     return steps
 
 
 def _path(value: object) -> object:
     if isinstance(value, str) and "\0" in value:
-        raise refusal(f"found {describe(value)}. No path holds the character U+0000")
+        raise refusal(must_be("a path without the character U+0000", value))
     return value
 
 
@@ -105,15 +108,18 @@ def as_diagnostic(error: ErrorDetails, root: object, classes: Mapping[int, type[
             at = error["ctx"]["at"]
             return Diagnostic((*path, *at), error["ctx"]["text"], of_key=path != error["loc"])
         case "missing":
-            text = f"{path[-1]} is missing. It has no default and must be written"
+            text = f"{path[-1]} is missing: it has no default"
             return Diagnostic(path[:-1], text, of_key=True)
         case "extra_forbidden":
             section = classes.get(id(_value_at(root, path[:-1])))
             return Diagnostic(path, _unknown_key(str(path[-1]), section), of_key=True)
-    found, right = describe(error["input"]), _RIGHT.get(error["type"])
-    if right is None:
-        return Diagnostic(path, f"found {found}. {visible(error['msg'], limit=200)}")
-    return Diagnostic(path, f"found {found}. {right(error)}")
+    found, expected = error["input"], _EXPECTED.get(error["type"])
+    if error["type"] == "literal_error":
+        return Diagnostic(path, must_be_one_of(re.findall("'([^']*)'", error["ctx"]["expected"]), found))
+    if expected is None:
+        return Diagnostic(path, f"{visible(error['msg'], limit=200)}, got {describe(found)}")
+    limit = next(iter(error.get("ctx", {}).values()), 0)
+    return Diagnostic(path, must_be(expected.format(limit), found) + _hint(error["type"], found))
 
 
 def _value_at(value: object, path: KeyPath) -> object:
@@ -132,59 +138,41 @@ def _unknown_key(key: str, section: type[Settings] | None) -> str:
     close = key if key in synonyms else closest(key, [*known, *synonyms])
     if close is not None:
         return f"unknown key. Did you mean {synonyms.get(close, close)}?"
-    return f"unknown key. {one_of(sorted(known))} is right here"
+    return f"unknown key, must be {one_of(sorted(known))}"
 
 
-def _limit(words: str, limit: str) -> Callable[[ErrorDetails], str]:
-    return lambda error: f"A number {words} {error['ctx'][limit]:g} is right"
+def _hint(kind: str, found: object) -> str:
+    """What to change, where that is likely."""
+    if kind == "string_type" and isinstance(found, bool | int | float):
+        return ". Write it in quotes"
+    if kind in ("int_type", "float_type", "bool_type") and isinstance(found, str):
+        return ". Remove the quotes" if _is_quoted(found, kind) else ""
+    return ". Write {} for all defaults" if kind in ("model_type", "dict_type") and found is None else ""
 
 
-def _text(error: ErrorDetails) -> str:
-    found = error["input"]
-    if isinstance(found, bool | int | float):
-        return "A text is right: write it in quotes"
-    return "A text is right"
+def _is_quoted(text: str, kind: str) -> bool:
+    """Whether the text would be a number, true or false without its quotes."""
+    try:
+        return text.lower() in ("true", "false") if kind == "bool_type" else math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
-def _boolean(error: ErrorDetails) -> str:
-    if isinstance(error["input"], str):
-        return "true or false is right, without quotes"
-    return "true or false is right"
-
-
-def _choice(error: ErrorDetails) -> str:
-    words = [word.strip().strip("'") for word in str(error["ctx"]["expected"]).replace(" or ", ", ").split(", ")]
-    found = error["input"]
-    return f"{one_of(words)} is right.{suggest(found, words) if isinstance(found, str) else ''}"
-
-
-def _mapping(error: ErrorDetails) -> str:
-    return "A mapping is right ({} for all defaults)" if error["input"] is None else "A mapping is right"
-
-
-def _number(words: str) -> Callable[[ErrorDetails], str]:
-    quoted = f"{words} is right, without quotes"
-    return lambda error: quoted if isinstance(error["input"], str) else f"{words} is right"
-
-
-def _always(text: str) -> Callable[[ErrorDetails], str]:
-    return lambda _: text
-
-
-_RIGHT: Mapping[str, Callable[[ErrorDetails], str]] = {
-    "int_type": _number("A whole number"),
-    "int_from_float": _always("A whole number is right"),
-    "float_type": _number("A number"),
-    "finite_number": _always("A finite number is right"),
-    "bool_type": _boolean,
-    "string_type": _text,
-    "literal_error": _choice,
-    "greater_than": _limit("greater than", "gt"),
-    "greater_than_equal": _limit("of at least", "ge"),
-    "less_than": _limit("less than", "lt"),
-    "less_than_equal": _limit("of at most", "le"),
-    "model_type": _mapping,
-    "dict_type": _mapping,
-    "list_type": _always("A list is right"),
-    "too_short": _always("At least one entry is right"),
+# What a value must be, by pydantic's type of the error. {}: its limit.
+_EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "string_too_short": "at least one character",
+    "greater_than": "greater than {:.15g}",
+    "greater_than_equal": "at least {:.15g}",
+    "less_than": "less than {:.15g}",
+    "less_than_equal": "at most {:.15g}",
+    "model_type": "a mapping",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "too_short": "a list of at least one entry",
 }

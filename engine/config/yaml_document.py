@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 import yaml
 from yaml.emitter import ScalarAnalysis
 
-from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, Mark, visible
+from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, Mark, must_be, visible
 
 # YAML 1.1 (which ML-Agents reads) wants a dot and a signed exponent; people write 1e5 and 3e-4, so the dot and the
 # sign may be left out here.
@@ -75,15 +75,15 @@ def read_yaml(content: bytes, last_counts: bool = False) -> Document:
         text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8")
-        found = f"found byte 0x{content[error.start]:02x}, which is not UTF-8. Save the file as UTF-8"
+        found = f"must be saved as UTF-8, got byte 0x{content[error.start]:02x}"
         return _give_up(document, found, _mark_at(before, len(before)))
     if unprintable := _UNPRINTABLE.search(text):
-        found = f"found the control character U+{ord(unprintable[0]):04X}. Only printable text is right"
+        found = f"must be printable text, got the control character U+{ord(unprintable[0]):04X}"
         return _give_up(document, found, _mark_at(text, unprintable.start()))
     try:
         _Reader(text, document, last_counts).read()
     except _TooDeepError as error:
-        return _give_up(document, f"nested deeper than {DEEPEST} levels", error.mark)
+        return _give_up(document, f"must be at most {DEEPEST} levels deep", error.mark)
     except yaml.MarkedYAMLError as error:
         mark = _syntax_mark(error, text)
         return _give_up(document, _syntax_error(error, text, mark), mark)
@@ -141,7 +141,7 @@ class _Reader:
     def read(self) -> None:
         self._next()  # the start of the stream
         if isinstance(self._next(), yaml.StreamEndEvent):
-            self._refuse((), "the file is empty. A mapping with `behaviors:` is right", Mark(1, 1))
+            self._refuse((), "must be a mapping with keys such as `behaviors:`, got an empty file", Mark(1, 1))
             return
         first = self._next()
         values = self._node(first, ())
@@ -150,7 +150,7 @@ class _Reader:
         if isinstance(values, dict):
             self._document.values = values
         elif not self._document.diagnostics:
-            found = "the top of the file is no mapping. Keys such as `behaviors:` are right"
+            found = must_be("a mapping with keys such as `behaviors:`", values)
             self._refuse((), found, _mark(first.start_mark))
 
     def _next(self) -> yaml.Event:
@@ -159,7 +159,7 @@ class _Reader:
     def _read_ending(self) -> None:
         event = self._next()
         if isinstance(event, yaml.DocumentStartEvent):
-            self._refuse((), "a second document begins. One document in a file is right", _mark(event.start_mark))
+            self._refuse((), "must be one document, got a second one", _mark(event.start_mark))
 
     def _refuse(self, path: KeyPath, text: str, mark: Mark) -> None:
         self._document.diagnostics.append(Diagnostic(path, text, mark))
@@ -172,7 +172,7 @@ class _Reader:
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, path, mark)
         if isinstance(event, yaml.AliasEvent):
-            self._unusable(path, f"found the alias *{visible(event.anchor or '')}. Write the value out", mark)
+            self._unusable(path, f"must be written out, got the alias *{visible(event.anchor or '')}", mark)
             return None
         if len(path) >= DEEPEST:
             raise _TooDeepError(mark)
@@ -180,10 +180,10 @@ class _Reader:
 
     def _refuse_decoration(self, event: _Decorated, path: KeyPath, mark: Mark) -> None:
         if event.anchor is not None:
-            self._refuse(path, f"found the anchor &{visible(event.anchor)}. Remove it and write values out", mark)
+            self._refuse(path, f"must have no anchor, got &{visible(event.anchor)}", mark)
         if event.tag is not None:
             tag = visible(event.tag.replace("tag:yaml.org,2002:", "!!"))
-            self._unusable(path, f"found the tag {tag}. Remove it: plain values are right", mark)
+            self._unusable(path, f"must be a plain value, got the tag {tag}", mark)
 
     def _unusable(self, path: KeyPath, text: str, mark: Mark) -> None:
         self._refuse(path, text, mark)
@@ -230,13 +230,13 @@ class _Reader:
         if not isinstance(event, yaml.ScalarEvent):
             if not isinstance(event, yaml.AliasEvent):
                 self._node(event, (*path, "?"))
-            return self._no_key(path, "?", "found a key that is no text. One word before the colon is right", mark)
+            return self._no_key(path, "?", "must be a key of plain text, got a list, a mapping or an alias", mark)
         key: str = event.value
         if event.anchor is not None or event.tag is not None:
-            return self._no_key(path, key, "found a key with an anchor or a tag. Remove it", mark)
+            return self._no_key(path, key, "must be a plain key, got one with an anchor or a tag", mark)
         if not event.style and key in ("<<", "", "~"):
             found = "the merge key <<" if key == "<<" else "an empty key"
-            return self._no_key(path, key, f"found {found}. Write the keys out", mark)
+            return self._no_key(path, key, f"must be a key written out, got {found}", mark)
         if key in entries:
             first = self._document.keys[*path, key]
             text = f"written twice, first at line {first.line}. The last one counts"
@@ -257,15 +257,15 @@ def plain_value(text: str) -> bool | int | float | str | None:
     if text[0] not in "+-.0123456789":
         return text
     if _NOT_FINITE.fullmatch(text):
-        raise _NotAValueError(f"found {visible(text)}. A finite number is right")
+        raise _NotAValueError(f"must be a finite number, got {visible(text)}")
     if _OCTAL.fullmatch(text):
-        raise _NotAValueError(f"found {visible(text)}, octal to YAML 1.1. Drop the leading zero, or quote it as text")
+        raise _NotAValueError(f"must have no leading zero (octal in YAML 1.1) or be quoted, got {visible(text)}")
     if _INTEGER.fullmatch(text):
         return _integer(text)
     if NUMBER.fullmatch(text):
         number = float(text.replace("_", ""))
         if not math.isfinite(number):
-            raise _NotAValueError(f"found {visible(text)}, beyond the largest number. A finite number is right")
+            raise _NotAValueError(f"must be a finite number, got {visible(text)}")
         return number
     return text
 
@@ -275,7 +275,7 @@ def _integer(text: str) -> int:
     base = {"0x": 16, "0b": 2}.get(digits.lstrip("+-")[:2].lower(), 10)
     number = int(digits, base) if len(digits) < 80 else LARGEST_WHOLE + 1
     if abs(number) > LARGEST_WHOLE:
-        raise _NotAValueError(f"found {visible(text)}, beyond 64 bits. A smaller number is right")
+        raise _NotAValueError(f"must be a number within 64 bits, got {visible(text)}")
     return number
 
 

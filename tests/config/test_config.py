@@ -365,8 +365,8 @@ def test_behavior_that_only_the_environments_name_gets_the_defaults() -> None:
 def test_mistake_in_the_defaults_is_told_once() -> None:
     text = "default_settings: {max_steps: 0}\nbehaviors: {A: {}, B: {time_horizon: 0}}\n"
     assert mistakes(text) == [
-        "c.yaml:1:31: default_settings.max_steps: found 0. A number of at least 1 is right",
-        "c.yaml:2:38: behaviors.B.time_horizon: found 0. A number of at least 1 is right",
+        "c.yaml:1:31: default_settings.max_steps: must be at least 1, got 0",
+        "c.yaml:2:38: behaviors.B.time_horizon: must be at least 1, got 0",
     ]
 
 
@@ -374,7 +374,7 @@ def test_mistake_that_merging_brings_is_told_where_its_cause_is_written() -> Non
     text = "default_settings:\n  network_settings: {memory: {}}\nbehaviors:\n  A:\n"
     text += "    trainer_type: ppo\n    hyperparameters: {batch_size: 8}\n"
     assert mistakes(text) == [
-        "c.yaml:2:22: behaviors.A.network_settings.memory.sequence_length: found 64. At most batch_size (8) is right"
+        "c.yaml:2:22: behaviors.A.network_settings.memory.sequence_length: must be at most batch_size (8), got 64"
     ]
 
 
@@ -384,7 +384,7 @@ def test_behavior_with_another_trainer_than_the_defaults_is_refused_once() -> No
             "c.yaml:2:31: behaviors.A.trainer_type: must be ppo as in default_settings, whose hyperparameters it "
             "inherits, got sac"
         ),
-        "c.yaml:2:47: behaviors.A.max_steps: found 0. A number of at least 1 is right",
+        "c.yaml:2:47: behaviors.A.max_steps: must be at least 1, got 0",
     ]
 
 
@@ -432,45 +432,42 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
     hyper, network = "behaviors.Walker.hyperparameters", "behaviors.Walker.network_settings"
     assert mistakes(BROKEN) == [
         f"c.yaml:5:7: {hyper}.learning_rte: unknown key. Did you mean learning_rate?",
-        f"c.yaml:6:19: {hyper}.batch_size: found 64.7. A whole number is right",
-        f'c.yaml:7:20: {hyper}.buffer_size: found the text "12". A whole number is right, without quotes',
-        f"c.yaml:8:13: {hyper}.beta: found -1. A number of at least 0 is right",
-        f"c.yaml:9:16: {hyper}.epsilon: found .inf. A finite number is right",
-        f"c.yaml:10:19: {hyper}.value_clip: found 0. epsilon, a number greater than 0 or null is right",
-        f'c.yaml:11:22: {hyper}.shared_critic: found the text "false". true or false is right, without quotes',
+        f"c.yaml:6:19: {hyper}.batch_size: must be a whole number, got 64.7",
+        f'c.yaml:7:20: {hyper}.buffer_size: must be a whole number, got "12". Remove the quotes',
+        f"c.yaml:8:13: {hyper}.beta: must be at least 0, got -1",
+        f"c.yaml:9:16: {hyper}.epsilon: must be a finite number, got .inf",
+        f"c.yaml:10:19: {hyper}.value_clip: must be epsilon, a number greater than 0 or null, got 0",
+        f'c.yaml:11:22: {hyper}.shared_critic: must be true or false, got "false". Remove the quotes',
         f"c.yaml:12:7: {hyper}.batch_size: duplicate key, first at line 6. Remove one of the two",
         (
-            f'c.yaml:13:31: {hyper}.learning_rate_schedule: found the text "liner". '
-            "constant or linear is right. Did you mean linear?"
+            f'c.yaml:13:31: {hyper}.learning_rate_schedule: must be constant or linear, got "liner". '
+            "Did you mean linear?"
         ),
         f"c.yaml:15:7: {network}.vis_encoder_type: unknown key. Did you mean vis_encode_type?",
-        f"c.yaml:16:21: {network}.hidden_units: found a list. A whole number is right",
-        f"c.yaml:17:29: {network}.memory.memory_size: found 3. An even number is right",
-        f"c.yaml:18:19: {network}.activation: found the alias *x. Write the value out",
+        f"c.yaml:16:21: {network}.hidden_units: must be a whole number, got a list",
+        f"c.yaml:17:29: {network}.memory.memory_size: must be even, got 3",
+        f"c.yaml:18:19: {network}.activation: must be written out, got the alias *x",
         "c.yaml:19:5: behaviors.Walker.lambd: unknown key. Did you mean hyperparameters.lambd?",
-        (
-            "c.yaml:21:7: behaviors.Walker.reward_signals.gail: demo_path is missing. "
-            "It has no default and must be written"
-        ),
+        ("c.yaml:21:7: behaviors.Walker.reward_signals.gail: demo_path is missing: it has no default"),
         "c.yaml:22:7: behaviors.Walker.reward_signals.extrinsik: unknown key. Did you mean extrinsic?",
-        "c.yaml:23:19: behaviors.Walker.summary_freq: found nothing (null). A whole number is right",
-        "c.yaml:24:16: behaviors.Walker.self_play: found the tag !!map. Remove it: plain values are right",
+        "c.yaml:23:19: behaviors.Walker.summary_freq: must be a whole number, got null",
+        "c.yaml:24:16: behaviors.Walker.self_play: must be a plain value, got the tag !!map",
         (
-            "c.yaml:25:3: behaviors.Runner?team=0: not a behavior's name. "
-            "A name without ?team=N is right: teams share their settings"
+            "c.yaml:25:3: behaviors.Runner?team=0: must be a behavior's name, not empty and without ?team=N: "
+            "teams share their settings"
         ),
-        "c.yaml:27:13: env_settings.num_envs: found 0. A number of at least 1 is right",
+        "c.yaml:27:13: env_settings.num_envs: must be at least 1, got 0",
         (
-            'c.yaml:28:8: env_settings.env: found the text "CartPole-v1". '
-            "gymnasium:CartPole-v1 or package.module:factory is right. Did you mean gymnasium:CartPole-v1?"
+            "c.yaml:28:8: env_settings.env: must be gymnasium:ID, toy:NAME or package.module:factory, got "
+            '"CartPole-v1". Did you mean gymnasium:CartPole-v1?'
         ),
-        "c.yaml:29:13: env_settings.env_args: found a mapping. A list is right",
+        "c.yaml:29:13: env_settings.env_args: must be a list, got an empty mapping",
         (
-            'c.yaml:31:11: checkpoint_settings.run_id: found the text "../x". '
-            "Up to 64 letters, digits, dots, dashes and underscores, a letter or digit first, are right"
+            "c.yaml:31:11: checkpoint_settings.run_id: must be up to 64 letters, digits, dots, dashes and underscores, "
+            'a letter or digit first, got "../x"'
         ),
-        'c.yaml:32:17: torch_settings: found the text "none". A mapping is right',
-        "c.yaml:33:8: debug: found 1. true or false is right",
+        'c.yaml:32:17: torch_settings: must be a mapping, got "none"',
+        "c.yaml:33:8: debug: must be true or false, got 1",
     ]
 
 
@@ -483,14 +480,14 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
         ),
         (
             "behaviors: {A: {trainer_type: pop, hyperparameters: {steps: 3}}}",
-            '1:31: behaviors.A.trainer_type: found the text "pop". ppo, sac or poca is right. Did you mean ppo?',
+            '1:31: behaviors.A.trainer_type: must be ppo, sac or poca, got "pop". Did you mean ppo?',
         ),
         (
             "behaviors: {A: {trainer_type: poca, hyperparameters: {shared_critic: true}}}",
             (
-                "1:55: behaviors.A.hyperparameters.shared_critic: unknown key. batch_size, beta, beta_schedule, "
-                "buffer_size, epsilon, epsilon_schedule, lambd, learning_rate, learning_rate_schedule or num_epoch "
-                "is right here"
+                "1:55: behaviors.A.hyperparameters.shared_critic: unknown key, must be batch_size, beta, "
+                "beta_schedule, buffer_size, epsilon, epsilon_schedule, lambd, learning_rate, learning_rate_schedule "
+                "or num_epoch"
             ),
         ),
         (
@@ -499,121 +496,130 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
         ),
         (
             "behaviors: {A: {trainer_type: sac, hyperparameters: {batch_size: 60000}}}",
-            "1:66: behaviors.A.hyperparameters.batch_size: found 60000. At most buffer_size (50000) is right",
+            "1:66: behaviors.A.hyperparameters.batch_size: must be at most buffer_size (50000), got 60000",
         ),
         (
             "behaviors: {A: {trainer_type: sac, hyperparameters: {buffer_size: 100}}}",
-            "1:67: behaviors.A.hyperparameters.buffer_size: found 100. At least batch_size (128) is right",
+            "1:67: behaviors.A.hyperparameters.buffer_size: must be at least batch_size (128), got 100",
         ),
         (
             ("behaviors: {A: {trainer_type: sac, hyperparameters: {n_step: 3}, network_settings: {memory: {}}}}"),
-            (
-                "1:93: behaviors.A.network_settings.memory: cannot be learned with an n_step of 3. "
-                "n_step: 1 or no memory is right"
-            ),
+            ("1:93: behaviors.A.network_settings.memory: must be null unless n_step is 1, got n_step: 3"),
         ),
         (
             (
                 "behaviors: {A: {trainer_type: sac, hyperparameters: {prioritized_replay: {}}, "
                 "network_settings: {memory: {}}}}"
             ),
-            (
-                "1:106: behaviors.A.network_settings.memory: cannot be learned with prioritized_replay. "
-                "prioritized_replay: null or no memory is right"
-            ),
+            ("1:106: behaviors.A.network_settings.memory: must be null unless prioritized_replay is null"),
         ),
         (
             "behaviors: {A: {trainer_type: sac, hyperparameters: {prioritized_replay: {alpha: 2}}}}",
-            "1:82: behaviors.A.hyperparameters.prioritized_replay.alpha: found 2. A number of at most 1 is right",
+            "1:82: behaviors.A.hyperparameters.prioritized_replay.alpha: must be at most 1, got 2",
         ),
         (
             "behaviors: {A: {checkpoint_interval: 0}}",
-            ("1:38: behaviors.A.checkpoint_interval: found 0. A number of at least 1 is right, or -1 for never"),
+            ("1:38: behaviors.A.checkpoint_interval: must be at least 1, or -1 for never, got 0"),
         ),
         (
             "behaviors: {A: {checkpoint_interval: -2}}",
-            ("1:38: behaviors.A.checkpoint_interval: found -2. A number of at least 1 is right, or -1 for never"),
+            ("1:38: behaviors.A.checkpoint_interval: must be at least 1, or -1 for never, got -2"),
         ),
-        ("behaviors: {A: {checkpoint_interval: no}}", "1:38: behaviors.A.checkpoint_interval: found false. A whole"),
+        (
+            "behaviors: {A: {checkpoint_interval: no}}",
+            "1:38: behaviors.A.checkpoint_interval: must be a whole",
+        ),
         (
             "behaviors: {A: {export_interval: -1}}",
-            "1:34: behaviors.A.export_interval: found -1. A number of at least 1",
+            "1:34: behaviors.A.export_interval: must be at least 1, got -1",
         ),
         (
             "behaviors: {A: {export_policies: [greedy, gredy]}}",
             (
-                '1:43: behaviors.A.export_policies[1]: found the text "gredy". stochastic, greedy or raw is right. '
+                '1:43: behaviors.A.export_policies[1]: must be stochastic, greedy or raw, got "gredy". '
                 "Did you mean greedy?"
             ),
         ),
-        ("behaviors: {A: {evaluation: {episodes: 0}}}", "1:40: behaviors.A.evaluation.episodes: found 0. A number of"),
+        (
+            "behaviors: {A: {evaluation: {episodes: 0}}}",
+            "1:40: behaviors.A.evaluation.episodes: must be at least 1",
+        ),
         (
             "behaviors: {A: {network_settings: {precision: float16}}}",
-            '1:47: behaviors.A.network_settings.precision: found the text "float16". float32 or bfloat16 is right.',
+            '1:47: behaviors.A.network_settings.precision: must be float32 or bfloat16, got "float16"',
         ),
         (
             "behaviors: {A: {network_settings: {memory_size: 4}}}",
             "1:36: behaviors.A.network_settings.memory_size: unknown key. Did you mean memory.memory_size?",
         ),
-        ("behaviors:", "1:11: behaviors: found nothing (null). A mapping is right ({} for all defaults)"),
-        ("behaviors: {A: }", "1:16: behaviors.A: found nothing (null). A mapping is right ({} for all defaults)"),
-        ("behaviors: [A]", "1:12: behaviors: found a list. A mapping is right"),
-        ("'': 1", '1:1: "": unknown key. behaviors, '),
-        ("behaviors: {'': {}}", '1:13: behaviors."": not a behavior\'s name'),
-        ("behaviors: {A: {max_steps: yes}}", "1:28: behaviors.A.max_steps: found true. A whole number is right"),
-        ("behaviors: {A: {max_steps: 1e300}}", "1:28: behaviors.A.max_steps: found 1e+300. A whole number is right"),
-        ("debug: 'true'", '1:8: debug: found the text "true". true or false is right, without quotes'),
+        ("behaviors:", "1:11: behaviors: must be a mapping, got null. Write {} for all defaults"),
+        ("behaviors: {A: }", "1:16: behaviors.A: must be a mapping, got null. Write {} for all defaults"),
+        ("behaviors: [A]", "1:12: behaviors: must be a mapping, got a list"),
+        ("'': 1", '1:1: "": unknown key, must be behaviors, '),
+        ("behaviors: {'': {}}", '1:13: behaviors."": must be a behavior\'s name'),
+        ("behaviors: {A: {max_steps: yes}}", "1:28: behaviors.A.max_steps: must be a whole number, got true"),
+        ("behaviors: {A: {max_steps: 1e300}}", "1:28: behaviors.A.max_steps: must be a whole number, got 1e+300"),
+        ("debug: 'true'", '1:8: debug: must be true or false, got "true". Remove the quotes'),
         (
             "checkpoint_settings: {run_id: 7}",
-            "1:31: checkpoint_settings.run_id: found 7. A text is right: write it in quotes",
+            "1:31: checkpoint_settings.run_id: must be text, got 7. Write it in quotes",
         ),
-        ("checkpoint_settings: {run_id: 'a\n\n'}", '1:31: checkpoint_settings.run_id: found the text "a\\n"'),
-        ("checkpoint_settings: {initialize_from: .}", "1:40: checkpoint_settings.initialize_from: found the text"),
-        ("checkpoint_settings: {results_dir: ''}", '1:36: checkpoint_settings.results_dir: found the text ""'),
-        ("env_settings: {seed: -2}", "1:22: env_settings.seed: found -2. A number of at least -1 is right"),
-        ("env_settings: {seed: 4294967296}", "1:22: env_settings.seed: found 4294967296. A number of at most"),
+        ("checkpoint_settings: {run_id: 'a\n\n'}", "1:31: checkpoint_settings.run_id: must be up to 64 letters"),
+        ("checkpoint_settings: {initialize_from: .}", "1:40: checkpoint_settings.initialize_from: must be up to 64"),
+        (
+            "checkpoint_settings: {results_dir: ''}",
+            "1:36: checkpoint_settings.results_dir: must be at least one char",
+        ),
+        ("env_settings: {seed: -2}", "1:22: env_settings.seed: must be at least -1, got -2"),
+        ("env_settings: {seed: 4294967296}", "1:22: env_settings.seed: must be at most 4294967295, got 4294967296"),
         (
             "env_settings: {num_envs: 2, num_workers: 3}",
-            "1:42: env_settings.num_workers: found 3. At most num_envs (2) is right",
+            "1:42: env_settings.num_workers: must be at most num_envs (2), got 3",
         ),
-        ("env_settings: {env: 'gym:CartPole-v1'}", "1:21: env_settings.env: found the text"),
-        ("env_settings: {env: 'gymnasium:'}", "1:21: env_settings.env: found the text"),
-        ("env_settings: {env: {}}", "1:21: env_settings.env: found an empty mapping"),
-        ("env_settings: {env: [a]}", "1:21: env_settings.env: found a list"),
+        ("env_settings: {env: 'gym:CartPole-v1'}", "1:21: env_settings.env: must be gymnasium:ID"),
+        ("env_settings: {env: 'gymnasium:'}", "1:21: env_settings.env: must be gymnasium:ID"),
+        (
+            "env_settings: {env: {}}",
+            "1:21: env_settings.env: must be a mapping of behaviors to environments",
+        ),
+        (
+            "env_settings: {env: [a]}",
+            "1:21: env_settings.env: must be gymnasium:ID, toy:NAME or package.mod",
+        ),
         (
             "behaviors: {Walker: {}}\nenv_settings:\n  env: {Walkr: 'gymnasium:A-v1'}",
-            "3:16: env_settings.env.Walkr: not a key under behaviors. Did you mean Walker?",
+            '3:16: env_settings.env.Walkr: must be a key under behaviors, got "Walkr". Did you mean Walker?',
         ),
         (
             "behaviors: {A: {}, B: {}, C: {}}\nenv_settings: {env: {A: 'gymnasium:A-v1'}}",
-            "2:21: env_settings.env: no environment for B, C. One for each behavior is right",
+            "2:21: env_settings.env: must have an environment for each behavior, got none for B, C",
         ),
         (
             "behaviors: {A: {}}\nenv_settings: {env: {A: 'a:b'}, env_kwargs: {size: 3}}",
-            (
-                "2:52: env_settings.env_kwargs.size: not a behavior that env names. Where env is a mapping, env_kwargs "
-                "is one by behavior"
-            ),
+            ('2:52: env_settings.env_kwargs.size: must be a behavior of env, which is a mapping, got "size"'),
         ),
         (
             "behaviors: {A: {}}\nenv_settings: {env: {A: 'a:b'}, env_kwargs: {A: 3}}",
-            "2:49: env_settings.env_kwargs.A: found 3. A mapping of arguments is right",
+            "2:49: env_settings.env_kwargs.A: must be a mapping of arguments, got 3",
         ),
         (
             "behaviors: {A: {even_checkpoints: true, keep_checkpoints: 0}}",
-            "1:35: behaviors.A.even_checkpoints: found true. It needs keep_checkpoints of at least 1",
+            "1:35: behaviors.A.even_checkpoints: must be false where keep_checkpoints is less than 1",
         ),
         (
             "behaviors:\n  A:\n    network_settings: {memory: {sequence_length: 2000}}\n",
-            "3:50: behaviors.A.network_settings.memory.sequence_length: found 2000. At most batch_size (1024) is right",
+            "3:50: behaviors.A.network_settings.memory.sequence_length: must be at most batch_size (1024), got 2000",
         ),
-        ("behaviors: {A: {reward_signals: {}}}", "1:33: behaviors.A.reward_signals: no reward signal is named"),
-        ("behaviors: {A: {reward_signals: 3}}", "1:33: behaviors.A.reward_signals: found 3. A mapping is right"),
+        (
+            "behaviors: {A: {reward_signals: {}}}",
+            "1:33: behaviors.A.reward_signals: must have at least one",
+        ),
+        ("behaviors: {A: {reward_signals: 3}}", "1:33: behaviors.A.reward_signals: must be a mapping, got 3"),
         (
             "environment_parameters: {a: {sampler_type: unifrm}}",
             (
-                '1:44: environment_parameters.a.sampler_type: found the text "unifrm". uniform, gaussian, '
-                "multirangeuniform or constant is right. Did you mean uniform?"
+                "1:44: environment_parameters.a.sampler_type: must be uniform, gaussian, multirangeuniform or "
+                'constant, got "unifrm". Did you mean uniform?'
             ),
         ),
         (
@@ -623,20 +629,23 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
         ("environment_parameters: {a: {b: 1}}", "1:29: environment_parameters.a: sampler_type is missing"),
         (
             "environment_parameters: {a: {sampler_type: uniform, sampler_parameters: {min_value: 3}}}",
-            "1:85: environment_parameters.a.sampler_parameters.min_value: found 3.0, above max_value 1.0",
+            "1:85: environment_parameters.a.sampler_parameters.min_value: must be at most max_value (1.0), got 3.0",
         ),
         (
             (
                 "environment_parameters: {a: {sampler_type: multirangeuniform, sampler_parameters: "
                 "{intervals: [[0, 1], [2]]}}}"
             ),
-            "1:104: environment_parameters.a.sampler_parameters.intervals[1]: found [2.0]",
+            "1:104: environment_parameters.a.sampler_parameters.intervals[1]: must be [minimum, maximum], got [2.0]",
         ),
         (
             "environment_parameters: {a: {curriculum: [{name: x, value: 1}, {name: y, value: 2}]}}",
             "1:43: environment_parameters.a.curriculum[0]: completion_criteria is missing",
         ),
-        ("environment_parameters: {a: {curriculum: []}}", "1:42: environment_parameters.a.curriculum: found a list"),
+        (
+            "environment_parameters: {a: {curriculum: []}}",
+            "1:42: environment_parameters.a.curriculum: must be a list of",
+        ),
         (
             (
                 "environment_parameters: {a: {curriculum: [{name: x, value: 1, "
@@ -644,7 +653,7 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
             ),
             (
                 "1:107: environment_parameters.a.curriculum[0].completion_criteria.measure: "
-                'found the text "Elo". reward or progress is right'
+                'must be reward or progress, got "Elo"'
             ),
         ),
         (
@@ -653,8 +662,8 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
                 "completion_criteria: {behavior: B, measure: progress, threshold: 2}}]}}"
             ),
             (
-                "1:128: environment_parameters.a.curriculum[0].completion_criteria.threshold: found 2.0. "
-                "For progress a number from 0 to 1 is right"
+                "1:128: environment_parameters.a.curriculum[0].completion_criteria.threshold: "
+                "must be a number from 0 to 1 where progress is measured, got 2.0"
             ),
         ),
     ],
@@ -748,8 +757,8 @@ def test_mistakes_of_flags_are_told_by_flag_and_come_first() -> None:
         "--set env_settings.env_kwargs",
         "--torch-device",
     ]
-    assert "--num-envs: found 0. A number of at least 1 is right" in lines
-    assert lines[-1] == "c.yaml:1:28: behaviors.A.max_steps: found 0. A number of at least 1 is right"
+    assert "--num-envs: must be at least 1, got 0" in lines
+    assert lines[-1] == "c.yaml:1:28: behaviors.A.max_steps: must be at least 1, got 0"
 
 
 @pytest.mark.parametrize(
@@ -856,11 +865,11 @@ def test_long_file_is_read_in_well_under_50_ms() -> None:
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("[speed, speed]", "env_settings.metrics\\[1\\]: found .*speed.* twice. Each key must be named once"),
-        ("['']", "env_settings.metrics\\[0\\]: found .* A key of info must not be empty"),
+        ("[speed, speed]", "env_settings.metrics\\[1\\]: must be named once, got .*speed.* twice"),
+        ("['']", "env_settings.metrics\\[0\\]: must be a key of info, which is not empty"),
         ("[Cumulative Reward]", "is a statistic of rl-tui's own"),
         ("[Losses/Value Loss]", "is a statistic of rl-tui's own"),
-        ("speed", "A list is right"),
+        ("speed", "must be a list"),
         ("[3]", "text"),
     ],
 )

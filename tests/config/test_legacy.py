@@ -274,7 +274,9 @@ B:
         "old.yaml:7:1: B: written twice, first at line 6. The last one counts",
     ]
     assert parse(upgrade(text.encode(), "old.yaml").content.decode()).behaviors == config.behaviors
-    assert mistakes(text.replace("max_steps: 7", "max_steps: many"))[0].startswith("old.yaml:9:16: B.max_steps: found")
+    assert mistakes(text.replace("max_steps: 7", "max_steps: many"))[0].startswith(
+        "old.yaml:9:16: B.max_steps: must be"
+    )
     assert "duplicate key, first at line 1" in mistakes("behaviors: {A: {}}\nbehaviors: {B: {}}\n")[0]
 
 
@@ -434,43 +436,43 @@ def test_configuration_that_mlagents_wrote_is_no_old_file() -> None:
     [
         (
             "default: {trainer: sac, num_update: 0}\nA: {}\nB: {}",
-            ["1:37: default.num_update: found 0. A number greater than 0 is right"],
+            ["1:37: default.num_update: must be greater than 0, got 0"],
         ),
         (
             "default:\n  trainer: ppo\n  max_steps: lots\nA: {hidden_units: 0}\nB: {use_recurrent: maybe}",
             [
-                '3:14: default.max_steps: found the text "lots". A whole number is right, without quotes',
-                "4:19: A.hidden_units: found 0. A number of at least 1 is right",
-                '5:20: B.use_recurrent: found the text "maybe". true or false is right',
+                '3:14: default.max_steps: must be a whole number, got "lots"',
+                "4:19: A.hidden_units: must be at least 1, got 0",
+                '5:20: B.use_recurrent: must be true or false, got "maybe"',
             ],
         ),
         (
             "A: {trainer: sac, hiden_units: 3}",
             ["1:19: A.hiden_units: unknown key. Did you mean network_settings.hidden_units?"],
         ),
-        ("A: {trainer: offline_bc, demo_path: d}", ['1:14: A.trainer: found the text "offline_bc". ppo, sac or poca']),
-        ("default: {tau: 1}\nA: {}", ["2:1: A: trainer is missing. trainer: ppo or sac is right"]),
+        ("A: {trainer: offline_bc, demo_path: d}", ['1:14: A.trainer: must be ppo, sac or poca, got "offline_bc"']),
+        ("default: {tau: 1}\nA: {}", ["2:1: A: trainer is missing, must be ppo or sac"]),
         (
             "A: {trainer: sac, batch_size: 32, use_recurrent: true}",
-            ["1:35: A.sequence_length: found 64. At most batch_size (32) is right"],
+            ["1:35: A.sequence_length: must be at most batch_size (32), got 64"],
         ),
-        ("A: {trainer: ppo}\nB: 3", ["2:4: B: found 3. A mapping is right"]),
+        ("A: {trainer: ppo}\nB: 3", ["2:4: B: must be a mapping, got 3"]),
         (
             "A: {trainer: sac, use_recurrent: true, memory_size: 3, sequence_length: 500}",
             [
-                "1:53: A.memory_size: found 3. An even number is right",
+                "1:53: A.memory_size: must be even, got 3",
             ],
         ),
         (
             "A: {trainer: sac, use_recurrent: true, sequence_length: 500}",
-            ["1:57: A.sequence_length: found 500. At most batch_size (128) is right"],
+            ["1:57: A.sequence_length: must be at most batch_size (128), got 500"],
         ),
-        ("A: {trainer: ppo, gamma: 3}", ["1:26: A.gamma: found 3. A number of at most 1 is right"]),
-        ("A: {trainer: *x, tau: 3}", ["1:14: A.trainer: found the alias *x. Write the value out"]),
-        ("A: {trainer: sac, num_update: *x}", ["1:31: A.num_update: found the alias *x. Write the value out"]),
+        ("A: {trainer: ppo, gamma: 3}", ["1:26: A.gamma: must be at most 1, got 3"]),
+        ("A: {trainer: *x, tau: 3}", ["1:14: A.trainer: must be written out, got the alias *x"]),
+        ("A: {trainer: sac, num_update: *x}", ["1:31: A.num_update: must be written out, got the alias *x"]),
         (
             "behaviors: {A: {trainer_type: ppo, hyperparameters: {num_update: 3}}}",
-            ["1:54: behaviors.A.hyperparameters.num_update: unknown key. "],
+            ["1:54: behaviors.A.hyperparameters.num_update: unknown key, must be "],
         ),
         (
             "behaviors: {A: {trainer_type: ppo, trainer: ppo}}",
@@ -487,25 +489,25 @@ def test_configuration_that_mlagents_wrote_is_no_old_file() -> None:
         (
             "curriculum: {A: {measure: reward, thresholds: [1, 2], parameters: {p: [1], q: [1, x, 3]}}}",
             [
-                "1:71: curriculum.A.parameters.p: found 1 values. A list of 3, one more than there are thresholds, is",
-                '1:83: curriculum.A.parameters.q[1]: found the text "x". A number or a mapping with sampler_type is',
+                "1:71: curriculum.A.parameters.p: must be a list of 3 values, one more than there are thresholds",
+                '1:83: curriculum.A.parameters.q[1]: must be a number or a mapping with sampler_type, got "x"',
             ],
         ),
         (
             "curriculum: {A: {thresholds: 1, steps: 3}, B: 4}",
             [
-                "1:14: curriculum.A: measure is missing. It has no default and must be written",
-                "1:33: curriculum.A.steps: unknown key. measure, min_lesson_length, parameters, signal_smoothing or",
-                "1:47: curriculum.B: found 4. A mapping is right",
+                "1:14: curriculum.A: measure is missing: it has no default",
+                "1:33: curriculum.A.steps: unknown key, must be measure, min_lesson_length, parameters",
+                "1:47: curriculum.B: must be a mapping, got 4",
             ],
         ),
         (
             "curriculum: {A: {measure: progress, thresholds: [3], parameters: {p: [1, 2]}}}",
-            ["1:50: curriculum.A.thresholds[0]: found 3.0. For progress a number from 0 to 1 is right"],
+            ["1:50: curriculum.A.thresholds[0]: must be a number from 0 to 1 where progress is measured, got 3.0"],
         ),
         (
             "parameter_randomization: {p: {sampler-type: unifrm, mean: 1}}",
-            ['1:45: parameter_randomization.p.sampler-type: found the text "unifrm". uniform, gaussian,'],
+            ["1:45: parameter_randomization.p.sampler-type: must be uniform, gaussian,"],
         ),
         (
             "parameter_randomization: {p: {sampler-type: gaussian, men: 1}}\nenvironment_parameters: {q: 1}",
@@ -591,7 +593,7 @@ def test_command_writes_nothing_where_there_are_mistakes(tmp_path: Path, capsys:
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
     old.write_text("A: {trainer: sac, max_steps: 0}\n")
     assert main(["upgrade-config", str(old), str(new)]) == 2
-    assert capsys.readouterr().err == f"{old}:1:30: A.max_steps: found 0. A number of at least 1 is right\n"
+    assert capsys.readouterr().err == f"{old}:1:30: A.max_steps: must be at least 1, got 0\n"
     assert not new.exists()
     old.write_text(CURIOUS)
     assert main(["upgrade-config", str(old), str(tmp_path / "none/new.yaml")]) == 2

@@ -27,7 +27,7 @@ EXPECTED = {
     "poca/SoccerTwos": [("trainer_type", 3), ("self_play", 26)],
     "ppo/PyramidsRND": [("reward_signals.rnd", 22)],
     "ppo/Sorter_curriculum": [("environment_parameters.num_tiles", 27)],
-    "ppo/WallJump": [("a Gymnasium environment has one behavior", 0)],
+    "ppo/WallJump": [("must be a mapping of each of the 2 behaviors", 0)],
 }
 
 
@@ -89,7 +89,7 @@ def test_flag_that_is_not_supported_is_named() -> None:
 
 def test_run_needs_an_environment_and_a_behavior() -> None:
     assert find_unsupported(parse("debug: false")) == [
-        "c.yaml:1:1: behaviors: no behavior is named. A key under behaviors for each is right",
+        "c.yaml:1:1: behaviors: must have a key for each behavior, got none",
         f"c.yaml:1:1: env_settings.env: no environment is named. {NO_UNITY}",
     ]
 
@@ -97,10 +97,10 @@ def test_run_needs_an_environment_and_a_behavior() -> None:
 def test_unity_player_is_refused_with_what_can_be_trained_in() -> None:
     text = "behaviors: {A: {}}\nenv_settings: {env_path: builds/3DBall}\n"
     assert find_unsupported(parse(text)) == [
-        f"c.yaml:2:26: env_settings.env_path: found a Unity player. {NO_UNITY}",
+        f"c.yaml:2:26: env_settings.env_path: {NO_UNITY}",
     ]
     assert find_unsupported(parse("behaviors: {A: {}}", **{"env_settings.env": "unity:3DBall"})) == [
-        f"--env: found a Unity player. {NO_UNITY}"
+        f"--env: {NO_UNITY}"
     ]
 
 
@@ -128,8 +128,8 @@ def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several()
     text = "behaviors: {A: {}, B: {}}\nenv_settings:\n  env: %s\n"
     assert find_unsupported(parse(text % "gymnasium:X-v1")) == [
         (
-            "c.yaml:3:8: env_settings.env: a Gymnasium environment has one behavior, and 2 are named. "
-            "A mapping of each behavior to its environment is right"
+            "c.yaml:3:8: env_settings.env: must be a mapping of each of the 2 behaviors to its environment: "
+            "a Gymnasium environment has one behavior"
         )
     ]
     assert find_unsupported(parse(text % "package.module:factory")) == []
@@ -259,21 +259,21 @@ environment_parameters:
             "4:56: behaviors.A.reward_signals.curiosity.network_settings.memory: "
             "ignored: a reward signal's network has no memory"
         ),
-        "5:50: behaviors.A.self_play.play_against_latest_model_ratio: a share of games is a number from 0 to 1",
-        f"8:42: {hyper}.buffer_init_steps: found 60000, which counts as buffer_size (50000): no more is kept",
-        f"8:57: {hyper}.n_step: found 80. Sums end with the experience of time_horizon (64) steps",
+        "5:50: behaviors.A.self_play.play_against_latest_model_ratio: should be from 0 to 1, got 1.5",
+        f"8:42: {hyper}.buffer_init_steps: should be at most buffer_size (50000), got 60000",
+        f"8:57: {hyper}.n_step: should be at most time_horizon (64), where sums end, got 80",
         (
-            "11:50: behaviors.C.network_settings.memory.sequence_length: found 65. "
-            "Sequences end with the experience of time_horizon (64) steps"
+            "11:50: behaviors.C.network_settings.memory.sequence_length: "
+            "should be at most time_horizon (64), where sequences end, got 65"
         ),
         (
             "13:26: behaviors.D.checkpoint_interval: no checkpoint before the end: "
             "a crash or a power cut then loses everything since the start"
         ),
         (
-            "16:42: behaviors.E.hyperparameters.buffer_init_steps: found 1000. "
-            "Training ends at max_steps (1000), before anything is learned"
+            "16:42: behaviors.E.hyperparameters.buffer_init_steps: "
+            "should be less than max_steps (1000), or nothing is learned, got 1000"
         ),
-        f"21:63: {lessons}[0].completion_criteria.behavior: not a key under behaviors; its lessons never end.",
+        f"21:63: {lessons}[0].completion_criteria.behavior: not a key under behaviors, the lesson never ends.",
         f"22:31: {lessons}[1].completion_criteria: ignored: nothing follows the last lesson",
     ]

@@ -121,11 +121,11 @@ def test_change_is_told_with_its_step_and_used_from_the_next_update_on(
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("learning_rate", -1.0, "learning_rate: found -1.0. A number greater than 0 is right"),
-        ("learning_rate", float("nan"), "learning_rate: found nan. A finite number is right"),
-        ("beta", float("inf"), "beta: found inf. A finite number is right"),
-        ("num_epoch", 2.5, "num_epoch: found 2.5. A whole number is right"),
-        ("lambd", 1.5, "lambd: found 1.5. A number of at most 1 is right"),
+        ("learning_rate", -1.0, "learning_rate: must be greater than 0, got -1.0"),
+        ("learning_rate", float("nan"), "learning_rate: must be a finite number, got nan"),
+        ("beta", float("inf"), "beta: must be a finite number, got inf"),
+        ("num_epoch", 2.5, "num_epoch: must be a whole number, got 2.5"),
+        ("lambd", 1.5, "lambd: must be at most 1, got 1.5"),
         ("learningrate", 1.0, "learningrate: cannot be changed while it trains. Did you mean learning_rate?"),
         ("buffer_size", 1.0, "buffer_size: cannot be changed while it trains."),
         ("target_kl", 0.1, "target_kl: cannot be changed while it trains."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rl_tui.engine.config.diagnostics import describe, visible
+from rl_tui.engine.config.diagnostics import must_be, visible
 from rl_tui.engine.config.legacy.rewriting import Section
 from rl_tui.engine.config.types import is_positive
 
@@ -79,8 +79,7 @@ def _rewrite_memory(behavior: Section) -> None:
         return
     is_recurrent, old = network.keys["use_recurrent"], network.present(MEMORY)
     if not isinstance(is_recurrent, bool):
-        found = f"found {describe(is_recurrent)}. true or false is right"
-        network.refuse("use_recurrent", found, of_key=False)
+        network.refuse("use_recurrent", must_be("true or false", is_recurrent), of_key=False)
         network.remove(old)
         return
     sizes = {key: network.keys[key] for key in network.present(_SIZES)}

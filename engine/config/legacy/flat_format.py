@@ -89,7 +89,7 @@ def _sort(behavior: Section) -> None:
     trainer = keys.get("trainer")
     if not isinstance(trainer, str) or not is_trainer(trainer):
         if "trainer" not in keys:
-            behavior.miss("trainer", "trainer: ppo or sac is right")
+            behavior.miss("trainer", ", must be ppo or sac")
         behavior.remove([key for key in keys if key != "trainer"])  # what they mean depends on it
         return
     ordered = {"trainer": trainer, "hyperparameters": {}, "network_settings": {}} | keys

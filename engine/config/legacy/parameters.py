@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rl_tui.engine.config.diagnostics import describe, one_of, visible
+from rl_tui.engine.config.diagnostics import describe, must_be, one_of, visible
 from rl_tui.engine.config.environment_parameters import Lesson
 from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
 
@@ -57,7 +57,7 @@ def _rewrite_curriculum(top: Section, curriculum: Section) -> None:
     for behavior, plan in list(curriculum.keys.items()):
         section = curriculum.inner(behavior)
         if section is None:
-            curriculum.refuse(behavior, f"found {describe(plan)}. A mapping is right", of_key=False)
+            curriculum.refuse(behavior, must_be("a mapping", plan), of_key=False)
         else:
             _rewrite_plan(behavior, section, parameters)
     top.remove(["curriculum"])
@@ -66,15 +66,15 @@ def _rewrite_curriculum(top: Section, curriculum: Section) -> None:
 def _rewrite_plan(behavior: str, plan: Section, parameters: Section) -> None:
     """One behavior's thresholds, and the values of parameters before, between and after them."""
     for key in [key for key in plan.keys if key not in _PLAN]:
-        plan.refuse(key, f"unknown key. {one_of(sorted(_PLAN))} is right here")
+        plan.refuse(key, f"unknown key, must be {one_of(sorted(_PLAN))}")
     if missing := [key for key in _REQUIRED if key not in plan.keys]:
-        plan.miss(missing[0], "It has no default and must be written")
+        plan.miss(missing[0], ": it has no default")
         return
     thresholds, values = plan.keys["thresholds"], plan.inner("parameters")
     if not isinstance(thresholds, list):
-        plan.refuse("thresholds", f"found {describe(thresholds)}. A list is right", of_key=False)
+        plan.refuse("thresholds", must_be("a list", thresholds), of_key=False)
     elif values is None:
-        plan.refuse("parameters", f"found {describe(plan.keys['parameters'])}. A mapping is right", of_key=False)
+        plan.refuse("parameters", must_be("a mapping", plan.keys["parameters"]), of_key=False)
     else:
         for name, numbers in list(values.keys.items()):
             if isinstance(numbers, list) and len(numbers) == len(thresholds) + 1:
@@ -83,8 +83,8 @@ def _rewrite_plan(behavior: str, plan: Section, parameters: Section) -> None:
                 values.move([name], parameters)
             else:
                 found = f"{len(numbers)} values" if isinstance(numbers, list) else describe(numbers)
-                right = f"A list of {len(thresholds) + 1}, one more than there are thresholds, is right"
-                values.refuse(name, f"found {found}. {right}", of_key=False)
+                expected = f"a list of {len(thresholds) + 1} values, one more than there are thresholds"
+                values.refuse(name, f"must be {expected}, got {found}", of_key=False)
 
 
 def _lessons(behavior: str, plan: Section, thresholds: list[object], values: list[object]) -> list[object]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, describe, in_file, path_text, visible
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, in_file, must_be, path_text, visible
 from rl_tui.engine.config.types import is_positive
 
 _MOST_NAMES = 5  # of behaviors in one note
@@ -121,17 +121,17 @@ class Section:
         value = self.keys.get(key, 1)
         if is_positive(value):
             return float(value)
-        self.refuse(key, f"found {describe(value)}. A number greater than 0 is right", of_key=False)
+        self.refuse(key, must_be("greater than 0", value), of_key=False)
         return None
 
     def refuse(self, key: str, text: str, of_key: bool = True) -> None:
         """Tell that something is wrong about a key, or with its value."""
         self.rewriting.diagnostics.append(Diagnostic(self.origin(key), text, of_key=of_key))
 
-    def miss(self, key: str, right: str) -> None:
-        """Tell that a key is not written and has to be."""
+    def miss(self, key: str, reason: str) -> None:
+        """Refuse the section because a key is not written. reason: continues `KEY is missing`."""
         place = self.rewriting.origin(self.path)
-        self.rewriting.diagnostics.append(Diagnostic(place, f"{key} is missing. {right}", of_key=True))
+        self.rewriting.diagnostics.append(Diagnostic(place, f"{key} is missing{reason}", of_key=True))
 
     def deprecate(self, old: Sequence[str], new: str, text: str = "") -> None:
         """Tell how keys that are written are spelled today."""

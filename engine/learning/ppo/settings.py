@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from rl_tui.engine.config.diagnostics import describe
+from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule, follow_learning_rate
 from rl_tui.engine.config.types import Fraction, NotNegative, Positive, PositiveWhole, refusal
 
@@ -14,7 +14,7 @@ def _read_value_clip(value: object) -> object:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
         return float(value)
-    raise refusal(f"found {describe(value)}. epsilon, a number greater than 0 or null is right")
+    raise refusal(must_be("epsilon, a number greater than 0 or null", value))
 
 
 ValueClip: TypeAlias = Annotated[Literal["epsilon"] | Positive | None, BeforeValidator(_read_value_clip)]

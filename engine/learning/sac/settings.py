@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
 from rl_tui.engine.config.types import (
     Fraction,
@@ -74,9 +75,9 @@ class SACSettings(Hyperparameters):
     def memory_conflict(self) -> str:
         """Only whole sequences train a memory: no sums of n steps, no single steps drawn by priority."""
         if self.n_step > 1:
-            return f"cannot be learned with an n_step of {self.n_step}. n_step: 1 or no memory is right"
+            return f"must be null unless n_step is 1, got n_step: {self.n_step}"
         if self.prioritized_replay:
-            return "cannot be learned with prioritized_replay. prioritized_replay: null or no memory is right"
+            return "must be null unless prioritized_replay is null"
         return ""
 
     def unused(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
@@ -87,14 +88,13 @@ class SACSettings(Hyperparameters):
     def suspicious(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
         """Warm-ups that are cut short or last to the end, and sums that are."""
         horizon, max_steps = behavior.time_horizon, behavior.max_steps
-        found = f"found {self.buffer_init_steps}"
+        got = f"got {self.buffer_init_steps}"
         if self.buffer_init_steps > self.buffer_size:
-            yield "buffer_init_steps", f"{found}, which counts as buffer_size ({self.buffer_size}): no more is kept"
+            yield "buffer_init_steps", f"should be at most buffer_size ({self.buffer_size}), {got}"
         elif self.buffer_init_steps >= max_steps:
-            text = f"{found}. Training ends at max_steps ({max_steps}), before anything is learned"
-            yield "buffer_init_steps", text
+            yield "buffer_init_steps", f"should be less than max_steps ({max_steps}), or nothing is learned, {got}"
         if self.n_step > horizon:
-            yield "n_step", f"found {self.n_step}. Sums end with the experience of time_horizon ({horizon}) steps"
+            yield "n_step", f"should be at most time_horizon ({horizon}), where sums end, got {self.n_step}"
 
     @classmethod
     def complete(cls, written: dict[str, object]) -> dict[str, object]:
@@ -107,6 +107,5 @@ class SACSettings(Hyperparameters):
         if self.batch_size <= self.buffer_size:
             return self
         if "batch_size" in self.model_fields_set:
-            text = f"found {self.batch_size}. At most buffer_size ({self.buffer_size}) is right"
-            raise refusal(text, "batch_size")
-        raise refusal(f"found {self.buffer_size}. At least batch_size ({self.batch_size}) is right", "buffer_size")
+            raise refusal(must_be(f"at most buffer_size ({self.buffer_size})", self.batch_size), "batch_size")
+        raise refusal(must_be(f"at least batch_size ({self.batch_size})", self.buffer_size), "buffer_size")

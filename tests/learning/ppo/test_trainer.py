@@ -301,11 +301,11 @@ def test_hyperparameter_that_is_set_trains_as_if_the_configuration_had_said_so(n
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("learning_rate", 0.0, "learning_rate: found 0.0. A number greater than 0 is right"),
-        ("beta", -1e-9, "beta: found -1e-09. A number of at least 0 is right"),
-        ("epsilon", np.inf, "epsilon: found inf. A finite number is right"),
-        ("lambd", 1.01, "lambd: found 1.01. A number of at most 1 is right"),
-        ("num_epoch", 0.5, "num_epoch: found 0.5. A whole number is right"),
+        ("learning_rate", 0.0, "learning_rate: must be greater than 0, got 0.0"),
+        ("beta", -1e-9, "beta: must be at least 0, got -1e-09"),
+        ("epsilon", np.inf, "epsilon: must be a finite number, got inf"),
+        ("lambd", 1.01, "lambd: must be at most 1, got 1.01"),
+        ("num_epoch", 0.5, "num_epoch: must be a whole number, got 0.5"),
         ("batch_size", 64, "batch_size: cannot be changed while it trains."),
         ("joint_ratio", 1, "joint_ratio: cannot be changed while it trains."),
         ("target_kl", 0.1, "target_kl: cannot be changed while it trains."),

@@ -83,13 +83,13 @@ def test_arguments_reach_the_factory() -> None:
         ("toy:xyzzy", {}, "toy:xyzzy: no such task. Known: one-step, line, entities"),
         ("toy:line", {"action": "discrete"}, "env_kwargs.action: unknown key. Did you mean actions?"),
         ("toy:frames", {"width": 3}, "env_kwargs.width: unknown key. Known: size or render_mode"),
-        ("toy:line", {"actions": "both"}, 'actions: must be discrete, continuous or hybrid, got the text "both"'),
+        ("toy:line", {"actions": "both"}, 'actions: must be discrete, continuous or hybrid, got "both"'),
         ("toy:line", {"masked": 1}, "masked: must be false or true, got 1"),
         ("toy:pixels", {"size": True}, "size: must be a whole number from 8 to 256, got true"),
         ("toy:catch", {"cell_pixels": 0}, "cell_pixels: must be a whole number from 1 to 21, got 0"),
         ("toy:memory", {"delay": 2.0}, "delay: must be a whole number from 1 to 1000, got 2.0"),
         ("toy:memory", {"masked": True}, "env_kwargs.masked: unknown key"),
-        ("toy:catch", {"render_mode": "human"}, 'render_mode: must be rgb_array, got the text "human"'),
+        ("toy:catch", {"render_mode": "human"}, 'render_mode: must be rgb_array, got "human"'),
     ],
 )
 def test_name_that_leads_nowhere_says_what_would(env: str, kwargs: dict[str, Json], words: str) -> None:
