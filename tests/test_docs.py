@@ -78,3 +78,15 @@ def test_every_example_of_a_file_is_one_that_the_program_takes(kind: str, text: 
 def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
     links = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_file_and_folder_that_the_architecture_names_exists() -> None:
+    text = (DOCS / "architecture.md").read_text()
+    names = re.findall(r"`([a-z_/]+(?:\.py|/))`", text)
+    files = [
+        f"/{path.relative_to(ROOT)}"
+        for room in ("engine", "src", "tests", "tui")
+        for path in (ROOT / room).rglob("*.py")
+    ]
+    assert "engine/config/" in names
+    assert [name for name in names if not any(f"/{name}" in file for file in files)] == []
