@@ -65,10 +65,13 @@ def gaussian_log_probs_to_act(noise: Float32, precision: Float32, log_scale: Flo
 
 def squashed_log_probs(noise: Array, log_sigma: Array, drawn: Array) -> Array:
     """f32[B, A]: ln of the density of tanh(drawn), drawn = mean + sigma noise (Haarnoja et al. 2018, appendix C)."""
-    doubled = -2 * drawn
-    softplus = np.logaddexp(np.float32(0), doubled) if isinstance(drawn, np.ndarray) else functional.softplus(doubled)
     # ln(1 - tanh(u)^2) = 2 (ln 2 - u - softplus(-2u)), which keeps its digits where tanh is 1
-    return -0.5 * noise * noise - log_sigma - LOG_SQRT_TWO_PI - 2 * (LOG_TWO - drawn - softplus)
+    slope = 2 * (LOG_TWO - drawn - _softplus(-2 * drawn))
+    return -0.5 * noise * noise - log_sigma - LOG_SQRT_TWO_PI - slope
+
+
+def _softplus(x: Array) -> Array:
+    return np.logaddexp(np.float32(0), x) if isinstance(x, np.ndarray) else functional.softplus(x)
 
 
 def choose_to_act(logits: Float32, random: np.random.Generator | None) -> tuple[Int64, Float32]:

@@ -11,7 +11,7 @@ from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.sac.batch import SoftBatch
 from rl_tui.engine.learning.sac.gradients_numpy import NumpySoftGradients
-from rl_tui.engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
+from rl_tui.engine.learning.sac.losses import SoftLosses, soft_losses
 from rl_tui.engine.learning.sac.networks import SoftNetworks, SoftParameters
 from rl_tui.engine.specs import ActionSpec
 
@@ -59,7 +59,7 @@ class TorchSoftGradients:
         for flat in self._parameters.trained().values():
             flat.gradient.zero_()
         temperature = self._parameters.temperature
-        alpha = Temperatures(temperature.parameters)
+        alpha = temperature.parameters.exp()
         losses = soft_losses(self._networks, batch, self._actions, alpha, target_entropy)
         losses.total.backward()
         temperature.gradient.copy_(losses.grad_log_alpha)

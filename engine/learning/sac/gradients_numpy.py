@@ -6,45 +6,20 @@ critics give), S reward streams.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rl_tui.engine.learning.distributions import FORBIDDEN, LOG_SQRT_TWO_PI, MAX_LOG_SIGMA, MIN_LOG_SIGMA
 from rl_tui.engine.learning.networks.flat import FlatParameters, layer_names, views
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.mlp import MLP
 from rl_tui.engine.learning.sac.batch import SoftBatch
-from rl_tui.engine.learning.sac.losses import DISCRETE_TARGET, SoftLosses
+from rl_tui.engine.learning.sac.losses import SoftLosses, log_alpha_gradient, mean_entropy, soft_values
 from rl_tui.engine.learning.sac.networks import SoftParameters
+from rl_tui.engine.learning.sac.policy import NumpySoftPolicy, numpy_soft_policy
 from rl_tui.engine.specs import ActionSpec, Float32
 
 Array: TypeAlias = Any
-
-
-@dataclass(frozen=True, slots=True)
-class _Policy:
-    """`SoftPolicy` in numpy, with what its gradients need. spread: f32[B, A], sigma times noise.
-
-    negative_entropies: f32[B] for each branch. shares: f32[B, M], what each choice counts in an expectation; None
-    without branches.
-    """
-
-    continuous: Float32
-    log_prob: Float32
-    spread: Float32
-    is_inside: Float32  # f32[B, A]: 0 where the spread is held at a limit
-    probabilities: list[Float32]
-    log_probabilities: list[Float32]
-    negative_entropies: list[Float32]
-    shares: Float32 | None
-
-    def expected(self, values: Float32) -> Float32:
-        """See SoftPolicy."""
-        shares = self.shares
-        return values[..., 0] if shares is None else (values * shares[:, None]).sum(-1)
 
 
 class NumpySoftGradients:
@@ -81,20 +56,20 @@ class NumpySoftGradients:
         alpha: Float32 = np.exp(self._log_alpha)
         goal = batch.rewards + batch.discounts * self._next_values(batch, alpha)
         q_losses, errors = self._learn_q(batch, goal)
-        policy = self._policy(self._actor.forward(batch.features[0]), batch.noise, batch.allowed)
+        policy = numpy_soft_policy(self._actor.forward(batch.features[0]), self._actions, batch.noise, batch.allowed)
         of_policy = self._values(self._q, batch.features[0], policy.continuous, goal.shape[1])
-        soft_values = _soft_values(of_policy, policy, alpha)
+        soft = soft_values(of_policy, policy, alpha)
         policy_loss = self._learn_policy(policy, of_policy, alpha, batch.allowed)
-        value_loss = None if self._value is None else self._learn_value(self._value, batch, soft_values)
-        self._grad_log_alpha[:] = self._slopes(policy, target_entropy)
+        value_loss = None if self._value is None else self._learn_value(self._value, batch, soft)
+        self._grad_log_alpha[:] = log_alpha_gradient(policy, self._actions, target_entropy)
         return SoftLosses(
             policy=policy_loss,
             q=q_losses,
             value=value_loss,
             grad_log_alpha=self._grad_log_alpha,
             alpha=alpha,
-            entropy=-(policy.log_prob + sum(policy.negative_entropies)).mean(),
-            values=soft_values.mean(0),
+            entropy=mean_entropy(policy),
+            values=soft.mean(0),
             errors=errors,
         )
 
@@ -102,11 +77,11 @@ class NumpySoftGradients:
         if self._value is not None:
             return self._target[0].forward(batch.next_features[0])
         head = self._actor.forward(batch.next_features[0])
-        policy = self._policy(head, batch.next_noise, batch.next_allowed)
+        policy = numpy_soft_policy(head, self._actions, batch.next_noise, batch.next_allowed)
         streams = batch.rewards.shape[1]
-        return _soft_values(
-            self._values(self._target, batch.next_features[0], policy.continuous, streams), policy, alpha
-        )
+        of_policy = self._values(self._target, batch.next_features[0], policy.continuous, streams)
+        values: Float32 = soft_values(of_policy, policy, alpha)
+        return values
 
     def _values(self, twins: list[MLP], features: Float32, continuous: Float32, streams: int) -> Float32:
         """f32[2, B, S, M]."""
@@ -128,14 +103,16 @@ class NumpySoftGradients:
             twin.backward(np.ascontiguousarray(gradient.reshape(len(gradient), -1)), wants_inputs=False)
         return 0.5 * (weighted * error).mean((1, 2)), np.abs(error).mean((0, 2))
 
-    def _learn_value(self, critic: MLP, batch: SoftBatch, soft_values: Float32) -> Float32:
-        error = critic.forward(batch.features[0]) - soft_values
+    def _learn_value(self, critic: MLP, batch: SoftBatch, soft: Float32) -> Float32:
+        error = critic.forward(batch.features[0]) - soft
         weighted = error * batch.weights[:, None]
         critic.backward(weighted / np.float32(error.size), wants_inputs=False)
         loss: Float32 = 0.5 * (weighted * error).mean()
         return loss
 
-    def _learn_policy(self, policy: _Policy, of_policy: Float32, alpha: Float32, allowed: Float32 | None) -> Float32:
+    def _learn_policy(
+        self, policy: NumpySoftPolicy, of_policy: Float32, alpha: Float32, allowed: Float32 | None
+    ) -> Float32:
         """The policy's loss f32[]; with a value network the first critic judges, otherwise the smaller of both."""
         judged = of_policy[0] if self._value is not None else of_policy.min(0)
         rows, grad_head = len(judged), []
@@ -160,7 +137,7 @@ class NumpySoftGradients:
         mean: Float32 = loss.mean()
         return mean
 
-    def _grad_action(self, policy: _Policy, of_policy: Float32) -> Float32:
+    def _grad_action(self, policy: NumpySoftPolicy, of_policy: Float32) -> Float32:
         """f32[B, A]: the loss's gradient by the continuous actions, through what the judging critic expects of them."""
         _, rows, streams, _ = of_policy.shape
         weight = np.float32(-1 / (rows * streams))
@@ -182,64 +159,6 @@ class NumpySoftGradients:
             return [np.float32(1), None]
         is_first = (of_policy[0] <= of_policy[1]).astype(np.float32)
         return [is_first, 1 - is_first]
-
-    def _policy(self, head: Float32, noise: Float32, allowed: Float32 | None) -> _Policy:
-        """See `soft_policy`."""
-        size = self._actions.continuous
-        continuous, log_prob = noise, np.zeros(len(head), np.float32)
-        spread = is_inside = noise
-        if size:
-            mean, raw = head[:, :size], head[:, size : 2 * size]
-            log_sigma = np.clip(raw, MIN_LOG_SIGMA, MAX_LOG_SIGMA)
-            is_inside = (raw == log_sigma).astype(np.float32)
-            spread = np.exp(log_sigma) * noise
-            drawn = mean + spread
-            slope = 2 * (np.float32(math.log(2)) - drawn - np.logaddexp(np.float32(0), -2 * drawn))
-            log_prob = (-0.5 * noise * noise - log_sigma - np.float32(LOG_SQRT_TWO_PI) - slope).sum(1)
-            continuous = np.tanh(drawn)
-        probabilities, log_probabilities = [], []
-        start = 2 * size
-        for choices in self._actions.branches:
-            logits = head[:, start : start + choices]
-            if allowed is not None:
-                own = allowed[:, start - 2 * size : start - 2 * size + choices]
-                logits = logits * own - np.float32(FORBIDDEN) * (1 - own)
-            shifted = logits - logits.max(1, keepdims=True)
-            powers = np.exp(shifted)
-            total = powers.sum(1, keepdims=True)
-            probabilities.append(powers / total)
-            log_probabilities.append(shifted - np.log(total))
-            start += choices
-        shares: Float32 | None = None
-        if probabilities:
-            shares = np.concatenate(probabilities, 1, dtype=np.float32) / np.float32(len(probabilities))
-        return _Policy(
-            continuous,
-            log_prob,
-            spread,
-            is_inside,
-            probabilities,
-            log_probabilities,
-            negative_entropies=[(p * log_p).sum(1) for p, log_p in zip(probabilities, log_probabilities, strict=True)],
-            shares=shares,
-        )
-
-    def _slopes(self, policy: _Policy, target_entropy: float) -> Float32:
-        parts = [policy.log_prob.mean() + target_entropy if self._actions.continuous else 0.0]
-        for size, negative_entropy in zip(self._actions.branches, policy.negative_entropies, strict=True):
-            parts.append(negative_entropy.mean() + DISCRETE_TARGET * math.log(size))
-        slopes: Float32 = -np.array(parts, np.float32)
-        return slopes
-
-
-def _soft_values(of_policy: Float32, policy: _Policy, alpha: Float32) -> Float32:
-    """f32[B, S]: the smaller of both critics' expectations, plus what the entropy is worth."""
-    bonus = -alpha[0] * policy.log_prob
-    entropies = policy.negative_entropies
-    for index, negative_entropy in enumerate(entropies):
-        bonus = bonus - alpha[1 + index] * negative_entropy / np.float32(len(entropies))
-    values: Float32 = policy.expected(of_policy).min(0) + bonus[:, None]
-    return values
 
 
 def _mlp(flat: FlatParameters, prefix: str, activation: Activation, twin: int | None = None) -> MLP:

@@ -14,30 +14,15 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from rl_tui.engine.learning.distributions import array_namespace
 from rl_tui.engine.learning.networks.critics import StateCritic
 from rl_tui.engine.learning.sac.batch import SoftBatch
 from rl_tui.engine.learning.sac.networks import SoftNetworks
-from rl_tui.engine.learning.sac.policy import SoftPolicy, soft_policy
+from rl_tui.engine.learning.sac.policy import NumpySoftPolicy, SoftPolicy, soft_policy
 from rl_tui.engine.specs import ActionSpec
 
 Array: TypeAlias = Any  # tensor, or numpy array where `soft_gradients` computes with those
 DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entropy 0.2 ln n
-
-
-@dataclass(frozen=True, slots=True)
-class Temperatures:
-    """ln alpha, f32[1 + K]: of the continuous actions (of no use without any), then of each branch."""
-
-    logs: Tensor
-
-    @property
-    def continuous(self) -> Tensor:
-        """alpha, f32[]."""
-        return self.logs[0].exp()
-
-    def branch(self, index: int) -> Tensor:
-        """alpha of a branch, f32[]."""
-        return self.logs[1 + index].exp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +50,12 @@ class SoftLosses:
 
 
 def soft_losses(
-    networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Temperatures, target_entropy: float
+    networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Tensor, target_entropy: float
 ) -> SoftLosses:
-    """All losses from one pass. target_entropy: of the continuous actions, f32[]."""
+    """All losses from one pass. alpha: f32[1 + K], of the continuous actions (unused without any), then of each branch.
+
+    target_entropy: of the continuous actions.
+    """
     state = batch.recurrent_state
     q = networks.q
     head = networks.actor(batch.features, state and state.actor)
@@ -78,22 +66,48 @@ def soft_losses(
         of_policy = q(encoded.detach(), policy.continuous, state and state.q)
     with torch.no_grad():
         goal = batch.rewards + batch.discounts * _next_values(networks, batch, actions, alpha)
-        soft_values = _soft_values(of_policy, policy, alpha)
+        soft = soft_values(of_policy, policy, alpha)
+        grad_log_alpha, entropy = log_alpha_gradient(policy, actions, target_entropy), mean_entropy(policy)
     error = of_taken - goal
     value_loss = None
     if networks.value is not None:
         value = networks.value(batch.features, state and state.value)
-        value_loss = _half_squares(value - soft_values, batch.weights)
+        value_loss = _half_squares(value - soft, batch.weights)
     return SoftLosses(
         policy=_policy_loss(of_policy[0] if networks.value is not None else of_policy.amin(0), policy, alpha),
         q=_half_squares(error, batch.weights),
         value=value_loss,
-        grad_log_alpha=_grad_log_alpha(policy, actions, target_entropy),
-        alpha=alpha.logs.exp(),
-        entropy=_entropy(policy).detach(),
-        values=soft_values.mean(0),
+        grad_log_alpha=grad_log_alpha,
+        alpha=alpha,
+        entropy=entropy,
+        values=soft.mean(0),
         errors=error.detach().abs().mean((0, 2)),
     )
+
+
+def soft_values(of_policy: Array, policy: SoftPolicy | NumpySoftPolicy, alpha: Array) -> Array:
+    """f32[B, S]: the smaller of both critics' expectations of f32[2, B, S, M], plus alpha times the entropy."""
+    expected = policy.expected(of_policy)
+    bonus = -alpha[0] * policy.log_prob
+    for index, negative_entropy in enumerate(policy.negative_entropies):
+        bonus = bonus - alpha[1 + index] * negative_entropy / len(policy.probabilities)
+    return array_namespace(expected).amin(expected, 0) + bonus[:, None]
+
+
+def log_alpha_gradient(policy: SoftPolicy | NumpySoftPolicy, actions: ActionSpec, target_entropy: float) -> Array:
+    """f32[1 + K]: the gradient of -ln alpha times (negative entropy + target entropy), averaged over rows."""
+    parts: list[Array] = [policy.log_prob.mean() + target_entropy]
+    for size, negative_entropy in zip(actions.branches, policy.negative_entropies, strict=True):
+        parts.append(negative_entropy.mean() + DISCRETE_TARGET * math.log(size))
+    gradient = -array_namespace(policy.log_prob).stack(parts)
+    if not actions.continuous:
+        gradient[0] = 0
+    return gradient
+
+
+def mean_entropy(policy: SoftPolicy | NumpySoftPolicy) -> Array:
+    """f32[]: mean over rows, of continuous actions (by what was drawn) and all branches together."""
+    return -(policy.log_prob + sum(policy.negative_entropies)).mean()
 
 
 def _taken(values: Tensor, chosen: Tensor) -> Tensor:
@@ -104,7 +118,7 @@ def _taken(values: Tensor, chosen: Tensor) -> Tensor:
     return (values * share[:, None]).sum(-1)
 
 
-def _next_values(networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Temperatures) -> Tensor:
+def _next_values(networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Tensor) -> Tensor:
     """f32[B, S]: what the next states are worth, by the target networks."""
     state, target = batch.recurrent_state, networks.target
     if isinstance(target, StateCritic):
@@ -113,20 +127,11 @@ def _next_values(networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, 
     head = networks.actor(batch.next_features, state and state.next_actor)
     policy = soft_policy(head, actions, batch.next_noise, batch.next_allowed)
     of_policy = target(target.encoder(batch.next_features), policy.continuous, state and state.next_target)
-    return _soft_values(of_policy, policy, alpha)
+    soft: Tensor = soft_values(of_policy, policy, alpha)
+    return soft
 
 
-def _soft_values(of_policy: Tensor, policy: SoftPolicy, alpha: Temperatures) -> Tensor:
-    """f32[B, S]: the smaller of both critics' expectations f32[2, B, S, M], plus what the entropy is worth."""
-    values = policy.expected(of_policy).amin(0)
-    bonus = -alpha.continuous * policy.log_prob
-    entropies = policy.negative_entropies
-    for index, negative_entropy in enumerate(entropies):
-        bonus = bonus - alpha.branch(index) * negative_entropy / len(entropies)
-    return values + bonus[:, None]
-
-
-def _policy_loss(of_policy: Tensor, policy: SoftPolicy, alpha: Temperatures) -> Tensor:
+def _policy_loss(of_policy: Tensor, policy: SoftPolicy, alpha: Tensor) -> Tensor:
     """f32[]: temperature times negative entropy, minus what a critic f32[B, S, M] expects, averaged over streams.
 
     Choices and continuous actions see each other's critic as it is: their gradients are those of two policies that
@@ -135,34 +140,18 @@ def _policy_loss(of_policy: Tensor, policy: SoftPolicy, alpha: Temperatures) -> 
     loss = torch.zeros_like(policy.log_prob)
     if policy.continuous.shape[1]:
         fixed = SoftPolicy(policy.continuous, policy.log_prob, _detached(policy.probabilities), ())
-        loss = alpha.continuous.detach() * policy.log_prob - fixed.expected(of_policy).mean(1)
+        loss = alpha[0] * policy.log_prob - fixed.expected(of_policy).mean(1)
     values = of_policy.detach().mean(1)
     start = 0
     for index, (p, log_p) in enumerate(zip(policy.probabilities, policy.log_probabilities, strict=True)):
         own = values[:, start : start + p.shape[1]]
-        loss = loss + (p * (alpha.branch(index).detach() * log_p - own)).sum(1)
+        loss = loss + (p * (alpha[1 + index] * log_p - own)).sum(1)
         start += p.shape[1]
     return loss.mean()
 
 
 def _detached(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple(tensor.detach() for tensor in tensors)
-
-
-def _grad_log_alpha(policy: SoftPolicy, actions: ActionSpec, target_entropy: float) -> Tensor:
-    """f32[1 + K]: the gradient of -ln alpha times (negative entropy + target entropy), averaged over rows."""
-    parts = [policy.log_prob.detach().mean() + target_entropy]
-    for size, negative_entropy in zip(actions.branches, policy.negative_entropies, strict=True):
-        parts.append(negative_entropy.detach().mean() + DISCRETE_TARGET * math.log(size))
-    gradient = -torch.stack(parts)
-    if not actions.continuous:
-        gradient[0] = 0
-    return gradient
-
-
-def _entropy(policy: SoftPolicy) -> Tensor:
-    """f32[]: mean over rows, of continuous actions (by what was drawn) and all branches together."""
-    return -(policy.log_prob + sum(policy.negative_entropies, torch.zeros_like(policy.log_prob))).mean()
 
 
 def _half_squares(error: Tensor, weights: Tensor) -> Tensor:

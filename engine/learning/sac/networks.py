@@ -38,7 +38,7 @@ class SoftParameters:
     actor: FlatParameters
     q: FlatParameters
     value: FlatParameters | None
-    temperature: FlatParameters  # `Temperatures.logs`
+    temperature: FlatParameters  # ln alpha, f32[1 + K]
     target: FlatParameters
 
     def trained(self) -> dict[str, FlatParameters]:

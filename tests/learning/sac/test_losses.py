@@ -17,7 +17,7 @@ from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic
 from rl_tui.engine.learning.sac.batch import SoftBatch
-from rl_tui.engine.learning.sac.losses import SoftLosses, Temperatures, soft_losses
+from rl_tui.engine.learning.sac.losses import SoftLosses, soft_losses
 from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sac.policy import soft_policy
 from rl_tui.engine.specs import ActionSpec, ObservationSpec
@@ -40,7 +40,7 @@ class Case:
     networks: SoftNetworks
     batch: SoftBatch
     actions: ActionSpec
-    alpha: Temperatures
+    alpha: Tensor
 
     def losses(self) -> SoftLosses:
         return soft_losses(self.networks, self.batch, self.actions, self.alpha, TARGET)
@@ -87,7 +87,7 @@ def case(kind: str, target_q: bool, seed: int = 0) -> Case:
         next_noise=numbers(ROWS, actions.continuous),
         recurrent_state=None,
     )
-    alpha = Temperatures(torch.linspace(-1.0, 0.5, 1 + len(actions.branches), dtype=torch.float64))
+    alpha = torch.linspace(-1.0, 0.5, 1 + len(actions.branches), dtype=torch.float64).exp()
     return Case(SoftNetworks(actor, q, value, target), batch, actions, alpha)
 
 
@@ -130,7 +130,7 @@ def expectation(case: Case, policy: Reference, q: Tensor) -> Tensor:
 
 def reference_value(case: Case, policy: Reference, q: Tensor) -> Tensor:
     """What the states are worth by the smaller critic, with the entropy's worth."""
-    alphas = case.alpha.logs.exp()
+    alphas = case.alpha
     both = torch.stack([expectation(case, policy, q[twin]) for twin in range(2)]).min(0).values
     worth = -alphas[0] * policy.log_prob
     for index, branch in enumerate(policy.branches):
@@ -139,7 +139,7 @@ def reference_value(case: Case, policy: Reference, q: Tensor) -> Tensor:
 
 
 def reference_losses(case: Case) -> dict[str, Tensor]:
-    nets, batch, alphas = case.networks, case.batch, case.alpha.logs.exp()
+    nets, batch, alphas = case.networks, case.batch, case.alpha
     policy = reference_policy(case, batch.features[0], batch.noise, batch.allowed)
     taken = nets.q(batch.features[0], batch.continuous)
     if batch.chosen.shape[1]:
@@ -219,7 +219,7 @@ def test_losses_and_gradients_are_those_of_the_formulas(kind: str, target_q: boo
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_temperature_moves_towards_the_target_entropy(kind: str) -> None:
     ours = case(kind, target_q=False)
-    logs = ours.alpha.logs.clone().requires_grad_()
+    logs = ours.alpha.log().requires_grad_()
     policy = reference_policy(ours, ours.batch.features[0], ours.batch.noise, ours.batch.allowed)
     loss = torch.zeros((), dtype=torch.float64)
     if ours.actions.continuous:
