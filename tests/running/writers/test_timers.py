@@ -8,15 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.running.writers.timers import Gauge, GaugeWriter, run_metadata, timers_json
-from rl_tui.engine.session.messages import Envelope, LogEmitted, MetricsReported, TimeSplit
+from rl_tui.engine.running.writers.timers import Timers, run_metadata
+from rl_tui.engine.session.messages import Event, LogEmitted, MetricsReported, TimeSplit
 
 REWARD = "Environment/Cumulative Reward"
 
 
-def summary(step: int, metrics: Mapping[str, float], counts: Mapping[str, int]) -> Envelope:
-    reported = MetricsReported("My Agent", step, 1.0, metrics, None, None, None, True, counts)
-    return Envelope(step, 0.0, reported)
+def timers(*events: Event) -> Timers:
+    made = Timers()
+    for event in events:
+        made.add(event)
+    return made
+
+
+def summary(step: int, metrics: Mapping[str, float], counts: Mapping[str, int]) -> MetricsReported:
+    return MetricsReported("My Agent", step, 1.0, metrics, None, None, None, True, counts)
 
 
 def split(behavior: str, environment: float, inference: float, update: float) -> TimeSplit:
@@ -24,12 +30,13 @@ def split(behavior: str, environment: float, inference: float, update: float) ->
 
 
 def test_the_tree_says_where_the_time_of_each_behavior_went():
-    splits = {name: split(name, 4.0, 2.0, 1.0) for name in ("Walker", "Crawler")}
-    tree = timers_json(8.0, splits, {}, {})
+    splits = [split("Walker", 1.0, 0.5, 1.0), split("Walker", 4.0, 2.0, 1.0), split("Crawler", 4.0, 2.0, 1.0)]
+    tree = timers(*splits).as_json(8.0, {})
     assert (tree["name"], tree["total"], tree["count"], tree["self"]) == ("root", 8.0, 1, 8.0)
     threads = tree["children"]["trainer_threads"]
     assert list(threads["children"]) == ["Walker", "Crawler"]
     assert "is_parallel" not in threads
+    assert threads["self"] == 0.0, "never below zero"
     walker = threads["children"]["Walker"]
     assert (walker["total"], walker["self"], walker["is_parallel"]) == (7.75, 0.0, True)
     assert {name: node["total"] for name, node in walker["children"].items()} == {
@@ -43,23 +50,18 @@ def test_the_tree_says_where_the_time_of_each_behavior_went():
     assert acting["children"]["TorchPolicy.evaluate"]["total"] == 2.0
 
 
-def test_self_is_never_below_zero():
-    threads = timers_json(1.0, {"Walker": split("Walker", 4.0, 2.0, 1.0)}, {}, {})["children"]["trainer_threads"]
-    assert threads["self"] == 0.0
-
-
 def test_a_run_that_never_trained_has_a_root_alone():
-    assert "children" not in timers_json(1.0, {}, {}, {})
+    assert "children" not in timers().as_json(1.0, {})
 
 
 def test_gauges_have_mlagents_names_and_extremes():
-    writer = GaugeWriter()
     first = {REWARD: 2.0, "Losses/Policy Loss": 0.5, "Environment/Episode Length": 7.0}
-    writer.write(summary(1000, first, {REWARD: 3, "Losses/Policy Loss": 1, "Environment/Episode Length": 3}))
-    writer.write(summary(2000, {REWARD: 1.0, "Losses/Policy Loss": math.nan}, {REWARD: 4, "Losses/Policy Loss": 2}))
-    writer.write(Envelope(9, 0.0, LogEmitted("info", "", "no gauge")))
-    gauges = {name: gauge.as_json() for name, gauge in writer.gauges.items()}
-    assert gauges == {
+    made = timers(
+        summary(1000, first, {REWARD: 3, "Losses/Policy Loss": 1, "Environment/Episode Length": 3}),
+        summary(2000, {REWARD: 1.0, "Losses/Policy Loss": math.nan}, {REWARD: 4, "Losses/Policy Loss": 2}),
+        LogEmitted("info", "", "no gauge"),
+    )
+    assert made.as_json(1.0, {})["gauges"] == {
         "MyAgent.Environment.CumulativeReward.mean": {"value": 1.0, "min": 1.0, "max": 2.0, "count": 2},
         "MyAgent.Environment.CumulativeReward.sum": {"value": 4.0, "min": 4.0, "max": 6.0, "count": 2},
         "MyAgent.Environment.EpisodeLength.mean": {"value": 7.0, "min": 7.0, "max": 7.0, "count": 1},
@@ -83,22 +85,21 @@ def test_metadata_is_all_text():
 
 
 def test_the_file_has_the_shape_of_a_real_one():
-    """Every key that mlagents-learn writes is there with the same type; only its own version numbers differ."""
+    """Every key that mlagents-learn writes is present with the same type; only the version numbers differ."""
     if "MLAGENTS_DATA" not in os.environ:
         pytest.skip("MLAGENTS_DATA does not name a folder with results of mlagents-learn")
     path = Path(os.environ["MLAGENTS_DATA"]) / "results" / "first3DBallRun" / "run_logs" / "timers.json"
     real = json.loads(path.read_text())
-    writer = GaugeWriter()
     names = {name.removeprefix("3DBall.").removesuffix(".mean") for name in real["gauges"]} - {"Step", "IsTraining"}
     metrics = {name.replace(".", "/", 1): 1.0 for name in names if not name.endswith(".sum")}
     counts = dict.fromkeys(metrics, 2)
-    writer.write(Envelope(1, 0.0, MetricsReported("3DBall", 12000, 1.0, metrics, 1.0, 0.0, None, True, counts)))
-    splits = {"3DBall": split("3DBall", 4.0, 2.0, 1.0)}
-    ours = json.loads(json.dumps(timers_json(8.0, splits, writer.gauges, run_metadata(0.0))))
+    reported = MetricsReported("3DBall", 12000, 1.0, metrics, 1.0, 0.0, None, True, counts)
+    made = timers(reported, split("3DBall", 4.0, 2.0, 1.0))
+    ours = json.loads(json.dumps(made.as_json(8.0, run_metadata(0.0))))
     assert set(ours) == set(real)
     assert {key: type(value) for key, value in ours.items()} == {key: type(value) for key, value in real.items()}
     assert set(ours["metadata"]) == {*real["metadata"], "rl_tui_version"}
-    assert set(writer.gauges) == set(real["gauges"])
+    assert set(ours["gauges"]) == set(real["gauges"])
     assert all(set(gauge) == {"value", "min", "max", "count"} for gauge in ours["gauges"].values())
     assert _node_shapes(ours) <= _node_shapes(real)
 
@@ -106,10 +107,3 @@ def test_the_file_has_the_shape_of_a_real_one():
 def _node_shapes(node: dict) -> set[frozenset[str]]:
     children = node.get("children", {}).values()
     return {frozenset(node)} | {shape for child in children for shape in _node_shapes(child)}
-
-
-def test_a_gauge_remembers_its_extremes():
-    gauge = Gauge(1.0, 1.0, 1.0)
-    for value in (3.0, -2.0, 0.5):
-        gauge.set(value)
-    assert gauge.as_json() == {"value": 0.5, "min": -2.0, "max": 3.0, "count": 4}
