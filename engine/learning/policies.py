@@ -14,8 +14,9 @@ from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.flat import layer_names
 from rl_tui.engine.learning.networks.normalizer import normalize
-from rl_tui.engine.learning.networks.numpy.dense import Activation, activate
+from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.lstm import LSTMStep
+from rl_tui.engine.learning.networks.numpy.mlp import apply_layers
 from rl_tui.engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
 
 
@@ -61,10 +62,7 @@ class NumpyPolicy:
         hidden = self._layout.vectors(decisions.observations)
         if self._mean is not None and self._scale is not None:
             hidden = normalize(hidden, self._mean, self._scale)
-        for weight, bias in self._layers:
-            hidden = hidden @ weight
-            hidden += bias
-            hidden = activate(self._activation, hidden, np.empty_like(hidden))
+        hidden = apply_layers(self._layers, self._activation, hidden)
         after = None
         if self._memory is not None:
             if memories is None:

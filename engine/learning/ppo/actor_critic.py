@@ -62,7 +62,7 @@ class NumpyActorCritic:
         self.shapes = flat.shapes
         self.parameters: Float32 = flat.parameters.numpy()
         self._gradient: Float32 = flat.gradient.numpy()
-        layers = NamedLayers(self.parameters, self._gradient, self.shapes, activation)
+        layers = NamedLayers(flat, activation)
         self.log_sigma = layers.parameters.get("actor.log_sigma")
         self._log_sigma_gradient = layers.gradients.get("actor.log_sigma")
         bodies = ["actor.body"] if networks.critic is None else ["actor.body", "critic"]

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rl_tui.engine.learning.networks.flat import FlatParameters, layer_names, views
+from rl_tui.engine.learning.networks.flat import FlatParameters
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.mlp import MLP
+from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
 from rl_tui.engine.learning.sac.batch import SoftBatch
 from rl_tui.engine.learning.sac.losses import SoftLosses, log_alpha_gradient, mean_entropy, soft_values
 from rl_tui.engine.learning.sac.networks import SoftParameters
@@ -33,13 +34,13 @@ class NumpySoftGradients:
         self._actions = actions
         self._log_alpha: Float32 = parameters.temperature.parameters.numpy()
         self._grad_log_alpha: Float32 = parameters.temperature.gradient.numpy()
-        self._actor = _mlp(parameters.actor, "body.", activation)
-        self._q = [_mlp(parameters.q, "", activation, twin) for twin in range(2)]
-        self._value = None if parameters.value is None else _mlp(parameters.value, "body.", activation)
+        self._actor = NamedLayers(parameters.actor, activation).network("body.")
+        self._q = _twins(parameters.q, activation)
+        self._value = None if parameters.value is None else NamedLayers(parameters.value, activation).network("body.")
         self._target = (
-            [_mlp(parameters.target, "", activation, twin) for twin in range(2)]
-            if self._value is None
-            else [_mlp(parameters.target, "body.", activation)]
+            _twins(parameters.target, activation)
+            if parameters.value is None
+            else [NamedLayers(parameters.target, activation).network("body.")]
         )
 
     def place(self, array: np.ndarray[Any, Any]) -> Array:
@@ -161,11 +162,6 @@ class NumpySoftGradients:
         return [is_first, 1 - is_first]
 
 
-def _mlp(flat: FlatParameters, prefix: str, activation: Activation, twin: int | None = None) -> MLP:
-    """The hidden layers and the head of an actor, a state critic or one of twins, as views of the flat arrays."""
-    own, gradients = (views(array.numpy(), flat.shapes) for array in (flat.parameters, flat.gradient))
-    names = layer_names(flat.shapes, f"{prefix}core.layers.")
-    names.append(("head.weight", "head.bias") if twin is None else ("head.weights.0", "head.biases.0"))
-    part: Any = slice(None) if twin is None else twin
-    layers = [(own[weight][part], own[bias][part]) for weight, bias in names]
-    return MLP(layers, [(gradients[weight][part], gradients[bias][part]) for weight, bias in names], activation)
+def _twins(flat: FlatParameters, activation: Activation) -> list[MLP]:
+    layers = NamedLayers(flat, activation)
+    return [layers.network(twin=twin) for twin in range(2)]

@@ -25,6 +25,15 @@ from rl_tui.engine.specs import Float32
 Layer: TypeAlias = tuple[Float32, Float32]  # weight f32[outputs, inputs], bias f32[outputs]
 
 
+def apply_layers(layers: Sequence[Layer], activation: Activation, rows: Float32) -> Float32:
+    """`MLP.forward` to act: nothing is kept for gradients, and weights are transposed, f32[inputs, outputs]."""
+    for weight, bias in layers:
+        rows = rows @ weight
+        rows += bias
+        rows = activate(activation, rows, np.empty_like(rows))
+    return rows
+
+
 class _Room(NamedTuple):
     """Of a layer, f32[B, outputs] each. after: `before` itself where the activation needs no other."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rl_tui.engine.learning.networks.flat import Shapes, layer_names, views
+from rl_tui.engine.learning.networks.flat import FlatParameters, layer_names, views
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.lstm import LSTM, Cell
 from rl_tui.engine.learning.networks.numpy.mlp import MLP
@@ -14,11 +14,12 @@ CELL = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")  # torch's n
 
 
 class NamedLayers:
-    """Finds layers by the names of a module with a `Body` of vectors. All of it are views of the two flat arrays."""
+    """Makes layers in numpy of a torch module over vectors, found by name; all arrays are views of its flat ones."""
 
-    def __init__(self, parameters: Float32, gradient: Float32, shapes: Shapes, activation: Activation):
-        self.parameters: dict[str, Float32] = views(parameters, shapes)
-        self.gradients: dict[str, Float32] = views(gradient, shapes)
+    def __init__(self, flat: FlatParameters, activation: Activation):
+        """flat: on the CPU."""
+        self.parameters: dict[str, Float32] = views(flat.parameters.numpy(), flat.shapes)
+        self.gradients: dict[str, Float32] = views(flat.gradient.numpy(), flat.shapes)
         self._activation: Activation = activation
 
     def body(self, name: str) -> MLP:
@@ -29,6 +30,12 @@ class NamedLayers:
         """A linear layer."""
         return self._layers([(f"{name}.weight", f"{name}.bias")], activate_last=False)
 
+    def network(self, prefix: str = "", twin: int | None = None) -> MLP:
+        """The hidden layers and the head of an actor, a state critic (prefix "body.") or one of twin critics."""
+        names = layer_names(self.parameters, f"{prefix}core.layers.")
+        names.append(("head.weight", "head.bias") if twin is None else ("head.weights.0", "head.biases.0"))
+        return self._layers(names, activate_last=False, twin=twin)
+
     def memory(self, bodies: Sequence[str]) -> LSTM:
         """The memories of bodies side by side."""
         own, gradients = (
@@ -37,9 +44,11 @@ class NamedLayers:
         )
         return LSTM(own, gradients)
 
-    def _layers(self, names: Sequence[tuple[str, str]], activate_last: bool) -> MLP:
+    def _layers(self, names: Sequence[tuple[str, str]], activate_last: bool, twin: int | None = None) -> MLP:
+        part = slice(None) if twin is None else twin
         own, gradients = (
-            [(named[weight], named[bias]) for weight, bias in names] for named in (self.parameters, self.gradients)
+            [(named[weight][part], named[bias][part]) for weight, bias in names]
+            for named in (self.parameters, self.gradients)
         )
         return MLP(own, gradients, self._activation, activate_last)
 
