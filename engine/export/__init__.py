@@ -1,1 +1,1 @@
-"""Policies as ONNX graphs, and graphs as policies. The only package that knows ONNX."""
+"""Policies exported as ONNX graphs, and ONNX graphs run as policies. The only package that knows ONNX."""

@@ -1,4 +1,4 @@
-"""A policy as a graph for other programs, with the names, shapes and constants that ML-Agents' runtimes look for.
+"""The torch module that is exported as a graph, with the names, shapes and constants that ML-Agents' runtimes expect.
 
 Shapes: B rows, A continuous dimensions, K branches, C choices of one branch, S mask columns (the sum of the branch
 sizes), M memory columns.
@@ -26,7 +26,7 @@ _INT64 = 7  # TensorProto.INT64
 
 
 class Distribution(NamedTuple):
-    """What actions are drawn from, and what is remembered of it."""
+    """The distribution of actions, and the next memories."""
 
     mean: Tensor  # f32[B, A], before any bounds
     sigma: Tensor  # f32[B, A], or f32[A] where it depends on nothing
@@ -35,10 +35,10 @@ class Distribution(NamedTuple):
 
 
 class ExportedPolicy(nn.Module):
-    """Every output of a policy, as a function of what an agent observes, may do and remembers.
+    """Every output of a policy, as a function of observations, action mask and memories.
 
-    Randomness belongs to whatever runs the graph. In torch itself the sampled actions are the most likely ones, so
-    that tracing draws nothing from the generator that the rest of the process shares.
+    Only the exported graph is random. In torch itself the sampled actions are the most likely ones, so that tracing
+    does not use the global generator that the rest of the process shares.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ExportedPolicy(nn.Module):
         weights: Weights,
         kind: GraphKind = "unity",
     ):
-        """weights: of an `Actor` of these settings; they are copied."""
+        """weights: of an `Actor` with these settings; copied."""
         super().__init__()
         self.spec = spec
         self.network = network
@@ -74,7 +74,7 @@ class ExportedPolicy(nn.Module):
         self.eval().requires_grad_(False)
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """The outputs named by `output_names` of the inputs named by `input_names`.
+        """The outputs named by `output_names` for the inputs named by `input_names`.
 
         Inputs: vectors and sets as observed, images f32[B, C, H, W] from 0 to 1 where they are bytes, f32[B, S] of 0
         and 1, 1 = allowed, f32[B, 1, M]. Outputs: actions f32[B, A] in [-1, 1] and i64[B, K], constants f32[1], the
@@ -92,11 +92,11 @@ class ExportedPolicy(nn.Module):
         return tuple(outputs[source] for source in self.output_names.values())
 
     def constant(self, name: str) -> Tensor:
-        """f32[1] or, of branch sizes, f32[1, K]: the output of that name, the same for all inputs."""
+        """The constant output of that name: f32[1], or f32[1, K] for branch sizes."""
         return self.get_buffer(f"constant_{name}")
 
     def distribution(self, *inputs: Tensor) -> Distribution:
-        """What these inputs lead to; `forward` has their shapes."""
+        """The distribution for these inputs, whose shapes `forward` lists."""
         actions, count = self.spec.actions, len(self.spec.observations)
         nothing = inputs[0].new_empty((inputs[0].shape[0], 0))
         remembered = inputs[-1].squeeze(1) if self.memory_size else nothing
@@ -117,17 +117,17 @@ class ExportedPolicy(nn.Module):
         return head, self.actor.log_sigma.exp() if size else head
 
     def bounded(self, drawn: Tensor) -> Tensor:
-        """Actions in [-1, 1] as the environment gets them."""
+        """Actions in [-1, 1], as the environment receives them."""
         if self.actor.is_squashed:
-            return drawn.tanh().clamp(-1, 1)  # what onnxruntime takes for tanh goes up to 1.0000002
+            return drawn.tanh().clamp(-1, 1)  # onnxruntime's tanh reaches 1.0000002
         return drawn.clamp(-ACTION_LIMIT, ACTION_LIMIT) / ACTION_LIMIT
 
     def unbounded(self, actions: Tensor) -> Tensor:
-        """The opposite of `bounded`, between its bounds."""
+        """The inverse of `bounded`, strictly between its bounds."""
         return actions.atanh() if self.actor.is_squashed else actions * ACTION_LIMIT
 
     def _features(self, observations: Sequence[Tensor]) -> Features:
-        """As `FeatureLayout.split` makes them: images with their channels last, vectors side by side and normalized."""
+        """As `FeatureLayout.split` returns them: images with channels last, vectors concatenated and normalized."""
         pairs = list(zip(observations, self.spec.observations, strict=True))
         others = [o.permute(0, 2, 3, 1) if spec.kind == "image" else o for o, spec in pairs if spec.kind != "vector"]
         if not self.layout.columns:
@@ -140,14 +140,14 @@ class ExportedPolicy(nn.Module):
 
 
 class _Graph(Protocol):
-    """What torch's TorchScript exporter hands to a symbolic function."""
+    """The graph that torch's TorchScript exporter passes to a symbolic function."""
 
     def op(self, name: str, *inputs: torch.Value, **attributes: int) -> torch.Value:
         """Append an ONNX node and return its output."""
 
 
 class _StandardNormal(torch.autograd.Function):
-    """Noise in a graph, zeros in torch."""
+    """Standard normal noise in a graph, zeros in torch."""
 
     @staticmethod
     def forward(_ctx: torch.autograd.function.FunctionCtx, like: Tensor) -> Tensor:
@@ -159,7 +159,7 @@ class _StandardNormal(torch.autograd.Function):
 
 
 class _Draw(torch.autograd.Function):
-    """A draw in a graph, the most likely choice in torch."""
+    """A random choice in a graph, the most likely one in torch."""
 
     @staticmethod
     def forward(_ctx: torch.autograd.function.FunctionCtx, log_probs: Tensor) -> Tensor:
@@ -171,10 +171,10 @@ class _Draw(torch.autograd.Function):
 
 
 def _standard_normal(like: Tensor) -> Tensor:
-    """Noise of that shape."""
+    """Noise of the shape of `like`."""
     return _StandardNormal.apply(like)  # type: ignore[no-untyped-call,no-any-return]  # torch's signature
 
 
 def _draw(logits: Tensor) -> Tensor:
-    """i64[B, 1], with the probabilities of the logits f32[B, C]."""
+    """Choices i64[B, 1] with the probabilities of the logits f32[B, C]."""
     return _Draw.apply(logits.log_softmax(1))  # type: ignore[no-untyped-call,no-any-return]  # torch's signature

@@ -1,4 +1,4 @@
-"""A policy's weights become files for other programs, after each was seen to act as the policy does."""
+"""Exports a policy's weights as files for other programs, after checking that each acts like the policy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch import Tensor
 from rl_tui.engine.config.behavior import ExportedKind, NetworkSettings
 from rl_tui.engine.errors import ExportError
 from rl_tui.engine.export.exported_policy import ExportedPolicy
-from rl_tui.engine.export.graph_check import check
+from rl_tui.engine.export.graph_check import check_graph
 from rl_tui.engine.export.graph_names import CONSTANTS, GraphKind
 from rl_tui.engine.export.onnx_graph import OnnxGraph, graph_inputs
 from rl_tui.engine.specs import BehaviorSpec, Weights
@@ -25,19 +25,19 @@ from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.disk import make_folders, write_atomically
 from rl_tui.engine.version import VERSION
 
-OPSET = 15  # every runtime of the last years reads it, Unity's included
+OPSET = 15  # every runtime of recent years supports it, Unity's included
 TRACED_ROWS = 2  # not 1, which an operation may take for a dimension to broadcast
 
-_KNOWN_WARNINGS: tuple[tuple[str, type[Warning], str], ...] = (  # what is said, its kind, and of which module
+_KNOWN_WARNINGS: tuple[tuple[str, type[Warning], str], ...] = (  # message, category, module
     ("You are using the legacy TorchScript-based ONNX export", DeprecationWarning, ""),
-    ("The feature will be removed. Please remove usage of this", DeprecationWarning, ""),  # torch calls its own
-    ("Converting a tensor to a Python boolean", Warning, r"torch\.nn\.modules\.rnn"),  # checks of sizes
-    ("Exporting a model to ONNX with a batch_size other than 1", UserWarning, ""),  # a memory's beginning is an input
+    ("The feature will be removed. Please remove usage of this", DeprecationWarning, ""),  # about torch's own code
+    ("Converting a tensor to a Python boolean", Warning, r"torch\.nn\.modules\.rnn"),  # its checks of sizes
+    ("Exporting a model to ONNX with a batch_size other than 1", UserWarning, ""),  # the initial memory is an input
 )
 
 
 class PolicyExporter:
-    """Lives in the saver thread; torch exports one policy at a time. Keeps nothing between two exports."""
+    """Exports one policy at a time, as torch requires. Runs in the saver thread; keeps no state between exports."""
 
     def __init__(
         self,
@@ -46,22 +46,22 @@ class PolicyExporter:
         is_squashed: bool,
         policies: Sequence[ExportedKind] = (),
     ):
-        """is_squashed: as `Actor` has it. policies: what is written beside the graph for Unity."""
+        """is_squashed: as in `Actor`. policies: what to write in addition to the graph for Unity."""
         self._spec = spec
         self._network = network
         self._is_squashed = is_squashed
         self._policies = tuple(policies)
 
     def export(self, weights: Weights, step: int, folder: BehaviorFolder) -> float:
-        """Replace the files of that step and the newest for Unity; return their largest difference from the policy.
+        """Write the files of that step and the newest for Unity; return their largest difference from the policy.
 
-        `check` tells in which units. A graph takes 0.04 s for a small network, 0.3 s with a memory, 2 s for many
-        convolutions, the first one 0.3 s more for imports. Raises ExportError when a graph cannot be made or differs,
-        or a file cannot be written; until all have passed every check, no file is touched.
+        `check_graph` defines the unit. A graph takes 0.04 s for a small network, 0.3 s with a memory, 2 s for
+        many convolutions; imports add 0.3 s to the first one. Raises ExportError when a graph cannot be created or
+        differs, or a file cannot be written. No file is changed before all graphs have passed every check.
         """
         for name, array in weights.arrays.items():
             if not np.isfinite(array).all():
-                raise ExportError(f"{self._spec.name}: {name} holds a number that is not finite")
+                raise ExportError(f"{self._spec.name}: {name} must be finite")
         graph, difference = self._checked(weights, step, "unity")
         files = {folder.export(step): graph, folder.final_export: graph}
         for kind in self._policies:
@@ -80,19 +80,19 @@ class PolicyExporter:
         return difference
 
     def _checked(self, weights: Weights, step: int, kind: GraphKind) -> tuple[bytes, float]:
-        """A graph that says what it is of, and its largest difference."""
+        """A graph with its metadata, and its largest difference from the policy."""
         try:
             policy = ExportedPolicy(self._spec, self._network, self._is_squashed, weights, kind)
             content = _graph(policy) + self._metadata(step)
         except RuntimeError as error:
             raise ExportError(f"{self._spec.name}: torch cannot export this policy: {_first_line(error)}") from error
         try:
-            return content, check(OnnxGraph(content), weights, policy)
+            return content, check_graph(OnnxGraph(content), weights, policy)
         except ExportError as error:
             raise ExportError(f"{self._spec.name}: {error}") from error
 
     def _metadata(self, step: int) -> bytes:
-        """What follows a graph's bytes so that its metadata names every observation: such messages merge when read."""
+        """Bytes to append to a graph, which merge into it when it is read: metadata that names every observation."""
         import onnx  # not needed before the first export
 
         about = {"program": f"rl-tui {VERSION}", "behavior": self._spec.name, "step": str(step)}
@@ -103,7 +103,7 @@ class PolicyExporter:
         return bytes(model.SerializeToString())
 
     def _raw(self, weights: Weights, step: int) -> bytes:
-        """The weights by name, and in the file's metadata all that tells what to do with them."""
+        """The weights by name, and in the file's metadata everything that is needed to use them."""
         about = {
             "program_version": VERSION,
             "behavior": self._spec.name,
@@ -135,22 +135,22 @@ def _graph(policy: ExportedPolicy) -> bytes:
 
 
 def _first_line(error: RuntimeError) -> str:
-    """torch appends whole graphs."""
+    """The message without the graph that torch appends."""
     return str(error).partition("\n")[0]
 
 
 def _examples(policy: ExportedPolicy) -> tuple[Tensor, ...]:
-    """What the graph is traced with: only the shapes matter."""
+    """Inputs for tracing the graph: only their shapes matter."""
     observations = tuple(np.zeros((TRACED_ROWS, *own.shape), own.dtype) for own in policy.spec.observations)
     memories = np.zeros((TRACED_ROWS, policy.memory_size), np.float32)
     return tuple(map(torch.from_numpy, graph_inputs(policy.spec, observations, None, memories).values()))
 
 
 def _silence() -> None:
-    """Ignore these warnings from now on, and no other.
+    """Ignore the known warnings from now on.
 
-    Not `catch_warnings`: leaving it puts back the filters of its beginning, also over those that another thread has
-    set meanwhile. And only once, since each change of the filters lets Python repeat the warnings it has shown.
+    Not with `catch_warnings`, which on leaving discards the filters that another thread has set meanwhile; and only
+    once, since after each change of the filters Python repeats the warnings it has already shown.
     """
     for message, category, module in _KNOWN_WARNINGS:
         patterns = re.compile(message, re.IGNORECASE), re.compile(module) if module else None

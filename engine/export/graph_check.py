@@ -1,4 +1,4 @@
-"""Whether an ONNX graph acts as the policy that it was made from.
+"""Checks that an ONNX graph acts like the policy that it was exported from.
 
 Shapes: B rows, A continuous dimensions, K branches, C choices of one branch, M memory columns.
 """
@@ -25,52 +25,52 @@ from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.specs import Float32, Int64, Weights
 
 TOLERANCE = 1e-5  # in units of `_units`
-ROUNDING = 3e-7  # an error of float32 that is nothing special: a few units of the last digit of numbers near 1
+ROUNDING = 3e-7  # an ordinary float32 error: a few units of the last digit of numbers near 1
 BATCH_SIZES = (1, 2, 7)
-NUM_STEPS = 6  # of the episode that a memory goes through
+NUM_STEPS = 6  # of the episode with which a memory is checked
 SEED = 20
 
-Run: TypeAlias = Callable[[Mapping[str, Float32]], Outputs]  # every output by name, of every input by name
+GraphFunction: TypeAlias = Callable[[Mapping[str, Float32]], Outputs]  # every output by name, of every input by name
 
 
 @torch.no_grad()
-@np.errstate(over="ignore", invalid="ignore")  # what overflows becomes a difference
-def check(run: Run, weights: Weights, policy: ExportedPolicy) -> float:
+@np.errstate(over="ignore", invalid="ignore")  # an overflow shows as a difference
+def check_graph(graph: GraphFunction, weights: Weights, policy: ExportedPolicy) -> float:
     """Return the largest difference from the policy that acts in training, in units of 1.
 
     Where float32 itself changes the policy by more than ROUNDING, the unit grows in proportion. Raises ExportError when
-    a difference exceeds TOLERANCE, a choice that is not among the likeliest is called deterministic, a constant is
-    wrong, zeros alone give what is not a number, or samples are not distributed as they should be.
+    a difference exceeds TOLERANCE, a deterministic choice is not one of the most likely, a constant is wrong, an output
+    is not finite for zero inputs, or samples have the wrong distribution.
     """
     generator = InputGenerator(policy.spec, weights, np.random.Generator(np.random.PCG64(SEED)))
-    _check_zero(run, generator.zero(), policy)
+    _check_zero(graph, generator.zero(), policy)
     episode = [generator.mixed() for _ in range(NUM_STEPS if policy.memory_size else 1)]
     units = _units(policy, episode)
-    difference = _check_episode(run, episode, units, weights, policy)
-    _check_samples(run, generator, TOLERANCE * float(units[0]), policy)
+    difference = _check_episode(graph, episode, units, weights, policy)
+    _check_samples(graph, generator, TOLERANCE * float(units[0]), policy)
     return difference
 
 
-def _check_zero(run: Run, zero: AgentInputs, policy: ExportedPolicy) -> None:
-    for name, output in _outputs(run, zero, np.zeros((1, policy.memory_size), np.float32), policy).items():
+def _check_zero(graph: GraphFunction, zero: AgentInputs, policy: ExportedPolicy) -> None:
+    for name, output in _outputs(graph, zero, np.zeros((1, policy.memory_size), np.float32), policy).items():
         if not np.isfinite(output).all():
-            raise ExportError(f"the graph's {name} is {output.tolist()} when every input is zero")
+            raise ExportError(f"the graph's {name} must be finite when every input is zero, got {output.tolist()}")
 
 
-def _outputs(run: Run, inputs: AgentInputs, memories: Float32, policy: ExportedPolicy) -> Outputs:
-    """What the graph says, by what it tells, once its names, types, shapes and constants are right."""
-    outputs = run(inputs.arrays(memories))
+def _outputs(graph: GraphFunction, inputs: AgentInputs, memories: Float32, policy: ExportedPolicy) -> Outputs:
+    """The graph's outputs by their names in the graph for Unity. Raises unless names, types and shapes are correct."""
+    outputs = graph(inputs.arrays(memories))
     if list(outputs) != list(policy.output_names):
-        raise ExportError(f"the graph's outputs are {', '.join(outputs)} instead of {', '.join(policy.output_names)}")
+        raise ExportError(f"the graph's outputs must be {', '.join(policy.output_names)}, got {', '.join(outputs)}")
     for name, source in policy.output_names.items():
         found, expected = _expected(source, outputs[name], inputs.num_rows, policy)
         if found != expected:
-            raise ExportError(f"the graph's {name} is {found} instead of {expected}")
+            raise ExportError(f"the graph's {name} must be {expected}, got {found}")
     return {source: outputs[name] for name, source in policy.output_names.items()}
 
 
 def _expected(source: str, output: NDArray[Any], rows: int, policy: ExportedPolicy) -> tuple[str, str]:
-    """The output's type and value, if it is a constant, or its type and shape; and what they should be."""
+    """The output's type and value, if it is a constant, or its type and shape; and the expected ones."""
     actions = policy.spec.actions
     if source in names.CONSTANTS:
         return f"{output.dtype}{output.tolist()}", f"float32{policy.constant(source).tolist()}"
@@ -83,9 +83,9 @@ def _expected(source: str, output: NDArray[Any], rows: int, policy: ExportedPoli
 
 
 def _units(policy: ExportedPolicy, episode: Sequence[AgentInputs]) -> Tensor:
-    """f32[B]: 1, or by how many ROUNDINGs the policy computed in float32 is off, at worst among rows of that size.
+    """f32[B]: 1, or the float32 error of the policy itself in units of ROUNDING, the worst among rows of that size.
 
-    So a deep network, a long sum or a memory that amplifies what it is told is allowed what it cannot avoid.
+    This allows the unavoidable error of a deep network, a long sum or a memory that amplifies its inputs.
     """
     exact = copy.deepcopy(policy).double()
     memories = torch.zeros(episode[0].num_rows, policy.memory_size)
@@ -100,24 +100,24 @@ def _units(policy: ExportedPolicy, episode: Sequence[AgentInputs]) -> Tensor:
     is_large = torch.arange(len(errors)) % KINDS == KINDS - 1
     worst = torch.where(is_large, errors[is_large].max(), errors[~is_large].max())
     if not bool(worst.isfinite().all()):
-        raise ExportError("the policy computes what is not finite in float32 when observations are large")
+        raise ExportError("the policy's float32 outputs must be finite for large observations")
     return (worst / ROUNDING).clamp(min=1.0).float()
 
 
 def _check_episode(
-    run: Run, episode: Sequence[AgentInputs], units: Tensor, weights: Weights, policy: ExportedPolicy
+    graph: GraphFunction, episode: Sequence[AgentInputs], units: Tensor, weights: Weights, policy: ExportedPolicy
 ) -> float:
-    """The largest difference, step by step, each side remembering by itself."""
+    """The largest difference over the steps of an episode, each side with its own memories."""
     network = policy.network.model_copy(update={"deterministic": True})
     reference = make_policy(policy.spec, network, policy.actor.is_squashed, seed=0)
     reference.load(weights)
-    remembered = np.zeros((len(units), policy.memory_size), np.float32)
-    theirs, ours = remembered, torch.from_numpy(remembered)
+    memories = np.zeros((len(units), policy.memory_size), np.float32)
+    graph_memories, exported_memories = memories, torch.from_numpy(memories)
     differences = [torch.zeros(len(units), 1)]
     for inputs in episode:
-        choice = reference.act(inputs.decisions(), remembered)
-        outputs = _in_batches(run, inputs, theirs, policy)
-        _, _, branches, ours = policy.distribution(*inputs.tensors(ours))
+        choice = reference.act(inputs.decisions(), memories)
+        outputs = _in_batches(graph, inputs, graph_memories, policy)
+        _, _, branches, exported_memories = policy.distribution(*inputs.tensors(exported_memories))
         differences.append(_lags(branches, choice.actions.discrete))
         if names.DETERMINISTIC_DISCRETE in outputs:
             differences.append(_lags(branches, outputs[names.DETERMINISTIC_DISCRETE]))
@@ -125,19 +125,19 @@ def _check_episode(
             found = outputs[names.DETERMINISTIC_CONTINUOUS]
             differences.append(torch.from_numpy(found - choice.actions.continuous).abs())
         if choice.memories is not None:
-            remembered, theirs = choice.memories, outputs[names.MEMORY][:, 0]
-            differences.append(torch.from_numpy(theirs - remembered).abs())
+            memories, graph_memories = choice.memories, outputs[names.MEMORY][:, 0]
+            differences.append(torch.from_numpy(graph_memories - memories).abs())
     largest = float((torch.cat(differences, 1).amax(1) / units).max())
-    if not largest <= TOLERANCE:  # also when it is not a number
+    if not largest <= TOLERANCE:  # also when it is NaN
         raise ExportError(f"the graph's deterministic actions or memories differ by {largest:.3g} from the policy's")
     return largest
 
 
-def _in_batches(run: Run, inputs: AgentInputs, memories: Float32, policy: ExportedPolicy) -> Outputs:
-    """Everything that the graph says of each agent, asked for a few of them at a time."""
+def _in_batches(graph: GraphFunction, inputs: AgentInputs, memories: Float32, policy: ExportedPolicy) -> Outputs:
+    """The graph's outputs for each agent, computed in small batches."""
     starts = itertools.accumulate(BATCH_SIZES * inputs.num_rows, initial=0)
     batches = [
-        _outputs(run, inputs.slice(start, stop), memories[start:stop], policy)
+        _outputs(graph, inputs.slice(start, stop), memories[start:stop], policy)
         for start, stop in itertools.pairwise(starts)
         if start < inputs.num_rows
     ]
@@ -154,14 +154,14 @@ def _lags(branches: Sequence[Tensor], choices: Int64) -> Tensor:
     return torch.cat(lags, 1)
 
 
-def _check_samples(run: Run, generator: InputGenerator, blur: float, policy: ExportedPolicy) -> None:
-    """What is sampled stays in its range and comes as often as the policy's distribution says."""
+def _check_samples(graph: GraphFunction, generator: InputGenerator, blur: float, policy: ExportedPolicy) -> None:
+    """Raise ExportError unless samples stay in their range and follow the policy's distribution."""
     inputs = generator.familiar()
     memories = generator.memories(inputs.num_rows, policy.memory_size)
     mean, sigma, branches, _ = policy.distribution(*inputs.tensors(torch.from_numpy(memories)))
     batches = []
     for _ in range(generator.num_draws(inputs.num_rows)):
-        outputs = _outputs(run, inputs, memories, policy)
+        outputs = _outputs(graph, inputs, memories, policy)
         counts = []
         if names.CONTINUOUS in outputs:
             counts += continuous_counts(torch.from_numpy(outputs[names.CONTINUOUS]), mean, sigma, blur, policy)

@@ -1,4 +1,4 @@
-"""What the inputs and outputs of an exported policy are called: for Unity, the names of ML-Agents' format 3."""
+"""The names of an exported policy's inputs and outputs: for Unity, those of ML-Agents' format 3."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONSTANTS = (VERSION, MEMORY_SIZE, CONTINUOUS_SHAPE, DISCRETE_SHAPE)
 
 
 def input_names(spec: BehaviorSpec, memory_size: int) -> list[str]:
-    """obs_0, obs_1, ... as the observations come, the mask if there are branches, the memory if there is one."""
+    """obs_0, obs_1, ... in the order of the observations, then the mask for branches and the memory, if any."""
     names = [f"obs_{index}" for index in range(len(spec.observations))]
     if spec.actions.branches:
         names.append(MASK_INPUT)
@@ -34,9 +34,9 @@ def input_names(spec: BehaviorSpec, memory_size: int) -> list[str]:
 
 
 def output_names(spec: BehaviorSpec, memory_size: int, kind: GraphKind) -> dict[str, str]:
-    """The outputs of a graph of that kind in order, each with what it is in the graph for Unity, which has all.
+    """The outputs of a graph of that kind in order, each with its name in the graph for Unity, which has all outputs.
 
-    stochastic: what is sampled, and the memory. greedy: what is likeliest, under the names of what is sampled.
+    stochastic: sampled actions and the memory. greedy: the most likely actions, under the names of the sampled ones.
     """
     names: dict[str, str] = {}
     if kind == "unity":

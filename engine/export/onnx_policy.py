@@ -1,4 +1,4 @@
-"""A policy that acts by an exported file alone."""
+"""A policy that acts with nothing but an exported file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 class OnnxPolicy:
-    """Acts by a graph in onnxruntime, which draws what is sampled from a generator of its own.
+    """Acts by a graph in onnxruntime, which samples with a random generator of its own.
 
-    It tells no log-probabilities (they are NaN), and its weights are those of the file for good.
+    Log-probabilities are unknown (NaN), and its weights cannot be replaced.
     """
 
     def __init__(self, path: Path, spec: BehaviorSpec, is_deterministic: bool):
-        """is_deterministic: take the likeliest actions, which a graph for Unity has beside the sampled ones.
+        """is_deterministic: use the most likely actions, which a graph for Unity has in addition to sampled ones.
 
-        Raises ExportError, naming the file, when it cannot be read or is not the graph of such a policy.
+        Raises ExportError, naming the file, when it cannot be read or does not fit the spec.
         """
         self.version = 0
         self._path = path
@@ -43,7 +43,7 @@ class OnnxPolicy:
         self._try_out()
 
     def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
-        """One action for every agent that waits. Raises ExportError, naming the file, when the graph cannot be run."""
+        """One action for every waiting agent. Raises ExportError, naming the file, when the graph cannot be run."""
         rows, actions = len(decisions.agent_ids), self._spec.actions
         if memories is None:
             memories = np.zeros((rows, self.memory_size), np.float32)
@@ -59,29 +59,29 @@ class OnnxPolicy:
         return Choice(Actions(continuous, discrete), continuous, unknown, after[:, 0] if self.memory_size else None)
 
     def load(self, weights: Weights) -> None:
-        """Raises NotSupportedError: a file keeps its weights."""
-        raise NotSupportedError(f"{self._path}: an exported policy cannot take other weights")
+        """Raise NotSupportedError: the file has its own weights."""
+        raise NotSupportedError(f"{self._path}: an exported policy cannot load other weights")
 
     def state(self) -> State:
-        """Nothing: onnxruntime does not tell of its generator."""
+        """Nothing: onnxruntime does not expose its random generator."""
         return State()
 
     def load_state(self, state: State) -> None:
         """Nothing is read."""
 
     def _try_out(self) -> None:
-        """It acts for one agent that sees nothing, or ExportError."""
+        """Raise ExportError unless it acts for one agent whose observations are zero."""
         zeros = tuple(np.zeros((1, *own.shape), own.dtype) for own in self._spec.observations)
         self.act(DecisionSteps(np.zeros(1, np.int64), zeros, np.zeros(1, np.float32)))
 
     def _output(self, outputs: Outputs, name: str, shape: tuple[int, ...], dtype: type[Number]) -> NDArray[Number]:
-        """The output of that name; nothing, of that shape, where nothing is expected."""
+        """The output of that name, checked; an empty array when the shape is empty."""
         if 0 in shape[1:]:
             return np.empty(shape, dtype)
         if name not in outputs:
-            raise ExportError(f"{self._path}: has no output {name}, but {', '.join(outputs)}")
+            raise ExportError(f"{self._path}: must have the output {name}, got {', '.join(outputs)}")
         output = outputs[name]
         if output.shape != shape or output.dtype != dtype:
             found, expected = f"{output.dtype}{list(output.shape)}", f"{np.dtype(dtype)}{list(shape)}"
-            raise ExportError(f"{self._path}: its {name} is {found}, expected {expected} for {self._spec.name}")
+            raise ExportError(f"{self._path}: {name} must be {expected} for {self._spec.name}, got {found}")
         return output.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""What agents may see and may do, for trying out an exported policy.
+"""Random observations, masks and memories, with which an exported policy is checked.
 
 Shapes: B agents, S mask columns, M memory columns.
 """
@@ -30,15 +30,15 @@ LARGE = 1e4  # times a standard normal: far beyond what a normalizer clips
 KINDS = 4  # of observations, in turn: zeros, ordinary, familiar and large numbers
 MASKS = 3  # kinds of masks: all, some or none is allowed
 NUM_ROWS, FEWEST_ROWS = 60, KINDS * MASKS
-NUM_SAMPLES, FEWEST_SAMPLES = 2048, 512  # a probability that is wrong by a tenth, or by a fifth, shows
-NUMBERS = 2**21  # observed in one check, where FEWEST rows allow it: large observations must not hold up a run
-PRODUCTS = 2**31  # multiplied in one check, likewise, if a network multiplies by each parameter once
-FAMILIAR_ROWS = 64  # at once: a goal may make half a million weights for each
+NUM_SAMPLES, FEWEST_SAMPLES = 2048, 512  # detect a probability that is wrong by a tenth, or by a fifth
+NUMBERS = 2**21  # observed in one check, unless FEWEST rows need more: large observations must not delay a run
+PRODUCTS = 2**31  # multiplications in one check, likewise, if a network uses each parameter once
+FAMILIAR_ROWS = 64  # at once: a goal may generate half a million weights for each
 
 
 @dataclass(frozen=True, slots=True)
 class AgentInputs:
-    """B agents: what they see, and the mask bool[B, S], None without discrete actions."""
+    """B agents: their observations, and their mask bool[B, S], None without discrete actions."""
 
     spec: BehaviorSpec
     observations: Observations
@@ -55,23 +55,23 @@ class AgentInputs:
         return AgentInputs(self.spec, tuple(o[start:stop] for o in self.observations), allowed)
 
     def arrays(self, memories: Float32) -> dict[str, Float32]:
-        """As a graph takes them."""
+        """The inputs of a graph by name."""
         return graph_inputs(self.spec, self.observations, self.allowed, memories)
 
     def tensors(self, memories: Tensor) -> list[Tensor]:
-        """As `ExportedPolicy` takes them, in the type of memories [B, M]."""
+        """The arguments of `ExportedPolicy`, in the type of memories [B, M]."""
         arrays = self.arrays(np.empty((self.num_rows, 0), np.float32)).values()
         tensors = [torch.from_numpy(array).to(memories.dtype) for array in arrays]
         return [*tensors, memories.unsqueeze(1)] if memories.shape[1] else tensors
 
     def decisions(self) -> DecisionSteps:
-        """As a policy takes them."""
+        """The argument of a policy's `act`."""
         zeros = np.zeros(self.num_rows, np.float32)
         return DecisionSteps(np.arange(self.num_rows), self.observations, zeros, self.allowed)
 
 
 class InputGenerator:
-    """Makes inputs for the policy of these weights: what is familiar to it lies where its normalizer expects it."""
+    """Generates inputs for the policy of these weights: familiar observations are what its normalizer expects."""
 
     def __init__(self, spec: BehaviorSpec, weights: Weights, random: np.random.Generator):
         self._spec = spec
@@ -83,19 +83,19 @@ class InputGenerator:
         self._deviation = 1 / weights.arrays.get("normalizer.scale", np.ones(columns, np.float32))
 
     def zero(self) -> AgentInputs:
-        """One agent that sees nothing and may do nothing: what Unity tries when it loads a graph."""
+        """One agent whose observations and mask are all zero: Unity's first call when it loads a graph."""
         observations = tuple(np.zeros((1, *own.shape), own.dtype) for own in self._spec.observations)
         return self._inputs(observations, np.zeros((1, self._spec.actions.mask_size), np.bool_))
 
     def mixed(self) -> AgentInputs:
-        """Rows of every kind in turn; of KINDS rows each, all, some or none is allowed."""
+        """Rows of every kind in turn; in turns of KINDS rows, all, some or no actions are allowed."""
         rows = np.arange(self._affordable(FEWEST_ROWS, NUM_ROWS))
         some = self._random.random((len(rows), self._spec.actions.mask_size)) < 0.5
         masks = np.ones_like(some), some, np.zeros_like(some)
         return self._inputs(self._observations(rows % KINDS), np.choose(rows[:, None] // KINDS % MASKS, masks))
 
     def familiar(self) -> AgentInputs:
-        """Rows of which each can be decided upon many times; every branch has at least one choice."""
+        """Rows for which many actions can be sampled; every branch allows at least one choice."""
         rows = min(FAMILIAR_ROWS, max(1, NUMBERS // self._size))
         allowed = self._random.random((rows, self._spec.actions.mask_size)) < 0.7
         for start in np.cumsum((0, *self._spec.actions.branches[:-1])):
@@ -103,15 +103,15 @@ class InputGenerator:
         return self._inputs(self._observations(np.full(rows, 2)), allowed)
 
     def num_draws(self, rows: int) -> int:
-        """How often so many rows are to be decided upon, so that a distribution shows."""
+        """How often to sample actions for so many rows in order to check a distribution."""
         return -(-self._affordable(FEWEST_SAMPLES, NUM_SAMPLES) // rows)
 
     def memories(self, rows: int, memory_size: int) -> Float32:
-        """f32[B, M] as some steps may leave them."""
+        """f32[B, M], in the range of an LSTM's state."""
         return self._random.uniform(-1, 1, (rows, memory_size)).astype(np.float32)
 
     def _affordable(self, fewest: int, most: int) -> int:
-        """How many rows."""
+        """A number of rows that can be computed quickly."""
         return min(most, max(fewest, min(NUMBERS // self._size, PRODUCTS // self._num_parameters)))
 
     def _inputs(self, observations: Observations, allowed: Bool) -> AgentInputs:
@@ -134,6 +134,6 @@ class InputGenerator:
             return self._random.integers(0, 256, shape, np.uint8) * (kind > 0)
         noise = self._random.standard_normal(shape, np.float32)
         if own.kind == "entities":
-            noise[self._random.random(shape[:2]) < 0.5] = 0  # absent
+            noise[self._random.random(shape[:2]) < 0.5] = 0  # absent entities
         familiar = self._mean[columns] + noise * self._deviation[columns] if own.kind == "vector" else noise
         return np.choose(kind, (np.zeros_like(noise), noise, familiar, noise * np.float32(LARGE)))

@@ -20,7 +20,7 @@ from rl_tui.engine.config.behavior import ExportedKind, NetworkSettings
 from rl_tui.engine.errors import ExportError
 from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.exporter import OPSET, PolicyExporter
-from rl_tui.engine.export.graph_check import Run, check
+from rl_tui.engine.export.graph_check import GraphFunction, check_graph
 from rl_tui.engine.export.onnx_graph import OnnxGraph, Outputs
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
@@ -291,20 +291,20 @@ def changed(weights: Weights, name: str, amount: float) -> Weights:
     return replace(weights, arrays={**weights.arrays, name: weights.arrays[name] + np.float32(amount)})
 
 
-def with_input(name: str, change: Callable[[Float32], Float32]) -> Callable[[Run], Run]:
+def with_input(name: str, change: Callable[[Float32], Float32]) -> Callable[[GraphFunction], GraphFunction]:
     """A graph that sees something else."""
     return lambda run: lambda inputs: run({**inputs, name: change(inputs[name])})
 
 
-def with_output(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Run], Run]:
+def with_output(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[GraphFunction], GraphFunction]:
     """A graph that says something else."""
 
-    def changed_graph(run: Run) -> Run:
-        def changed_run(inputs: Mapping[str, Float32]) -> Outputs:
+    def changed_graph(run: GraphFunction) -> GraphFunction:
+        def changed_function(inputs: Mapping[str, Float32]) -> Outputs:
             outputs = run(inputs)
             return {**outputs, name: change(outputs[name])}
 
-        return changed_run
+        return changed_function
 
     return changed_graph
 
@@ -325,20 +325,28 @@ def unsquashed(actions: np.ndarray) -> np.ndarray:
         ("ppo hybrid", with_input("obs_0", lambda rows: rows * np.float32(1.001)), "differ by"),
         ("ppo hybrid", with_input("obs_0", lambda rows: rows[:, ::-1]), "differ by"),
         ("ppo hybrid", with_input("action_masks", np.ones_like), "differ by"),
-        ("ppo hybrid", lambda run: lambda inputs: dict(reversed(run(inputs).items())), "outputs are"),
-        ("ppo hybrid", with_output("version_number", lambda value: value - 1), "version_number is"),
-        ("ppo hybrid", with_output("memory_size", lambda value: value.astype(np.float64)), "memory_size is float64"),
-        ("ppo hybrid", with_output("discrete_action_output_shape", lambda value: value[0]), "output_shape is"),
-        ("ppo hybrid", with_output("continuous_actions", lambda actions: actions[:1]), r"is float32\[1, 2\]"),
-        ("ppo hybrid", with_output("continuous_actions", lambda actions: actions * 3), "leave"),
-        ("ppo hybrid", with_output("continuous_actions", lambda actions: actions / 3), "as often"),
-        ("ppo hybrid", with_output("continuous_actions", np.zeros_like), "as often"),
-        ("ppo hybrid", with_output("deterministic_continuous_actions", lambda actions: actions * np.nan), "is zero"),
+        ("ppo hybrid", lambda run: lambda inputs: dict(reversed(run(inputs).items())), "outputs must be"),
+        ("ppo hybrid", with_output("version_number", lambda value: value - 1), "version_number must be"),
+        (
+            "ppo hybrid",
+            with_output("memory_size", lambda value: value.astype(np.float64)),
+            "got float64",
+        ),
+        ("ppo hybrid", with_output("discrete_action_output_shape", lambda value: value[0]), "output_shape must be"),
+        ("ppo hybrid", with_output("continuous_actions", lambda actions: actions[:1]), r"got float32\[1, 2\]"),
+        ("ppo hybrid", with_output("continuous_actions", lambda actions: actions * 3), r"must be in \[-1, 1\]"),
+        ("ppo hybrid", with_output("continuous_actions", lambda actions: actions / 3), "distributed like"),
+        ("ppo hybrid", with_output("continuous_actions", np.zeros_like), "distributed like"),
+        (
+            "ppo hybrid",
+            with_output("deterministic_continuous_actions", lambda actions: actions * np.nan),
+            "input is zero",
+        ),
         ("ppo hybrid", with_output("discrete_actions", lambda choices: choices.astype(np.int32)), "int32"),
-        ("ppo hybrid", with_output("discrete_actions", lambda choices: choices + 1), "beyond"),
-        ("ppo hybrid", with_output("discrete_actions", np.zeros_like), "as often"),
+        ("ppo hybrid", with_output("discrete_actions", lambda choices: choices + 1), "must be from 0 to"),
+        ("ppo hybrid", with_output("discrete_actions", np.zeros_like), "distributed like"),
         ("ppo hybrid", with_output("discrete_actions", lambda choices: np.roll(choices, 1, axis=0)), "forbidden"),
-        ("ppo hybrid", with_output("deterministic_discrete_actions", lambda choices: choices - 1), "beyond"),
+        ("ppo hybrid", with_output("deterministic_discrete_actions", lambda choices: choices - 1), "must be from 0 to"),
         ("ppo hybrid", with_output("deterministic_discrete_actions", np.zeros_like), "differ by"),
         ("sac two cameras memory", with_input("obs_0", lambda pixels: pixels * np.float32(1.01)), "differ by"),
         ("sac two cameras memory", with_input("obs_2", lambda pixels: pixels[:, :, ::-1]), "differ by"),
@@ -346,15 +354,15 @@ def unsquashed(actions: np.ndarray) -> np.ndarray:
         ("sac two cameras memory", with_output("recurrent_out", lambda memory: memory * 1.001), "differ by"),
         ("sac two cameras memory", with_output("recurrent_out", lambda memory: memory[..., ::-1]), "differ by"),
         ("sac two cameras memory", with_output("deterministic_continuous_actions", unsquashed), "differ by"),
-        ("sac two cameras memory", with_output("continuous_actions", unsquashed), "as often"),
+        ("sac two cameras memory", with_output("continuous_actions", unsquashed), "distributed like"),
     ],
 )
 def test_a_graph_that_acts_differently_is_noticed(
-    graphs: dict[str, OnnxGraph], name: str, change: Callable[[Run], Run], reason: str
+    graphs: dict[str, OnnxGraph], name: str, change: Callable[[GraphFunction], GraphFunction], reason: str
 ) -> None:
     weights = KINDS[name].weights()
     with pytest.raises(ExportError, match=reason):
-        check(change(graphs[name]), weights, policy_of(KINDS[name], weights))
+        check_graph(change(graphs[name]), weights, policy_of(KINDS[name], weights))
 
 
 @pytest.mark.parametrize(
@@ -362,7 +370,7 @@ def test_a_graph_that_acts_differently_is_noticed(
     [
         ("ppo continuous normalized", "head.bias", 2e-4, "differ by"),
         ("ppo continuous normalized", "normalizer.mean", 0.1, "differ by"),
-        ("ppo continuous normalized", "log_sigma", 0.8, "as often"),
+        ("ppo continuous normalized", "log_sigma", 0.8, "distributed like"),
         ("sac hybrid memory", "body.core.memories.0.cell.bias_hh_l0", 1e-3, "differ by"),
         ("sac two cameras memory", "body.encoder.images.1.trunk.0.bias", 1e-3, "differ by"),
         ("sac sets only", "body.encoder.entities.sets.1.weight", 1e-3, "differ by"),
@@ -373,7 +381,7 @@ def test_a_graph_of_other_weights_is_noticed(tmp_path: Path, name: str, part: st
     weights = kind.weights()
     graph = OnnxGraph(exported(tmp_path, kind, changed(weights, part, amount)))
     with pytest.raises(ExportError, match=reason):
-        check(graph, weights, policy_of(kind, weights))
+        check_graph(graph, weights, policy_of(kind, weights))
 
 
 @pytest.mark.parametrize("name", ["ppo continuous normalized", "sac continuous normalized"])
@@ -392,10 +400,10 @@ def test_a_policy_without_spread_or_with_too_much_of_it_is_exported(
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
-        (lambda arrays: {**arrays, "head.bias": arrays["head.bias"] * np.nan}, "head.bias .* not finite"),
+        (lambda arrays: {**arrays, "head.bias": arrays["head.bias"] * np.nan}, "head.bias must be finite"),
         (lambda arrays: {**arrays, "head.weight": arrays["head.weight"][:, 1:]}, "torch cannot export"),
         (lambda arrays: {name: array * np.float32(1e25) for name, array in arrays.items()}, "when every input is zero"),
-        (lambda arrays: {**arrays, FIRST: arrays[FIRST] * np.float32(1e37)}, "not finite in float32"),
+        (lambda arrays: {**arrays, FIRST: arrays[FIRST] * np.float32(1e37)}, "must be finite for large"),
     ],
 )
 def test_a_refused_export_leaves_the_previous_files(

@@ -48,7 +48,7 @@ def test_it_acts_through_episodes_as_the_policy_of_the_same_weights(tmp_path: Pa
     for step in range(8):
         decisions = generator.familiar().slice(0, 3).decisions()
         for remembered in memories:
-            remembered[step % 3 :: 3] *= step % 4 != 3  # the episode of one agent begins anew
+            remembered[step % 3 :: 3] *= step % 4 != 3  # one agent starts a new episode
         choices = [policy.act(decisions, memory) for policy, memory in zip(policies, memories, strict=True)]
         ours, theirs = (choice.actions for choice in choices)
         np.testing.assert_allclose(theirs.continuous, ours.continuous, rtol=0, atol=1e-5)
@@ -109,12 +109,12 @@ def test_it_acts_by_a_graph_of_ml_agents(mlagents_data: Path, is_deterministic: 
         (
             BehaviorSpec("Other", HOPPER.observations, ActionSpec(2)),
             True,
-            r"is float32\[1, 3\], expected float32\[1, 2\]",
+            r"must be float32\[1, 2\] for Other, got float32\[1, 3\]",
         ),
         (
             BehaviorSpec("Other", HOPPER.observations, ActionSpec(3, (2,))),
             False,
-            "has no output discrete_actions, but ver",
+            "must have the output discrete_actions, got ver",
         ),
     ],
 )
@@ -126,9 +126,9 @@ def test_a_graph_of_another_behavior_is_refused(
     assert "\n" not in str(refused.value)
 
 
-def test_the_likeliest_actions_of_a_graph_that_only_samples_are_refused(tmp_path: Path) -> None:
+def test_the_most_likely_actions_of_a_graph_that_only_samples_are_refused(tmp_path: Path) -> None:
     path = exported(tmp_path, Kind(HOPPER), "stochastic").policy(STEP, "stochastic")
-    with pytest.raises(ExportError, match="has no output deterministic_continuous_actions, but continuous_actions"):
+    with pytest.raises(ExportError, match="output deterministic_continuous_actions, got continuous_actions"):
         OnnxPolicy(path, HOPPER, is_deterministic=True)
 
 
@@ -136,12 +136,12 @@ def test_the_likeliest_actions_of_a_graph_that_only_samples_are_refused(tmp_path
     ("spoil", "reason"),
     [
         (lambda path: path.unlink(), "cannot be read: No such file"),
-        (lambda path: path.write_bytes(b"not a graph"), "not valid"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "not valid"),
-        (lambda path: path.write_bytes(b""), "not valid"),
+        (lambda path: path.write_bytes(b"not a graph"), "must be valid ONNX"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "must be valid ONNX"),
+        (lambda path: path.write_bytes(b""), "must be valid ONNX"),
     ],
 )
-def test_a_file_that_is_no_graph_is_refused(
+def test_a_file_that_is_not_a_graph_is_refused(
     tmp_path: Path, hopper: Path, spoil: Callable[[Path], object], reason: str
 ) -> None:
     path = tmp_path / "Hopper.onnx"
@@ -156,5 +156,5 @@ def test_it_has_no_state_and_takes_no_weights(hopper: Path) -> None:
     policy = OnnxPolicy(hopper, HOPPER, is_deterministic=True)
     assert policy.state() == State()
     policy.load_state(State())
-    with pytest.raises(NotSupportedError, match="cannot take other weights"):
+    with pytest.raises(NotSupportedError, match="cannot load other weights"):
         policy.load(Kind(HOPPER).weights())
