@@ -34,16 +34,16 @@ from rl_tui.tui.panes.frames import Frames
 from rl_tui.tui.panes.state_line import title_of
 from rl_tui.tui.runs.history import Past
 from rl_tui.tui.runs.sources import Player, Runs
-from rl_tui.tui.screens.alerts import Notices
+from rl_tui.tui.screens.alerts import Alerts
 from rl_tui.tui.screens.base import HELP, RunScreen, prepare_help
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.dialog import PaneDialog
-from rl_tui.tui.screens.exit_policy import Departure, WayOut
+from rl_tui.tui.screens.exit_policy import ExitPolicy, ExitReason
 from rl_tui.tui.screens.overview import OverviewScreen
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.state.controls import Controls
-from rl_tui.tui.state.preferences import Memory, RunMemory
+from rl_tui.tui.state.preferences import Preferences, SavedView
 from rl_tui.tui.terminal.driver import TerminalDriver
 from rl_tui.tui.terminal.signals import LoopSignals
 from rl_tui.tui.textual_private import FailingApp, driver_of, fail, mount_early, paint
@@ -54,7 +54,7 @@ ANSWER_SECONDS = 0.1  # within which a key should have its picture
 SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms makes a key take 5 times as long to show
 
 
-class TrainerApp(FailingApp[Departure]):
+class TrainerApp(FailingApp[ExitReason]):
     """Lives in the main thread. Owns the view, the subscription and the way out; `show()` returns how the user left.
 
     None: the screen failed. The run is the caller's, whether it goes on or its end is waited for.
@@ -88,7 +88,7 @@ class TrainerApp(FailingApp[Departure]):
         bell: bool = True,
         title: bool = True,
         user_keys: UserKeys | None = None,
-        memory: Memory | None = None,
+        preferences: Preferences | None = None,
         prioritize_ui: Callable[[float], None] | None = None,
         watching: Watching | None = None,
     ) -> None:
@@ -101,22 +101,24 @@ class TrainerApp(FailingApp[Departure]):
         forbids: see Context. opened: the screen to begin with, "" for the overview.
         notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
         user when something fails or the run ends. title: show progress and state in the title of the terminal's window.
-        memory: None to remember nothing. prioritize_ui: makes training in this process wait for so many seconds.
+        preferences: None to remember nothing. prioritize_ui: makes training in this process wait for so many seconds.
         watching: None where the session has no policies.
         """
         super().__init__(driver_class=TerminalDriver)
         self.keep_streams()
         self.view = view
-        self.outcomes, state = Outcomes(), ScreenState()
-        self.themes = Themes(self, memory.theme() if memory else "", memory.keep_theme if memory else None)
+        self.status, state = CommandStatus(), ScreenState()
+        self.themes = Themes(
+            self, preferences.theme() if preferences else "", preferences.save_theme if preferences else None
+        )
         self._user_keys = user_keys or UserKeys()
         keymap = Keymap().remapped(self._user_keys.chosen)
         is_remote = "SSH_CONNECTION" in os.environ
         self.context = Context(
             view=view,
             state=state,
-            outcomes=self.outcomes,
-            controls=Controls(view, state, self.outcomes, self.send, refuses),
+            status=self.status,
+            controls=Controls(view, state, self.status, self.send, refuses),
             keymap=keymap,
             redraw=self.redraw,
             freeze=self.freeze,
@@ -134,13 +136,13 @@ class TrainerApp(FailingApp[Departure]):
             forbids=forbids,
             leave_for=self.leave_for,
         )
-        self.way_out = WayOut(self, session, self.context, clock)
+        self.exit_policy = ExitPolicy(self, session, self.context, clock)
         self.overview = OverviewScreen(self.context)
         self._session = session
         self._subscription, self._owns_subscription = subscription, subscription is None
         self._frozen: RunView | None = None
         self._past: Past | None = None
-        self._signals = LoopSignals(self.way_out.heed)
+        self._signals = LoopSignals(self.exit_policy.on_signal)
         self._former_switch_seconds = sys.getswitchinterval()
         self._config_name, self._clock, self._notes = config_name, clock, notes
         self._on_shown, self._on_folded = on_shown, on_folded
@@ -150,12 +152,12 @@ class TrainerApp(FailingApp[Departure]):
         self._drawn_states: object = None
         self._glyphs = glyphs_for(os.environ, ascii)
         self._faults = Faults(view, clock)
-        self._notices = Notices(self, view, keymap, may_call=bell and player is None)
-        if memory is not None:
-            state.runs = memory.runs_order()
+        self._alerts = Alerts(self, view, keymap, may_ring=bell and player is None)
+        if preferences is not None:
+            state.runs = preferences.runs_order()
         self._runs_order = replace(state.runs)
-        self._memory, self._run_memory = memory, RunMemory(memory, view, state)
-        self._first_keys = FirstKeys(memory, keymap)
+        self._preferences, self._saved_view = preferences, SavedView(preferences, view, state)
+        self._first_keys = FirstKeys(preferences, keymap)
         self._theme_asked, self._opened = theme, opened
         self._prioritize_ui, self._has_title = prioritize_ui, title
         self._colors: Colors = "" if self.no_color else self.console.color_system or ""  # type: ignore[assignment]
@@ -173,7 +175,7 @@ class TrainerApp(FailingApp[Departure]):
         driver = driver_of(self)
         return driver if isinstance(driver, TerminalDriver) else None
 
-    def show(self, *, mouse: bool) -> Departure | None:
+    def show(self, *, mouse: bool) -> ExitReason | None:
         """The screen was on, and the terminal is as it was before, whatever happened."""
         try:
             return self.run(mouse=mouse)
@@ -196,7 +198,7 @@ class TrainerApp(FailingApp[Departure]):
             if self._prioritize_ui is not None:
                 self._prioritize_ui(ANSWER_SECONDS)
             if not isinstance(self.focused, Input):
-                self._first_keys.heed(event.key)
+                self._first_keys.on_key(event.key)
         await super().on_event(event)
 
     def _was_pressed_before_stop(self, event: events.InputEvent) -> bool:
@@ -252,9 +254,9 @@ class TrainerApp(FailingApp[Departure]):
             self._past = None
         sys.setswitchinterval(self._former_switch_seconds)
         self._signals.stop()
-        self._run_memory.keep()
-        if self._memory is not None and self.context.state.runs != self._runs_order:
-            self._memory.keep_runs_order(self.context.state.runs)
+        self._saved_view.save()
+        if self._preferences is not None and self.context.state.runs != self._runs_order:
+            self._preferences.save_runs_order(self.context.state.runs)
         if self._subscription is not None and self._owns_subscription:
             self._subscription.close()
 
@@ -270,22 +272,22 @@ class TrainerApp(FailingApp[Departure]):
         if not self.screen_stack:  # Textual closes the screens before it stops the timers
             return
         if self.terminal is not None and self.terminal.is_gone:
-            self.way_out.lose_terminal()
+            self.exit_policy.on_terminal_lost()
             return
         now = time.monotonic()
-        has_news = self.fold() or self._run_memory.recall() or self._owes_a_picture
-        self._run_memory.keep_seldom(now)
-        self._complain(self._memory.take_problems() if self._memory is not None else [])
-        if self.way_out.follow():
+        has_news = self.fold() or self._saved_view.restore() or self._owes_a_picture
+        self._saved_view.save_periodically(now)
+        self._complain(self._preferences.pop_problems() if self._preferences is not None else [])
+        if self.exit_policy.update():
             return
-        self._notices.tell(now)
+        self._alerts.show(now)
         self._show_title(now)
         if must_draw or has_news or self._pace.is_due(now):
             if is_behind(self):
                 self._pace.skipped(now)
             else:
                 self.redraw()
-        if self._follow_up is not None and not self.outcomes.num_open and not self._owes_a_picture:
+        if self._follow_up is not None and not self.status.num_pending and not self._owes_a_picture:
             self._follow_up.pause()
 
     def _show_title(self, now: float) -> None:
@@ -298,7 +300,7 @@ class TrainerApp(FailingApp[Departure]):
             self.view.add_log(self._clock(), "warning", "SCREEN", "", problem)
         if problems:
             more = f" (and {len(problems) - 1} more, in the log)" if len(problems) > 1 else ""
-            self.outcomes.say(problems[0] + more)
+            self.status.say(problems[0] + more)
 
     def fold(self) -> bool:
         """Bring the view up to the newest event; returns whether a command has ended or a state has changed."""
@@ -306,11 +308,11 @@ class TrainerApp(FailingApp[Departure]):
         if self._subscription is not None and self._past is None:
             for envelope in self._subscription.drain():
                 self.view.apply(envelope)
-                self._notices.hear(envelope.event)
+                self._alerts.add(envelope.event)
         if self._on_folded is not None:
             self._on_folded()
-        has_settled = self.outcomes.settle(self.view)
-        return has_settled or self._states() != self._drawn_states
+        has_news = self.status.update(self.view)
+        return has_news or self._states() != self._drawn_states
 
     def _go_along(self) -> None:
         """Where a replay has gone elsewhere, the view is the one there; what was told before is of another place."""
@@ -352,7 +354,7 @@ class TrainerApp(FailingApp[Departure]):
         return Frame(
             view=self._frozen or self.view,
             state=self.context.state,
-            outcomes=self.outcomes,
+            status=self.status,
             keymap=self.context.keymap,
             now=self._clock(),
             glyphs=self._glyphs,
@@ -376,7 +378,7 @@ class TrainerApp(FailingApp[Departure]):
 
     def leave_for(self, words: Sequence[str]) -> None:
         """Leave, and let that command line of rl-tui take this one's place."""
-        self.way_out.leave_for(words)
+        self.exit_policy.exit_for(words)
 
     def freeze(self) -> None:
         """Hold the picture still, or let it follow again; events are folded all the same."""
@@ -386,13 +388,13 @@ class TrainerApp(FailingApp[Departure]):
     def action_suspend_process(self) -> None:
         """To the shell, with the whole group of processes, as the terminal itself would do."""
         if self.terminal is not None and not self.terminal.suspend(0):
-            self.outcomes.say("ctrl+z: there is no shell that could bring the screen back, so it stays")
+            self.status.say("ctrl+z: there is no shell that could bring the screen back, so it stays")
             self.redraw()
 
     def action_leave(self) -> None:
         """Leave at once when nothing runs; otherwise ask."""
-        self.way_out.ask()
+        self.exit_policy.request_exit()
 
     def action_interrupt(self) -> None:
         """ctrl+c: ask; the second time stop with checkpoints, the third time stop now."""
-        self.way_out.interrupt()
+        self.exit_policy.interrupt()

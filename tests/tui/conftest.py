@@ -25,7 +25,7 @@ def fixed_surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def nothing_that_goes_away_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long a busy machine takes from words to the user, or a toast, to the look at them."""
-    monkeypatch.setattr("rl_tui.tui.panes.outcome.SAID_SECONDS", math.inf)
+    monkeypatch.setattr("rl_tui.tui.panes.outcome.NOTICE_SECONDS", math.inf)
     monkeypatch.setattr("rl_tui.tui.screens.alerts.TOAST_SECONDS", 1e6)
 
 

@@ -12,7 +12,7 @@ from rl_tui.engine.session.watching import Watching
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.screens.base import RunScreen
-from rl_tui.tui.state.preferences import Memory
+from rl_tui.tui.state.preferences import Preferences
 from tests.fakes import FakeSession
 from tests.tui.snapshots import settled_text
 
@@ -38,7 +38,7 @@ class Driven:
         forbids: str = "",
         player: Player | None = None,
         notifications: bool = False,
-        memory: Memory | None = None,
+        preferences: Preferences | None = None,
         watching: Watching | None = None,
     ) -> None:
         self.view = view
@@ -53,7 +53,7 @@ class Driven:
             refuses=refuses,
             forbids=forbids,
             player=player,
-            memory=memory,
+            preferences=preferences,
             watching=watching,
         )
         self._opened = opened

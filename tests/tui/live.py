@@ -1,7 +1,7 @@
 """A screen on a real terminal over a made-up run that goes on: for tests of bytes, signals and keys.
 
 live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken WHAT]
-        [--memory FOLDER] [--hangup WHAT] [--no-bell] [--no-title] [--noise]
+        [--preferences FOLDER] [--hangup WHAT] [--no-bell] [--no-title] [--noise]
 
 What is to happen, or to break, does so at the signal SIGUSR1: its sender has seen the screen of a run that trains.
 """
@@ -49,7 +49,7 @@ from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.state_line import StateLine
 from rl_tui.tui.screens import base as screens
 from rl_tui.tui.screens.overview import OverviewScreen
-from rl_tui.tui.state.preferences import Memory
+from rl_tui.tui.state.preferences import Preferences
 from rl_tui.tui.terminal.streams import redirect_output
 
 GIB = 1024**3
@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument(
         "--broken", default="", choices=["", "pane", "timer", "action", "message", "worker", "callback"]
     )
-    parser.add_argument("--memory", type=Path, help="folder of what is remembered")
+    parser.add_argument("--preferences", type=Path, help="folder of what is remembered")
     parser.add_argument("--no-bell", action="store_true")
     parser.add_argument("--no-title", action="store_true")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
@@ -231,25 +231,25 @@ def main() -> None:
             subscription=session.subscribe(),
             bell=not arguments.no_bell,
             title=not arguments.no_title,
-            memory=Memory(arguments.memory) if arguments.memory else None,
+            preferences=Preferences(arguments.preferences) if arguments.preferences else None,
         )
         session.start()
         if arguments.broken:
             break_app(app, arguments.broken)
         if arguments.noise:
             threading.Timer(0.5, lambda: [os.write(fd, b"GARBAGE FROM A LIBRARY\n" * 5) for fd in (1, 2)]).start()
-        departure = app.show(mouse=True)
+        exit_reason = app.show(mouse=True)
     commands = [*session.commands]
     session.join()
     report = {
-        "departure": departure,
+        "exit_reason": exit_reason,
         "failure": app.failure,
         "commands": [f"{type(c).__name__}:{getattr(c, 'mode', '')}:{getattr(c, 'exit_code', '')}" for c in commands],
         "thread_count": threading.active_count(),
     }
     if arguments.report:
         arguments.report.write_text(json.dumps(report))
-    if departure not in ("hangup", "lost"):
+    if exit_reason not in ("hangup", "lost"):
         print(json.dumps(report))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.preferences import Memory, as_text
+from rl_tui.tui.state.preferences import Preferences, to_json
 from tests.tui import scenes
 from tests.tui.driver import Driven
 
@@ -17,7 +17,7 @@ SIZES = [(40, 10), (80, 24), (120, 40)]
 
 def driven(folder: Path, size: tuple[int, int] = (80, 24), refuses: str = "") -> Driven:
     """A screen that remembers in that folder."""
-    return Driven(scenes.healthy(2).view(), size, memory=Memory(folder), refuses=refuses)
+    return Driven(scenes.healthy(2).view(), size, preferences=Preferences(folder), refuses=refuses)
 
 
 def words_of(text: str) -> str:
@@ -51,7 +51,7 @@ async def test_letter_that_is_typed_into_a_note_is_no_such_key(tmp_path: Path) -
 
 
 async def test_who_has_a_run_remembered_is_not_new(tmp_path: Path) -> None:
-    Memory(tmp_path).keep(Path("results/other"), as_text(ScreenState(), ""))
+    Preferences(tmp_path).save_view(Path("results/other"), to_json(ScreenState(), ""))
     async with driven(tmp_path) as screen:
         assert "results/walker-ppo" in words_of(await screen.text())
 
@@ -64,9 +64,9 @@ async def test_key_that_is_refused_is_not_said(tmp_path: Path) -> None:
 
 
 def test_theme_and_keys_are_remembered_beside_each_other(tmp_path: Path) -> None:
-    memory = Memory(tmp_path)
-    memory.keep_theme("ansi")
-    memory.keep_keys_known()
-    assert (memory.theme(), memory.knows_keys()) == ("ansi", True)
-    memory.keep_theme("rl-light")
+    preferences = Preferences(tmp_path)
+    preferences.save_theme("ansi")
+    preferences.save_keys_known()
+    assert (preferences.theme(), preferences.knows_keys()) == ("ansi", True)
+    preferences.save_theme("rl-light")
     assert json.loads((tmp_path / "settings.json").read_text()) == {"theme": "rl-light", "knows_keys": True}

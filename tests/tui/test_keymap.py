@@ -125,7 +125,7 @@ def state_of(screen: Driven, text: str) -> object:
     """All that a user or the run notices."""
     app = screen.app
     return (text, len(screen.session.commands), app.clipboard, app.return_value, app.screen, app.focused,
-            asdict(app.context.state), app.outcomes.said)  # fmt: skip
+            asdict(app.context.state), app.status.notice)  # fmt: skip
 
 
 async def does_something(screen: Driven, key: Key) -> bool:

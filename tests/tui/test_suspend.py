@@ -108,7 +108,7 @@ def test_run_goes_on_in_the_background_without_its_screen_and_can_be_ended_there
     shell.terminal.press("ctrl+z")
     shell.terminal.wait_for("Stopped")
     shell.say("kill %1")
-    shell.terminal.wait_for('"departure": "stop".*:checkpoint:143')
+    shell.terminal.wait_for('"exit_reason": "stop".*:checkpoint:143')
     assert shell.modes_of_commands() == shell.modes
 
 

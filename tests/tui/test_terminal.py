@@ -92,14 +92,14 @@ def left_behind(raw: bytes | bytearray) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("number", "exit_code", "departure"),
+    ("number", "exit_code", "exit_reason"),
     [(signal.SIGINT, 130, "stop"), (signal.SIGTERM, 143, "stop"), (signal.SIGHUP, 129, "hangup")],
 )
-def test_signal_saves_and_restores_the_terminal(tmp_path: Path, number: int, exit_code: int, departure: str) -> None:
+def test_signal_saves_and_restores_the_terminal(tmp_path: Path, number: int, exit_code: int, exit_reason: str) -> None:
     with LiveScreen(tmp_path) as live:
         os.kill(live.terminal.process.pid, number)
         report = live.report()
-        assert report["departure"] == departure
+        assert report["exit_reason"] == exit_reason
         assert report["commands"] == [f"Stop:checkpoint:{exit_code}"]
         assert left_behind(live.terminal.raw) == []
 
@@ -110,7 +110,7 @@ def test_second_signal_does_not_wait(tmp_path: Path) -> None:
         live.terminal.wait_for("Saving and stopping")
         os.kill(live.terminal.process.pid, signal.SIGTERM)
         report = live.report()
-        assert report["departure"] == "now"
+        assert report["exit_reason"] == "now"
         assert report["commands"] == ["Stop:checkpoint:143", "Stop:now:143"]
         assert left_behind(live.terminal.raw) == []
 
@@ -120,7 +120,7 @@ def test_dropped_terminal_saves_and_ends(tmp_path: Path) -> None:
         live.terminal.hang_up()
         live.terminal.process.wait(60)
         report = json.loads(live.report_path.read_text())
-        assert report["departure"] == "hangup"
+        assert report["exit_reason"] == "hangup"
         assert report["commands"] == ["Stop:checkpoint:129"]
 
 
@@ -130,7 +130,7 @@ def test_a_terminal_that_dies_in_silence_saves_and_ends(tmp_path: Path) -> None:
         live.terminal.hang_up()
         live.terminal.process.wait(60)
         report = json.loads(live.report_path.read_text())
-        assert report["departure"] == "hangup"
+        assert report["exit_reason"] == "hangup"
         assert report["commands"] == ["Stop:checkpoint:129"]
 
 
@@ -139,7 +139,7 @@ def test_where_a_hangup_is_ignored_the_screen_is_left_and_the_run_goes_on(tmp_pa
         live.terminal.hang_up()
         live.terminal.process.wait(60)
         report = json.loads(live.report_path.read_text())
-        assert report["departure"] == "lost"
+        assert report["exit_reason"] == "lost"
         assert report["commands"] == []
 
 
@@ -153,14 +153,14 @@ def test_a_terminal_that_takes_nothing_does_not_hold_up_the_way_out(tmp_path: Pa
         live.terminal.process.wait(30)
         report = json.loads(live.report_path.read_text())
         assert report["commands"] == ["Stop:checkpoint:143"]
-        assert report["departure"] == "stop"
+        assert report["exit_reason"] == "stop"
         live.terminal.wait()
         assert left_behind(live.terminal.raw) == []
 
 
 def test_leaving_by_key_restores_the_terminal(tmp_path: Path) -> None:
     with LiveScreen(tmp_path) as live:
-        assert live.leave()["departure"] == "now"
+        assert live.leave()["exit_reason"] == "now"
         assert left_behind(live.terminal.raw) == []
 
 
@@ -170,7 +170,7 @@ def test_a_pane_that_cannot_be_drawn_says_so_and_the_log_has_the_traceback_once(
         live.terminal.wait_for("Walker0 .* [0-9.]+k ")
         shown = re.findall("Walker0 .* ([0-9.]+k) ", live.terminal.text())[0]
         live.terminal.wait_for(f"Walker0 .* {re.escape(shown)} ", absent=True)  # steps are still drawn
-        assert live.leave()["departure"] == "now"
+        assert live.leave()["exit_reason"] == "now"
         assert left_behind(live.terminal.raw) == []
         log = live.log_path.read_text()
         assert log.count("Traceback") == 1
@@ -183,7 +183,7 @@ def test_a_screen_that_fails_leaves_the_terminal_whole_and_a_traceback_in_the_lo
         if broken == "action":
             live.terminal.press("b")
         report = live.report()
-        assert report["departure"] is None
+        assert report["exit_reason"] is None
         assert report["failure"].startswith("ZeroDivisionError: ")
         assert report["commands"] == []
         assert left_behind(live.terminal.raw) == []
@@ -196,7 +196,7 @@ def test_a_worker_that_fails_is_told_and_the_screen_stays(tmp_path: Path) -> Non
         live.terminal.wait_for("FAILED")
         live.terminal.wait_for("Run failed")
         live.terminal.press("q")
-        assert live.report()["departure"] == "finished"
+        assert live.report()["exit_reason"] == "finished"
         assert left_behind(live.terminal.raw) == []
 
 
@@ -208,8 +208,8 @@ def test_output_from_beside_the_screen_goes_to_the_log(tmp_path: Path) -> None:
         assert live.log_path.read_text().count("GARBAGE") == 10
         live.terminal.watch(0.5)
         assert "GARBAGE" not in live.terminal.text()
-        assert live.leave()["departure"] == "now"
-        assert "departure" in live.terminal.text()  # print reaches the terminal again
+        assert live.leave()["exit_reason"] == "now"
+        assert "exit_reason" in live.terminal.text()  # print reaches the terminal again
 
 
 def check_that_painting_everything_changes_nothing(terminal: PseudoTerminal) -> None:
@@ -344,7 +344,7 @@ def test_a_storm_of_sizes_ends_in_the_right_picture(tmp_path: Path) -> None:
         live.terminal.wait_for("Devices")
         freeze(live.terminal)
         assert all(len(line.rstrip()) <= 120 for line in live.terminal.screen.display)
-        assert live.leave()["departure"] == "now"
+        assert live.leave()["exit_reason"] == "now"
         assert "Traceback" not in live.log_path.read_text()
 
 

@@ -15,7 +15,7 @@ import rl_tui.tui
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.drawing.lines import SERIES, Tone
 from rl_tui.tui.drawing.themes import THEMES, colors_of
-from rl_tui.tui.state.preferences import Memory
+from rl_tui.tui.state.preferences import Preferences
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.snapshots import settled_text
@@ -170,7 +170,7 @@ async def test_every_theme_draws_every_tone(name: str) -> None:
 async def test_a_theme_is_chosen_by_key_and_remembered(tmp_path: Path) -> None:
     view = scenes.healthy(1).view()
     for expected in ("rl-dark", "rl-light"):
-        app = TrainerApp(FakeSession(), view, clock=lambda: view.now, memory=Memory(tmp_path))
+        app = TrainerApp(FakeSession(), view, clock=lambda: view.now, preferences=Preferences(tmp_path))
         async with app.run_test(size=(120, 40)) as pilot:
             app.tick()
             assert app.theme == expected
@@ -179,8 +179,8 @@ async def test_a_theme_is_chosen_by_key_and_remembered(tmp_path: Path) -> None:
             assert app.screen.styles.background.hex.lower() == colors_of(app.theme)["ground"]
             if expected == "rl-light":
                 assert app.theme == "ansi"
-    assert Memory(tmp_path).theme() == "ansi"
-    asked = TrainerApp(FakeSession(), view, theme="high-contrast", memory=Memory(tmp_path))
+    assert Preferences(tmp_path).theme() == "ansi"
+    asked = TrainerApp(FakeSession(), view, theme="high-contrast", preferences=Preferences(tmp_path))
     async with asked.run_test():
         assert asked.theme == "high-contrast"
 

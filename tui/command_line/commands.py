@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rl_tui.engine.session.log_position import LogPosition
     from rl_tui.engine.session.messages import Envelope
     from rl_tui.tui.command_line.run_screen import Subject
-    from rl_tui.tui.screens.exit_policy import Departure
+    from rl_tui.tui.screens.exit_policy import ExitReason
 
 PROGRESS_SECONDS = 1.0  # from one line to the next
 PRINTED_LINES = 5  # of what a checked environment printed: enough to see what prints
@@ -302,18 +302,18 @@ def require_screen(command: str) -> None:
         raise ConfigError(f"rl-tui {command}: needs a screen, but {reason}")
 
 
-def show_alone(subject: Subject, look: Look) -> Departure | None:
+def show_alone(subject: Subject, look: Look) -> ExitReason | None:
     """What has no folder for its output was shown; returns how the screen was left, None when it failed."""
     from rl_tui.tui.command_line.run_screen import show
     from rl_tui.tui.terminal.signals import StopSignals
 
     with StopSignals() as signals:
         shown = show(subject, look, signals)
-    if shown.departure != "hangup" and shown.printed:
+    if shown.exit_reason != "hangup" and shown.printed:
         complain(shown.printed)
-    if shown.next_words:
-        become(shown.next_words)
-    return shown.departure
+    if shown.next_command:
+        become(shown.next_command)
+    return shown.exit_reason
 
 
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {

@@ -19,8 +19,8 @@ from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.command_line.train_arguments import Look, words_of
 from rl_tui.tui.drawing.themes import THEMES
 from rl_tui.tui.keys.user_keys import read_user_keys
-from rl_tui.tui.screens.exit_policy import Departure
-from rl_tui.tui.state.preferences import Memory
+from rl_tui.tui.screens.exit_policy import ExitReason
+from rl_tui.tui.state.preferences import Preferences
 from rl_tui.tui.state.user_folders import config_folder, state_folder
 from rl_tui.tui.terminal.signals import StopSignals
 from rl_tui.tui.terminal.streams import move_output, redirect_output
@@ -71,18 +71,18 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """How a screen was left; None: it failed, and `failure` says of what. printed: what was written beside it while
-    there was no log for that. next_words: the command line of rl-tui that takes this one's place, if any.
+    there was no log for that. next_command: the command line of rl-tui that takes this one's place, if any.
     """
 
-    departure: Departure | None
+    exit_reason: ExitReason | None
     failure: str
     printed: str
-    next_words: tuple[str, ...] = ()
+    next_command: tuple[str, ...] = ()
 
     @property
     def was_left(self) -> bool:
         """Whether somebody wanted that."""
-        return self.departure not in (None, "lost")
+        return self.exit_reason not in (None, "lost")
 
 
 class Start:
@@ -113,14 +113,14 @@ def show(subject: Subject, look: Look, signals: StopSignals) -> Shown:
     if look.theme and look.theme not in THEMES:
         raise ConfigError(f"--theme: found {look.theme}, expected one of {', '.join(THEMES)}")
     with tempfile.NamedTemporaryFile(prefix="rl-tui-", suffix=".log") as output:
-        departure, failure, next_words = _show(subject, look, signals, Path(output.name))
-        next_words = (*next_words, *words_of(look)) if next_words else ()
-        return Shown(departure, failure, output.read().decode(errors="replace"), next_words)
+        exit_reason, failure, next_command = _show(subject, look, signals, Path(output.name))
+        next_command = (*next_command, *words_of(look)) if next_command else ()
+        return Shown(exit_reason, failure, output.read().decode(errors="replace"), next_command)
 
 
 def _show(
     subject: Subject, look: Look, signals: StopSignals, output: Path
-) -> tuple[Departure | None, str, tuple[str, ...]]:
+) -> tuple[ExitReason | None, str, tuple[str, ...]]:
     start = Start(subject)
     has_log = False
     with redirect_output(output):
@@ -139,32 +139,32 @@ def _show(
             if past is not None:
                 app.recall(past)
             for stop in signals.take():
-                app.way_out.heed(stop.exit_code)
+                app.exit_policy.on_signal(stop.exit_code)
 
         app = _app(subject, look, begin, keep_output)
-        departure = app.show(mouse=look.has_mouse)
+        exit_reason = app.show(mouse=look.has_mouse)
         signals.take_back()
-        if departure in (None, "lost") and subject.outlives_screen:
+        if exit_reason in (None, "lost") and subject.outlives_screen:
             if not start.has_begun and start.mistake is None:  # the first picture failed
                 start()
         else:
-            _end(subject, start, app, signals, departure)
+            _end(subject, start, app, signals, exit_reason)
     if start.mistake is not None:
         raise start.mistake
-    return departure, app.failure, app.way_out.next_words
+    return exit_reason, app.failure, app.exit_policy.next_command
 
 
-def _end(subject: Subject, start: Start, app: TrainerApp, signals: StopSignals, departure: Departure | None) -> None:
-    if departure in (None, "lost"):
+def _end(subject: Subject, start: Start, app: TrainerApp, signals: StopSignals, exit_reason: ExitReason | None) -> None:
+    if exit_reason in (None, "lost"):
         subject.session.send(Stop("checkpoint", exit_code=1))
     if start.has_begun:
-        _await_end(subject.session, signals, LEAVE_SECONDS if departure == "now" else None)
-    if departure is not None:
+        _await_end(subject.session, signals, LEAVE_SECONDS if exit_reason == "now" else None)
+    if exit_reason is not None:
         app.fold()
 
 
 def _app(subject: Subject, look: Look, begin: Callable[[], None], keep_output: Callable[[], None]) -> TrainerApp:
-    memory = Memory(state_folder())
+    preferences = Preferences(state_folder())
     return TrainerApp(
         subject.session,
         subject.view,
@@ -180,11 +180,11 @@ def _app(subject: Subject, look: Look, begin: Callable[[], None], keep_output: C
         forbids=READONLY if look.is_readonly else "",
         opened=subject.opened,
         notes=subject.notes,
-        theme=look.theme or memory.theme() or None,
+        theme=look.theme or preferences.theme() or None,
         bell=look.has_bell,
         title=look.has_title,
         user_keys=read_user_keys(config_folder()),
-        memory=memory if subject.is_remembered else None,
+        preferences=preferences if subject.is_remembered else None,
         prioritize_ui=subject.prioritize_ui,
         watching=subject.watching,
     )

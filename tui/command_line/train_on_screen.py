@@ -81,10 +81,10 @@ def run_on_screen(arguments: Arguments) -> int:
                 follow(launch, mail, writer, signals, output)
     if goes_on:
         return ending(launch)
-    if shown.departure != "hangup":
+    if shown.exit_reason != "hangup":
         say_goodbye(launch, view, arguments)
-    if shown.next_words:
-        become(shown.next_words)
+    if shown.next_command:
+        become(shown.next_command)
     return launch.exit_code
 
 
@@ -120,7 +120,7 @@ def keep_output(shown: Shown, view: RunView, *, goes_on: bool) -> None:
     where = written_to_logs(shown.printed, view)
     if shown.printed and where is None:
         complain(shown.printed)
-    if shown.departure is None:
+    if shown.exit_reason is None:
         then = "training goes on without it, a line per event as with --no-ui; " if goes_on else ""
         place = "above" if where is None else f"in {where}"
         complain(f"the screen failed ({shown.failure}): {then}the traceback is {place}")

@@ -23,7 +23,7 @@ from rl_tui.tui.drawing.painting import Piece, Spot, styled
 from rl_tui.tui.drawing.text import num_cells
 from rl_tui.tui.keys.keymap import Keymap, Place
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.textual_private import is_laid_out_again, render_again
 
 Condition: TypeAlias = Literal["hidden", "current", "old", "changed"]  # old: by time alone; changed: its inputs did
@@ -50,7 +50,7 @@ class Frame:
 
     view: RunView
     state: ScreenState
-    outcomes: Outcomes
+    status: CommandStatus
     keymap: Keymap
     now: float
     glyphs: Glyphs

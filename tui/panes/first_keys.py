@@ -7,7 +7,7 @@ import asyncio
 from rl_tui.tui.drawing.lines import Line, Span, line, pack
 from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.base import Frame
-from rl_tui.tui.state.preferences import Memory
+from rl_tui.tui.state.preferences import Preferences
 
 WORDS = {  # by the ids of the commands: in full, and where there is little room
     "help": ("shows every key", "keys"),
@@ -19,18 +19,18 @@ NARROW = 70
 
 
 class FirstKeys:
-    """Owned by the app. Without a memory nobody is new."""
+    """Owned by the app. Without preferences no user is new."""
 
-    def __init__(self, memory: Memory | None, keymap: Keymap) -> None:
-        self._memory = memory
+    def __init__(self, preferences: Preferences | None, keymap: Keymap) -> None:
+        self._preferences = preferences
         self._keys = {*SAME_USE, *(key for id in WORDS for key in keymap.of_id(id).keys)}
-        self.are_shown = memory is not None and not memory.knows_keys()
+        self.are_shown = preferences is not None and not preferences.knows_keys()
 
-    def heed(self, key: str) -> None:
+    def on_key(self, key: str) -> None:
         """That key was pressed. Call it in the app's loop."""
-        if self.are_shown and self._memory is not None and key in self._keys:
+        if self.are_shown and self._preferences is not None and key in self._keys:
             self.are_shown = False
-            asyncio.get_running_loop().run_in_executor(None, self._memory.keep_keys_known)
+            asyncio.get_running_loop().run_in_executor(None, self._preferences.save_keys_known)
 
 
 def first_keys_line(frame: Frame, width: int) -> Line:

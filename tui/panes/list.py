@@ -144,7 +144,7 @@ class ListPane(Pane):
             self._go((self._index(self._frame, self._shown) + by) % len(self._shown))
         else:
             key = self._frame.keymap.of_id("filter").shown
-            self._frame.outcomes.say(f"match: no filter has found anything here; {key} sets one", "text")
+            self._frame.status.say(f"match: no filter has found anything here; {key} sets one", "text")
             self.call_later(self.run_action, "screen.redraw")
 
     def on_click(self, event: events.Click) -> None:

@@ -1,6 +1,6 @@
-"""What the user should notice wherever he looks: toasts on the screen, and the terminal's bell and notice.
+"""Alerts: toasts on the screen, and the bell and desktop notice of the terminal.
 
-Toasts cover a chart, whose past can wait, and never the line of a list that is selected or newest.
+Toasts cover the past of a chart, and never the selected or newest line of a list.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from rl_tui.tui.terminal.sequences import notice_sequence
 from rl_tui.tui.textual_private import ToastRack, write
 
 TOAST_SECONDS = 8.0
-SAVING_SECONDS = 5.0  # after which a failure is shown though its last checkpoint is still being written
-MOST_TOASTS = 3  # in TOAST_SECONDS; the rest is counted
+SAVING_SECONDS = 5.0  # after which a failure is shown even if its last checkpoint is still being written
+MOST_TOASTS = 3  # in TOAST_SECONDS; the others are counted
 TOAST_LINES = 4  # of its text
 TOAST_EDGES = 4  # columns: its bar, the blanks around its text, and one for words that break earlier
 WIDEST = 56  # columns of a toast
@@ -47,8 +47,8 @@ NEWEST = 3  # lines at the top of a list that are never covered
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """Something to notice. is_loud: worth calling somebody who looks elsewhere."""
+class Alert:
+    """One alert. is_loud: also rings the bell, for a user who looks elsewhere."""
 
     title: str
     text: str
@@ -56,24 +56,24 @@ class News:
     is_loud: bool = False
 
 
-class Notices:
-    """Lives in the app's thread. Owns what was heard and not shown yet."""
+class Alerts:
+    """Runs in the app's thread. Owns the alerts that were not shown yet."""
 
-    def __init__(self, app: App[Any], view: RunView, keymap: Keymap, *, may_call: bool) -> None:
-        """may_call: use the bell and the terminal's notice."""
+    def __init__(self, app: App[Any], view: RunView, keymap: Keymap, *, may_ring: bool) -> None:
+        """may_ring: use the bell and the desktop notice."""
         self._app, self._view = app, view
-        self._key, self._way_back = keymap.of_id("warnings").shown, keymap.of_id("roll-back-failed").shown
-        self._may_call = may_call
-        self._heard: list[News] = []
-        self._loud: list[News] = []
-        self._failed: dict[str, tuple[BehaviorStateChanged, float]] = {}  # whose last checkpoint is not decided; since
+        self._key, self._roll_back_key = keymap.of_id("warnings").shown, keymap.of_id("roll-back-failed").shown
+        self._may_call = may_ring
+        self._waiting: list[Alert] = []
+        self._loud: list[Alert] = []
+        self._failed: dict[str, tuple[BehaviorStateChanged, float]] = {}  # that wait for a last checkpoint, since
         self._covered: frozenset[Region] = frozenset()
         self._room, self._until = MOST_TOASTS, 0.0
 
-    def hear(self, event: Event) -> None:
-        """An event was folded into the view.
+    def add(self, event: Event) -> None:
+        """Add the alert for an event that was folded into the view, if it has one.
 
-        A failed behavior is saved once more: its toast waits until that is done, and names the newest checkpoint.
+        A failed behavior saves a last checkpoint: its toast waits for that, and names the newest one.
         """
         match event:
             case BehaviorStateChanged(state="failed"):
@@ -83,49 +83,49 @@ class Notices:
                 self._release([event.behavior])
             case RunStateChanged(state=state) if state in ENDS:
                 self._release(list(self._failed))
-        self._note(news_of(event, self._view, self._way_back))
+        self._note(alert_for(event, self._view, self._roll_back_key))
 
     def _release(self, behaviors: Sequence[str]) -> None:
-        """What is on disk of these is known now."""
+        """The last checkpoints of these are known now."""
         for name in behaviors:
             if name in self._failed:
-                self._note(news_of(self._failed.pop(name)[0], self._view, self._way_back))
+                self._note(alert_for(self._failed.pop(name)[0], self._view, self._roll_back_key))
 
-    def _note(self, news: News | None) -> None:
-        if news is not None:
-            self._heard.append(news)
-        if news is not None and news.is_loud and self._may_call:
-            self._loud.append(news)
+    def _note(self, alert: Alert | None) -> None:
+        if alert is not None:
+            self._waiting.append(alert)
+        if alert is not None and alert.is_loud and self._may_call:
+            self._loud.append(alert)
 
-    def _give_up_waiting(self, now: float) -> None:
+    def _time_out(self, now: float) -> None:
         for name, (event, since) in list(self._failed.items()):
             if now - since > SAVING_SECONDS:
                 del self._failed[name]
                 kept = f"{_kept(self._view, name)}, and a newer one is being saved"
-                self._note(failure_news(event, self._view, kept, self._way_back))
+                self._note(failure_alert(event, self._view, kept, self._roll_back_key))
 
-    def tell(self, now: float) -> None:
-        """Call for what is loud. Show what was heard, the worst first, but not over a dialog nor too much at once."""
+    def show(self, now: float) -> None:
+        """Ring for loud alerts, and show toasts, the worst first, but not over a dialog and not too many at once."""
         self._uncover()
-        self._give_up_waiting(now)
+        self._time_out(now)
         place_toasts(self._app.screen)
         if self._loud:
-            call(self._app, self._loud[0])
+            ring(self._app, self._loud[0])
             self._loud.clear()
         place = toast_place(self._app.screen)
         num_lines, most = shares(place.height, gap=self._app.screen.has_class("-tall"))
         if now >= self._until:
             self._room = most
-        if not self._heard or not self._room or isinstance(self._app.screen, ModalScreen):
+        if not self._waiting or not self._room or isinstance(self._app.screen, ModalScreen):
             return
-        self._heard.sort(key=lambda news: ("error", "warning", "information").index(news.severity))
-        shown, num_more = self._heard[: self._room], len(self._heard) - self._room
-        for news in shown:
-            self._toast(news, place.width, num_lines)
+        self._waiting.sort(key=lambda alert: ("error", "warning", "information").index(alert.severity))
+        shown, num_more = self._waiting[: self._room], len(self._waiting) - self._room
+        for alert in shown:
+            self._toast(alert, place.width, num_lines)
         if num_more > 0:
-            self._toast(News("", f"and {num_more} more: {self._key} shows them", "warning"), place.width, 1)
+            self._toast(Alert("", f"and {num_more} more: {self._key} shows them", "warning"), place.width, 1)
         self._room, self._until = self._room - len(shown), now + TOAST_SECONDS
-        self._heard.clear()
+        self._waiting.clear()
 
     def _uncover(self) -> None:
         """Paint what stood below a toast that is gone: Textual 8.2.8 misses it if a hidden widget has changed."""
@@ -134,9 +134,11 @@ class Notices:
             self._app.screen.refresh(*(self._covered - covered))
         self._covered = covered
 
-    def _toast(self, news: News, width: int, num_lines: int) -> None:
-        text = " ".join(wrap(safe_text(news.text), max(1, width - TOAST_EDGES), num_lines))
-        self._app.notify(text, title=safe_text(news.title), severity=news.severity, timeout=TOAST_SECONDS, markup=False)
+    def _toast(self, alert: Alert, width: int, num_lines: int) -> None:
+        text = " ".join(wrap(safe_text(alert.text), max(1, width - TOAST_EDGES), num_lines))
+        self._app.notify(
+            text, title=safe_text(alert.title), severity=alert.severity, timeout=TOAST_SECONDS, markup=False
+        )
 
 
 def shares(rows: int, gap: int) -> tuple[int, int]:
@@ -148,32 +150,32 @@ def shares(rows: int, gap: int) -> tuple[int, int]:
     return num_lines, max(1, min(MOST_TOASTS, (rows - 1 - gap) // (num_lines + 1 + gap)))
 
 
-def news_of(event: Event, view: RunView, way_back: str = "R") -> News | None:
-    """What is to be noticed of the event, which `view` has seen; None for nearly all of them.
+def alert_for(event: Event, view: RunView, roll_back_key: str = "R") -> Alert | None:
+    """The alert for an event that `view` has folded in; None for nearly all events.
 
-    way_back: the key that rolls back what diverged.
+    roll_back_key: the key that rolls back what diverged.
     """
     match event:
         case WarningRaised():
-            return News(event.behavior or "run", f"{event.message}; {event.advice}", "warning")
+            return Alert(event.behavior or "run", f"{event.message}; {event.advice}", "warning")
         case BehaviorStateChanged(behavior=name, state="failed"):
-            return failure_news(event, view, _kept(view, name), way_back)
+            return failure_alert(event, view, _kept(view, name), roll_back_key)
         case CheckpointFailed():
             text = f"step {count(event.step)} is not saved: {event.message}; earlier checkpoints are untouched"
-            return News(event.behavior, text, "error")
+            return Alert(event.behavior, text, "error")
         case RunStateChanged(state=state) if state in BAD_ENDS:
-            return News(f"Run {state}", event.reason, "error", is_loud=True)
+            return Alert(f"Run {state}", event.reason, "error", is_loud=True)
         case RunStateChanged(state=state) if state in ENDS:
-            return News(f"Run {state}", f"{_best(view)}{event.reason}", "information", is_loud=True)
+            return Alert(f"Run {state}", f"{_best(view)}{event.reason}", "information", is_loud=True)
         case _:
             return None
 
 
-def failure_news(event: BehaviorStateChanged, view: RunView, kept: str, key: str) -> News:
-    """The way back, if there is one; why it failed, and what is left of it."""
+def failure_alert(event: BehaviorStateChanged, view: RunView, kept: str, key: str) -> Alert:
+    """How to roll back, if that is possible; why the behavior failed, and its last checkpoint."""
     good = good_checkpoint(view.behavior(event.behavior))
     back = "" if good is None else f"; {key} rolls it back to step {count(good[1].step)}"
-    return News(f"{event.behavior} failed{back}", f"{event.reason}; {kept}", "error", is_loud=True)
+    return Alert(f"{event.behavior} failed{back}", f"{event.reason}; {kept}", "error", is_loud=True)
 
 
 def _kept(view: RunView, name: str) -> str:
@@ -186,14 +188,14 @@ def _best(view: RunView) -> str:
     return f"best checkpoint: {', '.join(best)}. " if best else ""
 
 
-def call(app: App[Any], news: News) -> None:
+def ring(app: App[Any], alert: Alert) -> None:
     """Ring the bell, and let the terminal show a notice where it can."""
     app.bell()
-    write(app, notice_sequence(f"{news.title}: {news.text}", os.environ))
+    write(app, notice_sequence(f"{alert.title}: {alert.text}", os.environ))
 
 
 def toast_place(screen: Screen[Any]) -> Region:
-    """The cells that toasts may cover; they stand at its bottom."""
+    """The cells that toasts may cover; they are at its bottom."""
     columns, rows = screen.size
     width = min(WIDEST, columns * 6 // 10)
     where = {widget: region.shrink(widget.styles.gutter) for widget, (region, _) in spots(screen).items()}
@@ -221,7 +223,7 @@ def free_rows(pane: ListPane, content: Region) -> tuple[int, int]:
 
 
 def place_toasts(screen: Screen[Any]) -> None:
-    """Those on the screen, and those to come, stand there."""
+    """Toasts, those on the screen too, are in that place."""
     rack = next(iter(screen.query(ToastRack)), None)
     if rack is None:
         return

@@ -141,7 +141,7 @@ class RunScreen(Screen[None]):
 
     def say(self, words: str) -> None:
         """Tell the user, now."""
-        self.context.outcomes.say(words, "text")
+        self.context.status.say(words, "text")
         self.context.redraw()
 
     def open_dialog(self, dialog: Screen[T], then: Callable[[T], None] | None = None) -> None:
@@ -216,7 +216,7 @@ class RunScreen(Screen[None]):
         try:
             where = await save_screenshot(self.app, Path(run.path) if run is not None else None, self.figures())
         except OSError as error:
-            self.context.outcomes.say(f"screenshot: failed, {error}", "bad")
+            self.context.status.say(f"screenshot: failed, {error}", "bad")
             self.context.redraw()
         else:
             self.say(f"screenshot: {where}")
@@ -283,7 +283,7 @@ class RunScreen(Screen[None]):
             return
         command = RollBack(behavior.name, saved.path)
         dialog = roll_back_dialog(behavior, at, saved, now=self.context.view.now)
-        self.open_dialog(dialog, lambda is_yes: controls.ask(command) if is_yes else None)
+        self.open_dialog(dialog, lambda is_yes: controls.request(command) if is_yes else None)
 
     def action_freeze(self) -> None:
         """Hold the picture still, or let it follow."""
@@ -292,7 +292,7 @@ class RunScreen(Screen[None]):
     def action_speed(self, by: int) -> None:
         """Replay faster or slower."""
         if self.context.player is not None:
-            self.context.outcomes.say(f"replay: {self.context.player.change_speed(by)}", "text")
+            self.context.status.say(f"replay: {self.context.player.change_speed(by)}", "text")
             self.context.redraw()
 
     def action_seek(self, by: float) -> None:

@@ -11,7 +11,7 @@ from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.frames import Frames
 from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.state.controls import Controls
 
 
@@ -28,7 +28,7 @@ class Context:
 
     view: RunView
     state: ScreenState
-    outcomes: Outcomes
+    status: CommandStatus
     controls: Controls
     keymap: Keymap
     redraw: Callable[[], None]

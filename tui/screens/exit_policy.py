@@ -1,4 +1,4 @@
-"""How the screen is left: what keys and signals ask for, and what becomes of the run."""
+"""How the screen is left on keys and signals, and whether the run then stops."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from rl_tui.engine.session.session import Session
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.leave import LeaveScreen
 
-Departure: TypeAlias = Literal["finished", "stop", "now", "hangup", "lost"]
+ExitReason: TypeAlias = Literal["finished", "stop", "now", "hangup", "lost"]
 
-REPEAT_SECONDS = 1.0  # presses of ctrl+c nearer together than this are one: a held key, an impatient hand
+REPEAT_SECONDS = 1.0  # presses of ctrl+c nearer together than this are one: a held key, or an impatient user
 HANGUP = 128 + signal.SIGHUP
-UNSAVED_EXIT_CODE = 130  # of a run that a key stopped without saving: nobody's next command should take it for done
+UNSAVED_EXIT_CODE = 130  # of a run that a key stopped without saving, so that a script does not take it for finished
 
 
-class WayOut:
-    """Owned by the app. Knows whether the run was asked to stop, and how the screen will be left then.
+class ExitPolicy:
+    """Owned by the app. Knows whether the run was requested to stop, and why the screen will be left then.
 
-    "finished": after the run's end; "stop": stopped with checkpoints, and the run has ended; "now": stop asked for, not
-    waited for; "hangup": the terminal is gone, stop with checkpoints asked for; "lost": it is gone, the run goes on.
+    "finished": after the run's end; "stop": stopped with checkpoints, and the run has ended; "now": stopping, not
+    waited for; "hangup": the terminal is gone, stopping with checkpoints; "lost": it is gone, the run continues.
     """
 
-    def __init__(self, app: App[Departure], session: Session, context: Context, clock: Callable[[], float]) -> None:
+    def __init__(self, app: App[ExitReason], session: Session, context: Context, clock: Callable[[], float]) -> None:
         self.context = context
-        self.departure: Departure | None = None
-        self.next_words: tuple[str, ...] = ()  # the command line that takes the place of this one
-        self.stop_asked_at: float | None = None
+        self.exit_reason: ExitReason | None = None
+        self.next_command: tuple[str, ...] = ()  # the command line that replaces this one
+        self.stop_requested_at: float | None = None
         self._app, self._session, self._clock = app, session, clock
         self._interrupted_at = -REPEAT_SECONDS
 
@@ -41,73 +41,73 @@ class WayOut:
         """Whether there is nothing to stop."""
         return self.context.view.is_over or self.context.player is not None
 
-    def ask(self) -> None:
+    def request_exit(self) -> None:
         """Leave at once when nothing runs; otherwise ask."""
         if self.is_free:
             self._app.exit("finished")
         else:
             self._show_dialog()
 
-    def leave_for(self, words: Sequence[str]) -> None:
-        """Leave, since nothing runs here, and let that command line of rl-tui take this one's place."""
-        self.next_words = tuple(words)
+    def exit_for(self, words: Sequence[str]) -> None:
+        """Leave, since nothing runs here, and let that command line of rl-tui replace this one."""
+        self.next_command = tuple(words)
         self._app.exit("finished")
 
     def interrupt(self) -> None:
-        """Ask; where that is asked already, stop with checkpoints, and where they are being saved, stop now."""
+        """Ask; when the dialog is open, stop with checkpoints; while they are being saved, stop now."""
         is_repeat = monotonic() - self._interrupted_at < REPEAT_SECONDS
         self._interrupted_at = monotonic()
         if self.is_free or not isinstance(self._app.screen, LeaveScreen):
-            self.ask()
+            self.request_exit()
         elif not is_repeat:
-            self.stop("checkpoint" if self.stop_asked_at is None else "now")
+            self.stop("checkpoint" if self.stop_requested_at is None else "now")
 
     def stop(self, mode: StopMode, exit_code: int = 0) -> None:
-        """Ask the run to stop. "checkpoint": the screen closes once it has; "now": at once."""
+        """Stop the run. "checkpoint": the screen closes once it has stopped; "now": at once."""
         self._session.send(Stop(mode, exit_code or (UNSAVED_EXIT_CODE if mode == "now" else 0)))
-        self.departure = "stop" if mode == "checkpoint" else "now"
-        if self.stop_asked_at is None:
-            self.stop_asked_at = self._clock()
+        self.exit_reason = "stop" if mode == "checkpoint" else "now"
+        if self.stop_requested_at is None:
+            self.stop_requested_at = self._clock()
         if mode == "now":
-            self._app.exit(self.departure)
+            self._app.exit(self.exit_reason)
         else:
             self._show_dialog()
 
-    def heed(self, exit_code: int) -> None:
-        """A signal came: save, stop and leave; a second one does not wait for that. Call it in the app's loop.
+    def on_signal(self, exit_code: int) -> None:
+        """Save, stop and leave; a second signal does not wait for that. Call it in the app's loop.
 
-        129 says that the terminal is gone: the screen is left at once and nothing is painted any more.
+        129 means that the terminal is gone: the screen is left at once, and nothing more is painted.
         """
-        if self.departure in ("hangup", "lost"):  # both the signal and the terminal say so
+        if self.exit_reason in ("hangup", "lost"):  # reported by both the signal and the terminal
             return
         if exit_code == HANGUP:
-            self.departure = "hangup"
+            self.exit_reason = "hangup"
             self._session.send(Stop("checkpoint", exit_code))
             self._app.exit("hangup")
         elif self.is_free:
             self._app.exit("finished")
         else:
-            self.stop("checkpoint" if self.stop_asked_at is None else "now", exit_code)
+            self.stop("checkpoint" if self.stop_requested_at is None else "now", exit_code)
 
-    def lose_terminal(self) -> None:
-        """Nothing can be shown any more: what a hangup means; where that is ignored (nohup), the run goes on."""
-        if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # what the loop's own handling is not
-            self.departure = "lost"
+    def on_terminal_lost(self) -> None:
+        """Treat it as a hangup; where hangups are ignored (nohup), the run continues."""
+        if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # never so while the loop handles it
+            self.exit_reason = "lost"
             self._app.exit("lost")
         else:
-            self.heed(HANGUP)
+            self.on_signal(HANGUP)
 
-    def follow(self) -> bool:
-        """Once the run is over, how to stop it is no longer the question; returns whether the screen is being left."""
-        if self.departure in ("hangup", "lost"):
+    def update(self) -> bool:
+        """Close the dialog once the run is over; returns whether the screen is being left."""
+        if self.exit_reason in ("hangup", "lost"):
             return True
         if not self.context.view.is_over:
             return False
-        if self.departure is not None:
-            self._app.exit(self.departure)
+        if self.exit_reason is not None:
+            self._app.exit(self.exit_reason)
             return True
         if isinstance(self._app.screen, LeaveScreen):
-            self.context.outcomes.say("the run has ended by itself; q leaves", "text")
+            self.context.status.say("the run has ended by itself; q leaves", "text")
             self._app.screen.dismiss()
         return False
 

@@ -81,11 +81,11 @@ class HyperparametersScreen(RunScreen):
         name, old = safe_text(command.name), behavior.hyperparameters.get(command.name, math.nan)
         factor = abs(command.value / old) if old else math.nan
         if not (factor > FAR or 0 < factor < 1 / FAR):
-            self.context.controls.ask(command)
+            self.context.controls.request(command)
             return
         words = [f"That is {factor:.3g} times what it is. A change that large may end training at once."]
         dialog = ConfirmScreen(f"Change {name} from {figure(old)} to {figure(command.value)}?", words, yes="do it")
-        self.open_dialog(dialog, lambda is_yes: self.context.controls.ask(command) if is_yes else None)
+        self.open_dialog(dialog, lambda is_yes: self.context.controls.request(command) if is_yes else None)
 
 
 def _why_no_change(behavior: BehaviorView) -> str:

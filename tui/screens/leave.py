@@ -27,7 +27,7 @@ CLICKED = {"s": "s", "k": "k", "y": "y", "esc": "escape"}  # the answer's key as
 class Leaving(Protocol):
     """Whatever can end the run."""
 
-    stop_asked_at: float | None
+    stop_requested_at: float | None
     context: Context
 
     def stop(self, mode: StopMode) -> None:
@@ -49,7 +49,7 @@ class LeaveScreen(PaneDialog):
 
     def action_stop_with_checkpoint(self) -> None:
         """Save and stop; a second time changes nothing."""
-        if self._leaving.stop_asked_at is None and not self._leaving.context.controls.refuses:
+        if self._leaving.stop_requested_at is None and not self._leaving.context.controls.refuses:
             self.show_progress()
             self._leaving.stop("checkpoint")
 
@@ -92,7 +92,7 @@ class LeavePane(Pane):
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """The choices first; once one is made, where each behavior stands."""
-        asked_at = self._leaving.stop_asked_at
+        asked_at = self._leaving.stop_requested_at
         if self.asks_again:
             return last_question(frame, width, is_stopping=asked_at is not None)
         return choices(frame, width) if asked_at is None else progress(frame, asked_at)

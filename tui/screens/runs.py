@@ -227,7 +227,7 @@ class RunsScreen(RunScreen):
         try:
             return await asyncio.to_thread(ask, self.context.runs)
         except RlTuiError as error:
-            self.context.outcomes.say(f"{verb} {safe_text(run.run_id)}: {safe_text(str(error))}", "bad")
+            self.context.status.say(f"{verb} {safe_text(run.run_id)}: {safe_text(str(error))}", "bad")
             self.context.redraw()
             return None
 

@@ -1,4 +1,4 @@
-"""What became of the user's commands, and other short words to the user."""
+"""The status of the user's commands, and notices to the user."""
 
 from __future__ import annotations
 
@@ -8,67 +8,65 @@ from dataclasses import dataclass
 from rl_tui.engine.session.view import CommandView, RunView
 from rl_tui.tui.drawing.lines import Tone
 
-SAID_SECONDS = 10.0  # how long words that are no command's outcome stay
-
 
 @dataclass(slots=True)
-class Asked:
-    """A command of this screen. asked_at: on the monotonic clock. outcome: None, or what came of it `seconds` later."""
+class PendingCommand:
+    """A command of this screen. sent_at: on the monotonic clock. outcome: None, or its result `seconds` later."""
 
     command_id: str
     label: str
-    asked_at: float
+    sent_at: float
     outcome: CommandView | None = None
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Words to the user, and when they were said on the monotonic clock."""
+class Notice:
+    """A message to the user. at: on the monotonic clock."""
 
     text: str
     tone: Tone
     at: float
 
 
-class Outcomes:
-    """Owned by the app. Knows what was asked for and is not settled yet, and what changed last."""
+class CommandStatus:
+    """Owned by the app. Knows the commands without an outcome, and what changed last: a command or a notice."""
 
     def __init__(self) -> None:
-        self.latest: Asked | None = None
-        self.said: Said | None = None
-        self._asked: dict[str, Asked] = {}
+        self.latest: PendingCommand | None = None
+        self.notice: Notice | None = None
+        self._pending: dict[str, PendingCommand] = {}
 
-    def ask(self, command_id: str, label: str) -> None:
+    def add(self, command_id: str, label: str) -> None:
         """A command was sent."""
-        asked = Asked(command_id, label, time.monotonic())
-        self._asked[command_id], self.latest, self.said = asked, asked, None
+        command = PendingCommand(command_id, label, time.monotonic())
+        self._pending[command_id], self.latest, self.notice = command, command, None
 
     def say(self, text: str, tone: Tone = "warning") -> None:
-        """Words that are no command's outcome, until the next one is or some seconds have passed."""
-        self.said = Said(text, tone, time.monotonic())
+        """Show a notice, until a command has news or some seconds have passed."""
+        self.notice = Notice(text, tone, time.monotonic())
 
     @property
-    def num_open(self) -> int:
+    def num_pending(self) -> int:
         """How many commands have no outcome yet."""
-        return len(self._asked)
+        return len(self._pending)
 
-    def is_open(self, command_id: str) -> bool:
+    def is_pending(self, command_id: str) -> bool:
         """Whether that command has no outcome yet."""
-        return command_id in self._asked
+        return command_id in self._pending
 
     def forget(self, command_id: str) -> None:
-        """What becomes of that command is no longer of interest."""
-        self._asked.pop(command_id, None)
+        """The outcome of that command is of no interest any more."""
+        self._pending.pop(command_id, None)
 
-    def settle(self, view: RunView) -> bool:
-        """Take note of the outcomes that `view` knows by now; returns whether there is one more."""
-        has_settled = False
-        for asked in list(self._asked.values()):
-            command = view.commands.get(asked.command_id)
+    def update(self, view: RunView) -> bool:
+        """Read outcomes from `view`; returns whether there is a new one."""
+        has_news = False
+        for pending in list(self._pending.values()):
+            command = view.commands.get(pending.command_id)
             if command is not None and command.state != "asked":
-                asked.outcome, asked.seconds = command, time.monotonic() - asked.asked_at
-                self.latest, self.said = asked, None
-                del self._asked[asked.command_id]
-                has_settled = True
-        return has_settled
+                pending.outcome, pending.seconds = command, time.monotonic() - pending.sent_at
+                self.latest, self.notice = pending, None
+                del self._pending[pending.command_id]
+                has_news = True
+        return has_news

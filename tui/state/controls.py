@@ -1,4 +1,4 @@
-"""What the user wants of the run, as commands; a wish that cannot be is refused with its reason."""
+"""The user's requests to the run, as commands; one that is not possible is refused with its reason."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import COMMAND_WORDS, BehaviorView, RunView
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.command_status import CommandStatus
 
-Wish = Pause | Resume | SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack | AddNote
+RunCommand = Pause | Resume | SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack | AddNote
 
 
 class Controls:
@@ -30,16 +30,16 @@ class Controls:
         self,
         view: RunView,
         state: ScreenState,
-        outcomes: Outcomes,
+        status: CommandStatus,
         send: Callable[[Command], None],
         refuses: str = "",
     ) -> None:
         self.refuses = refuses
         self._view = view
         self._state = state
-        self._outcomes = outcomes
+        self._status = status
         self._send = send
-        self._open: list[Wish] = []
+        self._sent: list[RunCommand] = []
 
     @property
     def selected(self) -> BehaviorView | None:
@@ -47,45 +47,45 @@ class Controls:
         return self._state.behavior_in(self._view)
 
     def pause(self, everything: bool) -> None:
-        """Pause what trains, or let go on what is paused."""
-        concerned = list(self._view.behaviors.values()) if everything else [self.selected] if self.selected else []
-        alive = [behavior for behavior in concerned if behavior.state in ("starting", "training", "paused")]
+        """Pause what trains, or resume what is paused."""
+        chosen = list(self._view.behaviors.values()) if everything else [self.selected] if self.selected else []
+        alive = [behavior for behavior in chosen if behavior.state in ("starting", "training", "paused")]
         is_paused = bool(alive) and all(self._will_be_paused(behavior) for behavior in alive)
         target = self._target(everything)
-        for wish in self._open_wishes():
-            if isinstance(wish, Pause | Resume) and wish.behavior == target:
-                self._outcomes.forget(wish.id)  # what was taken back before it came about is no failure
-        self.ask(Resume(target) if is_paused else Pause(target))
+        for command in self._pending():
+            if isinstance(command, Pause | Resume) and command.behavior == target:
+                self._status.forget(command.id)  # one that is undone before it had an effect has not failed
+        self.request(Resume(target) if is_paused else Pause(target))
 
     def checkpoint(self, everything: bool) -> None:
         """Save a checkpoint of the selected behavior, or of each."""
-        self.ask(SaveCheckpoint(self._target(everything)))
+        self.request(SaveCheckpoint(self._target(everything)))
 
     def export(self, everything: bool) -> None:
         """Export the policy of the selected behavior, or of each."""
-        self.ask(ExportPolicy(self._target(everything)))
+        self.request(ExportPolicy(self._target(everything)))
 
     def note(self, text: str, about_run: bool) -> None:
-        """Write something down about the selected behavior, or about the run."""
-        self.ask(AddNote(text, self._target(about_run)))
+        """Add a note about the selected behavior, or about the run."""
+        self.request(AddNote(text, self._target(about_run)))
 
-    def ask(self, command: Wish) -> None:
+    def request(self, command: RunCommand) -> None:
         """Send the command, or say why not."""
         label = label_of(command)
         if self.may(label):
-            self._outcomes.ask(command.id, label)
-            self._open = [*self._open_wishes(), command]
+            self._status.add(command.id, label)
+            self._sent = [*self._pending(), command]
             self._send(command)
 
     def may(self, label: str) -> bool:
-        """Whether something can be asked of the run; says why not. label: what it would be called."""
+        """Whether commands are possible; says why not. label: what the user calls the command."""
         reason = self.why_not()
         if reason:
-            self._outcomes.say(f"{label}: not possible, {reason}")
+            self._status.say(f"{label}: not possible, {reason}")
         return not reason
 
     def why_not(self) -> str:
-        """Why nothing can be asked of the run; "" when it can."""
+        """Why no command is possible; "" when they are."""
         if self.refuses:
             return self.refuses
         if self._view.is_over:
@@ -95,32 +95,32 @@ class Controls:
         return ""
 
     def is_changing(self, behavior: BehaviorView) -> bool:
-        """Whether another hyperparameter or checkpoint was asked for that has not come into force yet."""
+        """Whether a change of a hyperparameter, or a roll back, is pending."""
         return any(
-            isinstance(wish, SetHyperparameter | RollBack) and wish.behavior == behavior.name
-            for wish in self._open_wishes()
+            isinstance(command, SetHyperparameter | RollBack) and command.behavior == behavior.name
+            for command in self._pending()
         )
 
     def stop(self, stop: Stop) -> None:
-        """Ask the run to stop; how to leave is the app's business."""
+        """Stop the run; the app decides how to leave."""
         self._send(stop)
 
-    def _open_wishes(self) -> list[Wish]:
-        """What was asked and has no outcome yet, oldest first."""
-        return [wish for wish in self._open if self._outcomes.is_open(wish.id)]
+    def _pending(self) -> list[RunCommand]:
+        """The commands without an outcome, oldest first."""
+        return [command for command in self._sent if self._status.is_pending(command.id)]
 
     def _will_be_paused(self, behavior: BehaviorView) -> bool:
-        """Whether it is paused once what was asked is done."""
-        for wish in reversed(self._open_wishes()):
-            if isinstance(wish, Pause | Resume) and wish.behavior in (None, behavior.name):
-                return isinstance(wish, Pause)
+        """Whether it is paused once the pending commands are done."""
+        for command in reversed(self._pending()):
+            if isinstance(command, Pause | Resume) and command.behavior in (None, behavior.name):
+                return isinstance(command, Pause)
         return behavior.state == "paused"
 
     def _target(self, everything: bool) -> str | None:
         return None if everything or self.selected is None else self.selected.name
 
 
-def label_of(command: Wish) -> str:
+def label_of(command: RunCommand) -> str:
     """What a user calls the command: "checkpoint Walker"."""
     words = COMMAND_WORDS[type(command).__name__]
     if isinstance(command, SetHyperparameter):

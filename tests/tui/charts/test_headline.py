@@ -23,7 +23,7 @@ from rl_tui.tui.panes.chart_words import chart_words
 from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend
 from rl_tui.tui.runs.comparing import Chosen, Comparison
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.command_status import CommandStatus
 from tests.tui import scenes
 from tests.tui.charts.test_charts import figure
 
@@ -77,7 +77,7 @@ def words_of(smoothing: float) -> tuple[str, str]:
     """What stands above the curve on the overview, and in the comparison's legend."""
     view, state = story().view(), ScreenState()
     state.chart.smoothing = smoothing
-    frame = Frame(view, state, Outcomes(), Keymap(), view.now, UNICODE)
+    frame = Frame(view, state, CommandStatus(), Keymap(), view.now, UNICODE)
     shown = run_figure(view, 0, state.chart, UNICODE)
     assert shown is not None
     above = text_of(chart_words(frame, shown, sample(shown, 200, shows_spread=True), 120))
@@ -104,7 +104,7 @@ def test_nothing_clipped_takes_no_room_from_the_figures(width: int) -> None:
     for clips in (False, True):
         view, state = story().view(), ScreenState()
         state.chart.clips_outliers = clips
-        frame = Frame(view, state, Outcomes(), Keymap(), view.now, UNICODE)
+        frame = Frame(view, state, CommandStatus(), Keymap(), view.now, UNICODE)
         shown = run_figure(view, 0, state.chart, UNICODE)
         assert shown is not None
         above[clips] = text_of(chart_words(frame, shown, sample(shown, width, shows_spread=True), width))

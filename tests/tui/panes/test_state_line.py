@@ -14,7 +14,7 @@ from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.state_line import state_line
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.command_status import CommandStatus
 from tests.tui import scenes
 
 SLOW = "link slow, 1 Hz"
@@ -22,7 +22,9 @@ SLOW = "link slow, 1 Hz"
 
 def frame_of(view: RunView, *notes: str, is_frozen: bool = False, now: float = 2.0) -> Frame:
     """What the line is drawn from, `now` seconds after the last event."""
-    return Frame(view, ScreenState(), Outcomes(), Keymap(), view.now + now, UNICODE, notes=notes, is_frozen=is_frozen)
+    return Frame(
+        view, ScreenState(), CommandStatus(), Keymap(), view.now + now, UNICODE, notes=notes, is_frozen=is_frozen
+    )
 
 
 def line_of(frame: Frame, width: int) -> str:

@@ -21,7 +21,7 @@ from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart import ChartPane, CurvesPane, MetricChart
 from rl_tui.tui.screens.chart import PlotextPane
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.command_status import CommandStatus
 
 START = 1_795_000_000.0
 LENGTH = "Environment/Episode Length"
@@ -76,7 +76,7 @@ def frame_of(behaviors: list[dict[str, History]], *, is_ascii: bool = False) -> 
         behavior.histories.update(each)
     view.notes.append(Note(START + 1, "look here", None, {}))
     glyphs = ASCII if is_ascii else UNICODE
-    return Frame(view, ScreenState(), Outcomes(), Keymap(), START + 100, glyphs)
+    return Frame(view, ScreenState(), CommandStatus(), Keymap(), START + 100, glyphs)
 
 
 def press(key: str, frame: Frame, pane: ChartPane) -> None:

@@ -16,7 +16,7 @@ from rl_tui.tui.panes import chart
 from rl_tui.tui.panes.chart import CurvesPane, MetricChart
 from rl_tui.tui.panes.metric_grid import arranged
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.preferences import Memory, RunMemory, as_text
+from rl_tui.tui.state.preferences import Preferences, SavedView, to_json
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.snapshots import check
@@ -140,13 +140,13 @@ async def test_behaviors_of_each_algorithm_have_pins_of_their_own() -> None:
 
 
 async def test_pins_are_remembered_and_the_page_is_not(tmp_path: Path) -> None:
-    memory, view, state = Memory(tmp_path), scenes.healthy(1).view(), ScreenState()
+    preferences, view, state = Preferences(tmp_path), scenes.healthy(1).view(), ScreenState()
     assert view.run is not None
     state.chart.pin("ppo", [KL, ENTROPY])
     state.chart.page = 1
-    memory.keep(Path(view.run.path), as_text(state, "Walker"))
+    preferences.save_view(Path(view.run.path), to_json(state, "Walker"))
     recalled = ScreenState()
-    assert RunMemory(memory, view, recalled).recall()
+    assert SavedView(preferences, view, recalled).restore()
     assert recalled.chart.pinned == {"ppo": [KL, ENTROPY]}
     assert recalled.chart.page == 0
 

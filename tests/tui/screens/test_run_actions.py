@@ -18,7 +18,7 @@ from rl_tui.tui.runs import browsing
 from rl_tui.tui.screens import evaluation
 from rl_tui.tui.screens.evaluation import EvaluationPane, EvaluationScreen
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.command_status import Outcomes
+from rl_tui.tui.state.command_status import CommandStatus
 from rl_tui.tui.terminal import own_command
 from tests.tui import scenes
 from tests.tui.driver import Driven
@@ -141,7 +141,7 @@ async def test_where_nothing_trains_the_run_takes_the_place_of_the_screen(archiv
         await screen.until("Resume bold?")
         await screen.pilot.press("y")
         expected = ("results/bold/configuration.yaml", "--run-id", "bold", "--results-dir", "results", "--resume")
-        assert screen.app.way_out.next_words == expected
+        assert screen.app.exit_policy.next_command == expected
         assert screen.app.return_value == "finished"
 
 
@@ -156,7 +156,7 @@ def test_figures_and_keys_of_an_evaluation_stay_in_sight_on_small_terminals(heig
     figures = [f"{name:12}{9:12.6g}" for name in ("mean", "std", "min", "max", "mean length", "episodes")]
     pane.take("\n".join([f"Walker at step 9: {'a/long/path/' * 12}", *figures]))
     pane.exit_code = 0
-    rows = pane.lines(Frame(view, ScreenState(), Outcomes(), Keymap(), view.now, UNICODE), 54, height)
+    rows = pane.lines(Frame(view, ScreenState(), CommandStatus(), Keymap(), view.now, UNICODE), 54, height)
     texts = ["".join(span.text for span in row).rstrip() for row in rows]
     assert len(texts) <= height
     assert "was evaluated" in texts[0]

@@ -14,7 +14,7 @@ from rl_tui.tui.charts.curve import Curve, plain_curve
 from rl_tui.tui.runs.groups import group_key
 from rl_tui.tui.runs.rows import RunRow, in_order, rows_of, shared_name
 from rl_tui.tui.state.choices import RunsColumn, RunsOrder
-from rl_tui.tui.state.preferences import Memory
+from rl_tui.tui.state.preferences import Preferences
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import CONFIGURATION, record
@@ -228,16 +228,16 @@ async def test_click_on_a_title_sorts_by_it_and_again_from_the_other_end(seeds: 
 
 
 async def test_order_is_remembered_whatever_is_opened_next(seeds: Archive, tmp_path: Path) -> None:
-    memory = Memory(tmp_path / "state")
-    async with Driven(scenes.healthy(1).view(), opened="runs", runs=seeds, memory=memory) as screen:
+    preferences = Preferences(tmp_path / "state")
+    async with Driven(scenes.healthy(1).view(), opened="runs", runs=seeds, preferences=preferences) as screen:
         await screen.until("bold")
         await screen.press("s", "S", "b")
-    assert Memory(tmp_path / "state").runs_order() == RunsOrder("run", is_reversed=True, is_grouped=True)
-    async with Driven(scenes.nan().view(), opened="runs", runs=seeds, memory=memory) as screen:
+    assert Preferences(tmp_path / "state").runs_order() == RunsOrder("run", is_reversed=True, is_grouped=True)
+    async with Driven(scenes.nan().view(), opened="runs", runs=seeds, preferences=preferences) as screen:
         assert "run▼" in await screen.until("walker n=3")
 
 
 @pytest.mark.parametrize("written", ['{"runs": 3}', '{"runs": {"column": "weight"}}', "{}"])
 def test_order_that_nobody_has_chosen_is_the_usual_one(written: str, tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text(written)
-    assert Memory(tmp_path).runs_order() == RunsOrder()
+    assert Preferences(tmp_path).runs_order() == RunsOrder()

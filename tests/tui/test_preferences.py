@@ -14,7 +14,7 @@ from rl_tui.engine.session.messages import RunStarted
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.state.choices import ScreenState
-from rl_tui.tui.state.preferences import RUNS_KEPT, Memory, RunMemory, as_text
+from rl_tui.tui.state.preferences import MOST_VIEWS, Preferences, SavedView, to_json
 from rl_tui.tui.state.user_folders import config_folder, seen_from_here, state_folder
 from tests.fakes import FakeSession
 from tests.tui import scenes
@@ -30,41 +30,41 @@ def chosen_state() -> ScreenState:
     return state
 
 
-def recalled(memory: Memory, view: RunView) -> ScreenState:
+def recalled(preferences: Preferences, view: RunView) -> ScreenState:
     state = ScreenState()
-    run_memory = RunMemory(memory, view, state)
-    while run_memory.recall():
+    saved_view = SavedView(preferences, view, state)
+    while saved_view.restore():
         pass
     return state
 
 
 def test_a_run_comes_back_as_it_was_left(tmp_path: Path) -> None:
-    memory, view = Memory(tmp_path), scenes.healthy(3).view()
-    memory.keep(RUN, as_text(chosen_state(), "Hopper"))
-    state, expected = recalled(memory, view), chosen_state()
+    preferences, view = Preferences(tmp_path), scenes.healthy(3).view()
+    preferences.save_view(RUN, to_json(chosen_state(), "Hopper"))
+    state, expected = recalled(preferences, view), chosen_state()
     expected.cursors.clear()
     expected.chart.crosshair = None
     assert state == expected
-    assert memory.take_problems() == []
+    assert preferences.pop_problems() == []
     other = scenes.healthy(3).view()
     other.run = RunStarted("other", "results/other", 1, "cpu", False, {})
-    assert recalled(memory, other) == ScreenState()
+    assert recalled(preferences, other) == ScreenState()
 
 
 def test_the_selected_behavior_is_found_by_its_name(tmp_path: Path) -> None:
     """It may stand elsewhere, appear late, or be gone."""
-    memory, story = Memory(tmp_path), scenes.Story()
-    memory.keep(RUN, as_text(ScreenState(), "Hopper"))
+    preferences, story = Preferences(tmp_path), scenes.Story()
+    preferences.save_view(RUN, to_json(ScreenState(), "Hopper"))
     story.tell(RunStarted("walker-ppo", str(RUN), 1, "cpu", False, {}))
     view, state = story.view(), ScreenState()
-    run_memory = RunMemory(memory, view, state)
-    assert run_memory.recall()
-    assert not run_memory.recall()
+    saved_view = SavedView(preferences, view, state)
+    assert saved_view.restore()
+    assert not saved_view.restore()
     for name in ("Walker", "Hopper"):
         view.behavior(name)
-    assert run_memory.recall()
+    assert saved_view.restore()
     assert state.selected == 1
-    assert not run_memory.recall()
+    assert not saved_view.restore()
 
 
 @pytest.mark.parametrize(
@@ -83,67 +83,67 @@ def test_the_selected_behavior_is_found_by_its_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_file_counts_for_nothing_and_is_one_problem(tmp_path: Path, content: bytes) -> None:
-    memory, view = Memory(tmp_path), scenes.healthy(1).view()
-    memory.keep(RUN, as_text(chosen_state(), "Walker"))
+    preferences, view = Preferences(tmp_path), scenes.healthy(1).view()
+    preferences.save_view(RUN, to_json(chosen_state(), "Walker"))
     (file,) = (tmp_path / "runs").iterdir()
     file.write_bytes(content)
-    assert recalled(memory, view) == ScreenState()
-    (problem,) = memory.take_problems()
+    assert recalled(preferences, view) == ScreenState()
+    (problem,) = preferences.pop_problems()
     assert str(file) in problem
 
 
 @pytest.mark.parametrize("window", [[5.0, 5.0], [7.0, 5.0], [0.0, 1e999]])
 def test_a_window_that_is_none_shows_the_whole_run(tmp_path: Path, window: list[float]) -> None:
-    memory = Memory(tmp_path)
-    content = json.loads(as_text(chosen_state(), ""))
+    preferences = Preferences(tmp_path)
+    content = json.loads(to_json(chosen_state(), ""))
     content["state"]["chart"]["window"] = window
-    memory.keep(RUN, json.dumps(content))
-    state = recalled(memory, scenes.healthy(1).view())
+    preferences.save_view(RUN, json.dumps(content))
+    state = recalled(preferences, scenes.healthy(1).view())
     assert state.chart.window is None
     assert state.chart.smoothing == 0.9
 
 
 def test_a_range_of_the_y_axis_that_is_none_is_left_out(tmp_path: Path) -> None:
-    memory = Memory(tmp_path)
+    preferences = Preferences(tmp_path)
     state = chosen_state()
     state.chart.clips_outliers = True
     state.chart.y_ranges = {"Return": (0.0, None), "Policy/Entropy": (3.0, 1.0), "Losses/Value Loss": (None, 1e999)}
-    memory.keep(RUN, as_text(state, "").replace("null]", "null]"))
-    chart = recalled(memory, scenes.healthy(1).view()).chart
+    preferences.save_view(RUN, to_json(state, "").replace("null]", "null]"))
+    chart = recalled(preferences, scenes.healthy(1).view()).chart
     assert chart.clips_outliers
     assert chart.y_ranges == {"Return": (0.0, None)}
 
 
 def test_a_folder_that_cannot_be_written_is_one_problem(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file is in the way")
-    memory = Memory(tmp_path / "state")
-    memory.keep_theme("ansi")
-    assert "cannot be written" in memory.take_problems()[0]
-    assert memory.theme() == ""
+    preferences = Preferences(tmp_path / "state")
+    preferences.save_theme("ansi")
+    assert "cannot be written" in preferences.pop_problems()[0]
+    assert preferences.theme() == ""
 
 
 def test_only_the_newest_runs_are_kept(tmp_path: Path) -> None:
-    memory = Memory(tmp_path)
-    for run in range(RUNS_KEPT):
-        memory.keep(Path(f"results/{run}"), as_text(ScreenState(), ""))
+    preferences = Preferences(tmp_path)
+    for run in range(MOST_VIEWS):
+        preferences.save_view(Path(f"results/{run}"), to_json(ScreenState(), ""))
     for age, file in enumerate(sorted((tmp_path / "runs").iterdir())):
         os.utime(file, (1e9 - age, 1e9 - age))
     oldest = max((tmp_path / "runs").iterdir(), key=lambda file: -file.stat().st_mtime)
-    memory.keep(Path("results/last"), as_text(ScreenState(), "last"))
-    assert len(list((tmp_path / "runs").iterdir())) == RUNS_KEPT
+    preferences.save_view(Path("results/last"), to_json(ScreenState(), "last"))
+    assert len(list((tmp_path / "runs").iterdir())) == MOST_VIEWS
     assert not oldest.exists()
-    assert memory.recall(Path("results/last")) == (ScreenState(), "last")
+    assert preferences.load_view(Path("results/last")) == (ScreenState(), "last")
 
 
 def test_nothing_is_written_without_a_change(tmp_path: Path) -> None:
-    memory, view, state = Memory(tmp_path), scenes.healthy(2).view(), ScreenState()
-    run_memory = RunMemory(memory, view, state)
-    run_memory.keep()
+    preferences, view, state = Preferences(tmp_path), scenes.healthy(2).view(), ScreenState()
+    saved_view = SavedView(preferences, view, state)
+    saved_view.save()
     assert not (tmp_path / "runs").exists()
-    run_memory.recall()
+    saved_view.restore()
     state.selected = 1
-    run_memory.keep()
-    assert memory.recall(RUN) == (ScreenState(), "Crawler")
+    saved_view.save()
+    assert preferences.load_view(RUN) == (ScreenState(), "Crawler")
 
 
 def test_the_folders_are_those_of_the_standard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ async def test_what_is_chosen_by_keys_comes_back_at_the_next_start(tmp_path: Pat
     for start in (1, 2):
         story = scenes.healthy(3)
         session, view = FakeSession(), RunView()
-        app = TrainerApp(session, view, clock=lambda: scenes.START, memory=Memory(tmp_path))
+        app = TrainerApp(session, view, clock=lambda: scenes.START, preferences=Preferences(tmp_path))
         async with app.run_test(size=(120, 40)) as pilot:
             for envelope in story.told:
                 session.bus.publish(envelope.event)
@@ -176,19 +176,19 @@ async def test_what_is_chosen_by_keys_comes_back_at_the_next_start(tmp_path: Pat
 
 async def test_the_minute_is_kept_too_and_problems_are_told(tmp_path: Path) -> None:
     view = scenes.healthy(3).view()
-    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, memory=Memory(tmp_path))
+    app = TrainerApp(FakeSession(), view, clock=lambda: view.now, preferences=Preferences(tmp_path))
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(1))  # one write after the other, so that one can wait for the last
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         await pilot.press("2")
-        app._run_memory.keep_seldom(1e9)
+        app._saved_view.save_periodically(1e9)
         await loop.run_in_executor(None, lambda: None)
         assert list(tmp_path.glob("runs/*.json"))
         (tmp_path / "runs").rename(tmp_path / "gone")
         (tmp_path / "runs").write_text("in the way")
         await pilot.press("3")
-        app._run_memory.keep_seldom(2e9)
+        app._saved_view.save_periodically(2e9)
         while not any("cannot be written" in line.message for line in view.log):
             await pilot.pause(0.01)
             app.tick()

@@ -16,7 +16,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.drawing.painting import toast_regions
-from rl_tui.tui.screens.alerts import TOAST_SECONDS, News, news_of
+from rl_tui.tui.screens.alerts import TOAST_SECONDS, Alert, alert_for
 from rl_tui.tui.terminal.sequences import notice_sequence
 from rl_tui.tui.textual_private import Toast
 from tests.fakes import FakeSession
@@ -31,18 +31,18 @@ HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
 @pytest.mark.parametrize(
     ("event", "news"),
     [
-        (WARNING, News("Walker", f"{WARNING.message}; raise beta", "warning")),
+        (WARNING, Alert("Walker", f"{WARNING.message}; raise beta", "warning")),
         (
             WarningRaised("disk", "", "disk full in 40m", "free some"),
-            News("run", "disk full in 40m; free some", "warning"),
+            Alert("run", "disk full in 40m; free some", "warning"),
         ),
         (
             BehaviorStateChanged("Walker", "failed", "Losses/Value Loss is nan"),
-            News("Walker failed", "Losses/Value Loss is nan; its last checkpoint is of step 150k", "error", True),
+            Alert("Walker failed", "Losses/Value Loss is nan; its last checkpoint is of step 150k", "error", True),
         ),
         (
             BehaviorStateChanged("Walker", "failed", "the loss is nan", can_roll_back=True),
-            News(
+            Alert(
                 "Walker failed; R rolls it back to step 150k",
                 "the loss is nan; its last checkpoint is of step 150k",
                 "error",
@@ -51,31 +51,33 @@ HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
         ),
         (
             BehaviorStateChanged("Nobody", "failed", "no such environment"),
-            News("Nobody failed", "no such environment; it has no checkpoint", "error", True),
+            Alert("Nobody failed", "no such environment; it has no checkpoint", "error", True),
         ),
         (
             CheckpointFailed("Walker", 5000, "interval", "disk full"),
-            News("Walker", "step 5.00k is not saved: disk full; earlier checkpoints are untouched", "error"),
+            Alert("Walker", "step 5.00k is not saved: disk full; earlier checkpoints are untouched", "error"),
         ),
-        (RunStateChanged("failed", "worker died", 3), News("Run failed", "worker died", "error", True)),
+        (RunStateChanged("failed", "worker died", 3), Alert("Run failed", "worker died", "error", True)),
         (ProgressReported("Walker", 1, 1, 1.0, 1), None),
         (BehaviorStateChanged("Walker", "paused"), None),
         (RunStateChanged("stopping"), None),
     ],
 )
-def test_news_say_who_what_and_what_is_left(event: Event, news: News | None) -> None:
+def test_news_say_who_what_and_what_is_left(event: Event, news: Alert | None) -> None:
     view = scenes.healthy(1).view()
     if isinstance(event, BehaviorStateChanged):
         view.apply(Envelope(view.last_number + 1, view.now, event))
-    assert news_of(event, view) == news
+    assert alert_for(event, view) == news
 
 
 def test_a_finished_run_names_its_best_checkpoints() -> None:
-    news = news_of(RunStateChanged("finished"), scenes.healthy(2).view())
+    news = alert_for(RunStateChanged("finished"), scenes.healthy(2).view())
     assert news is not None
     assert news.text.startswith("best checkpoint: Walker 412.0")
     assert ", Crawler -" in news.text
-    assert news_of(RunStateChanged("finished"), scenes.empty().view()) == News("Run finished", "", "information", True)
+    assert alert_for(RunStateChanged("finished"), scenes.empty().view()) == Alert(
+        "Run finished", "", "information", True
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ async def test_failed_behavior_names_the_newest_checkpoint_on_disk_once_that_is_
         await pilot.pause()
         assert not app.screen.query(Toast)
         if decided is None:
-            app._notices.tell(1e9)  # much later
+            app._alerts.show(1e9)  # much later
         else:
             session.bus.publish(decided)
             app.tick()
@@ -165,7 +167,7 @@ async def test_ten_at_once_are_as_many_as_have_room_and_a_number() -> None:
         app.tick()
         await pilot.pause()
         assert len(app.screen.query(Toast)) == 3
-        app._notices.tell(1e9)  # much later
+        app._alerts.show(1e9)  # much later
         await pilot.pause()
         assert any("another one" in toast._notification.message for toast in app.screen.query(Toast))
 
