@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.config.presets import preset_names
-from rl_tui.engine.session.messages import BehaviorStarted, Envelope, Event, ProgressReported, RunStarted, encode
+from rl_tui.engine.session.codec import encode
+from rl_tui.engine.session.messages import (
+    BehaviorStarted,
+    Envelope,
+    Event,
+    ProgressReported,
+    RunStarted,
+)
 from rl_tui.tui.cli import main, why_headless
 from rl_tui.tui.command_line.configuration import find_config
 from rl_tui.tui.command_line.train_arguments import Look, parse_arguments, words_of

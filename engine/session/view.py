@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
 from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -24,7 +25,6 @@ from rl_tui.engine.session.messages import (
     EpisodesFinished,
     EvaluationReported,
     ExportFailed,
-    Histogram,
     HyperparameterChanged,
     HyperparametersReported,
     LessonChanged,
@@ -34,18 +34,15 @@ from rl_tui.engine.session.messages import (
     NoteAdded,
     PolicyExported,
     ProgressReported,
-    Range,
     RunStarted,
     RunStateChanged,
     StepsAwaited,
     TimeSplit,
-    WaitsFor,
     WarningCleared,
     WarningRaised,
     WorkerFailed,
 )
-from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint
-from rl_tui.engine.session.states import BAD_ENDS, ENDS, BehaviorState, RunState
+from rl_tui.engine.session.states import BAD_ENDS, ENDS, RunState
 from rl_tui.engine.session.text import excerpt
 
 LOG_LINES = 1000
@@ -53,8 +50,6 @@ RATE_SECONDS = 5.0  # over which the speed of what has stopped goes down
 COMMANDS_KEPT = 50
 FAILURES_KEPT = 50
 NOTES_KEPT = LESSONS_KEPT = CHANGES_KEPT = EVALUATIONS_KEPT = 200
-RETURN = "Return"  # the curve of episodes as they end, beside those of the summaries' tags
-EVALUATION = "Evaluation/Cumulative Reward"  # the curve of the policy measured apart from its training
 COMMAND_WORDS = {  # what a user calls a command, by its class
     "Pause": "pause",
     "Resume": "resume",
@@ -108,86 +103,6 @@ class Failure:
     behaviors: tuple[str, ...]
     reason: str
     detail: str
-
-
-@dataclass(slots=True)
-class BehaviorView:
-    """One behavior as a pane shows it.
-
-    After a roll back, and where a resumed run goes on from an earlier step, nothing of the course that was given up
-    counts any more. recent: the newest episodes since then. evaluations: the newest, oldest first.
-    """
-
-    name: str
-    algorithm: str = ""
-    environment: str = ""
-    state: BehaviorState = "starting"
-    reason: str = ""
-    can_roll_back: bool = False  # though it failed
-    step: int = 0
-    first_step: int = 0  # where it stood when the run began or was resumed
-    sampled: int = 0
-    max_steps: int = 0
-    num_agents: int = 0
-    num_parameters: int = 0
-    threaded: bool = False
-    replay_steps: int = 0  # this and the next two as BehaviorStarted has them
-    replay_bytes: int = 0
-    first_update_step: int = 0
-    silent_since: float | None = None  # wall time of its last step, where no other came for a moment
-    waits_for: WaitsFor = "environment"  # what that silence is
-    told_steps_per_second: float = 0.0  # before it
-    num_updates: int = 0
-    steps_per_second: float = 0.0
-    num_episodes: int = 0
-    episode_counts: History = field(default_factory=History)  # num_episodes by step
-    mean_length: float | None = None
-    evaluations: list[EvaluationReported] = field(default_factory=list)
-    best_evaluations: list[EvaluationReported] = field(default_factory=list)  # each better than all before it
-    recent: RecentEpisodes = field(default_factory=RecentEpisodes)
-    metrics: dict[str, float] = field(default_factory=dict)  # latest summary by ML-Agents' tag
-    histories: dict[str, History] = field(default_factory=lambda: {RETURN: History()})  # by tag
-    histogram: Histogram | None = None  # of the returns since the summary before
-    time_split: TimeSplit | None = None
-    # Below, what happened with its wall time, newest last.
-    checkpoints: list[tuple[float, CheckpointSaved]] = field(default_factory=list)
-    exports: list[tuple[float, PolicyExported]] = field(default_factory=list)
-    lessons: list[tuple[float, LessonChanged]] = field(default_factory=list)
-    changes: list[tuple[float, HyperparameterChanged]] = field(default_factory=list)
-    rollbacks: list[tuple[float, BehaviorRolledBack]] = field(default_factory=list)
-    hyperparameters: dict[str, float] = field(default_factory=dict)  # those that may be changed now
-    ranges: Mapping[str, Range] = field(default_factory=dict)  # what they may be changed to
-
-    @property
-    def returns(self) -> History:
-        """The curve of episodes as they ended."""
-        return self.histories[RETURN]
-
-    @property
-    def mean_return(self) -> float | None:
-        """Of the newest episodes of training; None before the first has ended."""
-        return self.recent.mean
-
-    @property
-    def best_checkpoint(self) -> CheckpointSaved | None:
-        """Of those on disk; None while none has a return."""
-        return best_checkpoint([saved for _, saved in self.checkpoints])
-
-    @property
-    def best_return(self) -> float | None:
-        """Of the best checkpoint."""
-        best = self.best_checkpoint
-        return None if best is None else best.mean_return
-
-    @property
-    def evaluation(self) -> EvaluationReported | None:
-        """The newest; None without any."""
-        return self.evaluations[-1] if self.evaluations else None
-
-    @property
-    def best_evaluation(self) -> EvaluationReported | None:
-        """The one with the highest mean; None without any."""
-        return self.best_evaluations[-1] if self.best_evaluations else None
 
 
 @dataclass(slots=True)
@@ -272,32 +187,17 @@ def _behavior_started(view: RunView, event: BehaviorStarted, _: float) -> None:
     behavior.algorithm, behavior.environment = event.algorithm, event.environment
     behavior.state, behavior.reason = "starting", ""
     behavior.first_step = event.step
-    _rewind(behavior, event.step)  # a resumed run goes on from its checkpoint, not from where it was killed
+    behavior.rewind(event.step)  # a resumed run goes on from its checkpoint, not from where it was killed
     behavior.max_steps, behavior.num_agents = event.max_steps, event.num_agents
     behavior.num_parameters, behavior.threaded = event.num_parameters, event.threaded
     behavior.replay_steps, behavior.replay_bytes = event.replay_steps, event.replay_bytes
     behavior.first_update_step = event.first_update_step
 
 
-def _rewind(behavior: BehaviorView, step: int) -> None:
-    """Forget what was learned beyond `step`. Marks go too, or they would stand in the curve that comes instead."""
-    behavior.step = behavior.sampled = step
-    behavior.recent, behavior.mean_length, behavior.histogram = RecentEpisodes(), None, None
-    behavior.evaluations = [evaluation for evaluation in behavior.evaluations if evaluation.step <= step]
-    behavior.best_evaluations = [evaluation for evaluation in behavior.best_evaluations if evaluation.step <= step]
-    behavior.lessons = [(at, lesson) for at, lesson in behavior.lessons if lesson.step <= step]
-    behavior.changes = [(at, change) for at, change in behavior.changes if change.step <= step]
-    for history in (*behavior.histories.values(), behavior.episode_counts):
-        history.rewind(step)
-    behavior.num_episodes = int(behavior.episode_counts.high[-1]) if len(behavior.episode_counts) else 0
-    curves = {tag: history.mean for tag, history in behavior.histories.items() if len(history)}
-    behavior.metrics = {tag: curves[tag][-1] for tag in behavior.metrics if tag in curves}
-
-
 def _rolled_back(view: RunView, event: BehaviorRolledBack, time: float) -> None:
     behavior = view.behavior(event.behavior)
     behavior.first_step = min(behavior.first_step, event.step)
-    _rewind(behavior, event.step)
+    behavior.rewind(event.step)
     behavior.exports = [(at, exported) for at, exported in behavior.exports if exported.step <= event.step]
     behavior.rollbacks.append((time, event))
     view.add_log(time, "warning", "BACK", event.behavior, f"from step {event.from_step} to {event.step}: {event.path}")
@@ -320,7 +220,7 @@ def _progress(view: RunView, event: ProgressReported, _: float) -> None:
     behavior.step, behavior.sampled = event.step, event.sampled
     behavior.num_updates = event.num_updates
     if behavior.state in ("starting", "training"):  # the last report of one that is over comes after its end
-        behavior.steps_per_second = behavior.told_steps_per_second = event.steps_per_second
+        behavior.steps_per_second = behavior.reported_steps_per_second = event.steps_per_second
 
 
 def _steps_awaited(view: RunView, event: StepsAwaited, time: float) -> None:
@@ -329,7 +229,7 @@ def _steps_awaited(view: RunView, event: StepsAwaited, time: float) -> None:
     behavior.silent_since, behavior.waits_for = time - event.seconds, event.waits_for
     if event.waits_for == "environment":
         share = max(0.0, 1 - event.seconds / RATE_SECONDS)
-        behavior.steps_per_second = min(behavior.steps_per_second, behavior.told_steps_per_second * share)
+        behavior.steps_per_second = min(behavior.steps_per_second, behavior.reported_steps_per_second * share)
 
 
 def _episodes(view: RunView, event: EpisodesFinished, time: float) -> None:

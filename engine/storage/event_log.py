@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from rl_tui.engine.session.codec import decode, encode
 from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
     DELTAS,
@@ -16,8 +17,6 @@ from rl_tui.engine.session.messages import (
     ProgressReported,
     StepsAwaited,
     TimeSplit,
-    decode,
-    encode,
 )
 from rl_tui.engine.storage.block_file import BlockFile
 

@@ -14,7 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rl_tui.engine.session.messages import BehaviorStateChanged, CheckpointSaved, DevicesSampled, Envelope, decode
+from rl_tui.engine.session.codec import decode
+from rl_tui.engine.session.messages import BehaviorStateChanged, CheckpointSaved, DevicesSampled, Envelope
 from tests.benchmarks.processes import run_python, surroundings
 
 COLUMNS, ROWS = 120, 40

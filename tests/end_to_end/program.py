@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rl_tui.engine.session.messages import Event, decode
+from rl_tui.engine.session.codec import decode
+from rl_tui.engine.session.messages import Event
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
 
 ROOT = Path(__file__).parent.parent.parent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.session.messages import encode
+from rl_tui.engine.session.codec import encode
 from rl_tui.tui.demo.runs import PAST_RUNS, tell
 from tests.end_to_end.program import terminal
 from tests.pseudo_terminal import PseudoTerminal

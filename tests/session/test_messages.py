@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_tui.engine.session.codec import decode, encode
 from rl_tui.engine.session.messages import (
     DELTAS,
     Command,
@@ -25,8 +26,6 @@ from rl_tui.engine.session.messages import (
     MetricsReported,
     ProgressReported,
     Range,
-    decode,
-    encode,
 )
 from rl_tui.engine.session.view import COMMAND_WORDS
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_tui.engine.session.behavior_view import EVALUATION
+from rl_tui.engine.session.codec import decode, encode
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -36,14 +38,11 @@ from rl_tui.engine.session.messages import (
     WarningCleared,
     WarningRaised,
     WorkerFailed,
-    decode,
-    encode,
 )
 from rl_tui.engine.session.returns import RECENT_EPISODES
 from rl_tui.engine.session.view import (
     CHANGES_KEPT,
     COMMANDS_KEPT,
-    EVALUATION,
     EVALUATIONS_KEPT,
     LESSONS_KEPT,
     LOG_LINES,

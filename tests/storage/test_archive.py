@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.codec import SCHEMA_VERSION, encode
 from rl_tui.engine.session.messages import (
-    SCHEMA_VERSION,
     AddNote,
     BehaviorRolledBack,
     BehaviorStarted,
@@ -35,7 +35,6 @@ from rl_tui.engine.session.messages import (
     RunStarted,
     RunStateChanged,
     SaveCheckpoint,
-    encode,
 )
 from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary, plain
 from rl_tui.engine.session.view import RunView

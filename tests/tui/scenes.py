@@ -9,6 +9,7 @@ import random
 from bisect import bisect_right
 from dataclasses import replace
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -34,7 +35,7 @@ from rl_tui.engine.session.messages import (
     TimeSplit,
     WarningRaised,
 )
-from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 
 START = 1_795_000_000.0
 GIB = 1024**3

@@ -388,7 +388,7 @@ def test_twelve_behaviors_for_half_a_day_have_all_their_history() -> None:
 
 
 def test_every_event_of_the_story_is_one_that_a_file_can_hold() -> None:
-    from rl_tui.engine.session.messages import decode, encode
+    from rl_tui.engine.session.codec import decode, encode
 
     for envelope in Watched(hours=1.7).told:
         assert decode(encode(envelope)) == envelope

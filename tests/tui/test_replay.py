@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.session.codec import encode
 from rl_tui.engine.session.log_position import LogPosition
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -22,7 +23,6 @@ from rl_tui.engine.session.messages import (
     RunStarted,
     RunStateChanged,
     Stop,
-    encode,
 )
 from rl_tui.engine.session.summaries import this_process
 from rl_tui.engine.session.view import RunView

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import EVALUATION, BehaviorView
 from rl_tui.tui.charts.band import band_curve
 from rl_tui.tui.charts.curve import Curve, history_curve, source_of
 from rl_tui.tui.charts.figure import Figure

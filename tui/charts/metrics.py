@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rl_tui.engine.session.behavior_view import EVALUATION, RETURN
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import EVALUATION, RETURN
 
 REWARD = "Environment/Cumulative Reward"  # the returns again, as means over summaries
 USUAL = (  # offered before the first summary has told what there is

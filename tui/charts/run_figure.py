@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rl_tui.engine.session.behavior_view import EVALUATION, RETURN, BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import EVALUATION, RETURN, BehaviorView, Note, RunView
+from rl_tui.engine.session.view import Note, RunView
 from rl_tui.tui.charts.curve import Curve, Range, XAxis, history_curve, nearest, source_of
 from rl_tui.tui.charts.figure import Figure, Mark
 from rl_tui.tui.charts.metrics import metric_title

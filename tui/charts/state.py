@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from rl_tui.engine.session.view import RETURN
+from rl_tui.engine.session.behavior_view import RETURN
 from rl_tui.tui.charts.curve import Range, XAxis
 from rl_tui.tui.charts.window import PAN_SHARE, Viewport, panned, zoomed
 from rl_tui.tui.charts.y_range import AUTOMATIC, YRange, range_words

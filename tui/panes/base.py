@@ -15,8 +15,9 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.glyphs import Colors, Glyphs
 from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
 from rl_tui.tui.drawing.painting import Piece, Spot, styled

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from textual import events
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.lines import Line, Span, line
 from rl_tui.tui.drawing.text import count, duration, fit_path, left, number, percent, right, time_of_day, wrapped
 from rl_tui.tui.keys.keymap import Place, bindings

@@ -8,8 +8,9 @@ from functools import partial
 
 from rich.cells import cell_len
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone
 from rl_tui.tui.drawing.text import count, duration, left, number, percent, right

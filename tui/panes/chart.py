@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual import events
 
-from rl_tui.engine.session.view import RETURN, BehaviorView
+from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
 from rl_tui.tui.charts.drawing import GUTTER, ChartStyle, draw, sample_for
 from rl_tui.tui.charts.figure import Figure, ingredients
 from rl_tui.tui.charts.metrics import metric_title

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rl_tui.engine.session.behavior_view import RETURN, BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import RETURN, BehaviorView
 from rl_tui.tui.charts.drawing import GUTTER
 from rl_tui.tui.charts.figure import Figure, Sampled, Samples
 from rl_tui.tui.charts.headline import headline, kind_of

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import CheckpointSaved
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.lines import Line, Span, labeled, line
 from rl_tui.tui.drawing.text import count, duration, fit_path, left, number, right, size, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame, Pane

@@ -6,9 +6,10 @@ from itertools import islice
 
 from rich.cells import cell_len
 
+from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
 from rl_tui.engine.session.messages import LessonChanged, TimeSplit
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import EVALUATION, BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.arrays import np
 from rl_tui.tui.charts.metrics import metric_title
 from rl_tui.tui.charts.percent import bar

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import HyperparameterChanged
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.lines import Line, Span, line
 from rl_tui.tui.drawing.text import count, duration, left, right, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame

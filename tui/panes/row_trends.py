@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rl_tui.engine.session.view import BehaviorView
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.tui.charts.arrays import np
 from rl_tui.tui.charts.sparkline import by_time, sparkline
 from rl_tui.tui.charts.trend import TREND_SECONDS, trend

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone
 from rl_tui.tui.drawing.text import count, duration, fit, left, percent, right, size, time_of_day

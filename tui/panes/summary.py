@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.lines import Line, Span, line, state_tone, wrap
 from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number, right
 from rl_tui.tui.panes.base import Frame, Pane

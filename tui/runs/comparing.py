@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.runs.configurations import Settings, read_settings
 from rl_tui.tui.runs.reading import politely
 from rl_tui.tui.runs.sources import Runs

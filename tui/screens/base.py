@@ -14,9 +14,9 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import CheckpointSaved, RollBack
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.painting import Piece, spots
 from rl_tui.tui.keys.keymap import Place, bindings
 from rl_tui.tui.panes.base import BEAT, DUE, Condition, Frame, Pane

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.checkpoint_list import CheckpointDetails, CheckpointList
 from rl_tui.tui.screens.base import RunScreen

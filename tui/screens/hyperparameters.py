@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from textual.app import ComposeResult
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import HyperparameterChanged, Range, SetHyperparameter
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.hyperparameter_list import SCHEDULED, ChangesList, HyperparameterList, figure, moved_to
 from rl_tui.tui.screens.base import RunScreen

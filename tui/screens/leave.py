@@ -6,10 +6,11 @@ from typing import NamedTuple, Protocol
 
 from textual import events
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import StopMode
 from rl_tui.engine.session.states import ENDS
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
 from rl_tui.tui.drawing.text import count, duration, fit, left
 from rl_tui.tui.keys.keymap import bindings

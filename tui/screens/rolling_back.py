@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import CheckpointSaved
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import BehaviorView
 from rl_tui.tui.drawing.text import count, number
 from rl_tui.tui.panes.checkpoint_list import given_up, set_aside
 from rl_tui.tui.screens.confirm import ConfirmScreen

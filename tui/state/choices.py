@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import LogLevel
-from rl_tui.engine.session.view import BehaviorView, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.state import ChartState
 
 RunsColumn: TypeAlias = Literal["run", "state", "behaviors", "steps", "best", "last", "age", "took"]

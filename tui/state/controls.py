@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import (
     AddNote,
     Command,
@@ -16,7 +17,7 @@ from rl_tui.engine.session.messages import (
     Stop,
 )
 from rl_tui.engine.session.text import safe_text
-from rl_tui.engine.session.view import COMMAND_WORDS, BehaviorView, RunView
+from rl_tui.engine.session.view import COMMAND_WORDS, RunView
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 

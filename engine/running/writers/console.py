@@ -16,6 +16,7 @@ from rl_tui.engine.running.writers.event_lines import (
     run_state_line,
     warning_line,
 )
+from rl_tui.engine.session.codec import encode
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -29,7 +30,6 @@ from rl_tui.engine.session.messages import (
     WarningCleared,
     WarningRaised,
     WorkerFailed,
-    encode,
 )
 from rl_tui.engine.session.text import excerpt, safe_text
 

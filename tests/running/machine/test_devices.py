@@ -13,7 +13,8 @@ import pytest
 from rl_tui.engine.running.machine import cgroups
 from rl_tui.engine.running.machine.devices import CpuMeter, DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.gpus import GpuProbe, position_in_use
-from rl_tui.engine.session.messages import DevicesSampled, Envelope, decode, encode
+from rl_tui.engine.session.codec import decode, encode
+from rl_tui.engine.session.messages import DevicesSampled, Envelope
 
 GIB = 1 << 30
 

@@ -10,6 +10,7 @@ import pytest
 
 from rl_tui.engine.running.writers.console import ConsoleWriter, clock_time
 from rl_tui.engine.running.writers.event_lines import summary_line
+from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -37,7 +38,6 @@ from rl_tui.engine.session.messages import (
     WarningCleared,
     WarningRaised,
     WorkerFailed,
-    decode,
 )
 
 SUMMARY = MetricsReported("3DBall", 12000, 20.0354, {}, 1.20288, 0.6924, None, True)

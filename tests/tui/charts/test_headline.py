@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
+from rl_tui.engine.session.behavior_view import RETURN
 from rl_tui.engine.session.messages import EpisodesFinished
-from rl_tui.engine.session.view import RETURN
 from rl_tui.tui.charts.curve import Curve, plain_curve
 from rl_tui.tui.charts.figure import sample
 from rl_tui.tui.charts.headline import headline

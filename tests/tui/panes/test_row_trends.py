@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rl_tui.engine.session.view import BehaviorView
+from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.tui.panes.row_trends import LONG, MOST_AT_ONCE, RENEWED_SECONDS, RowTrends
 
 LEVELS = "abcdefgh"

@@ -8,8 +8,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_tui.engine.session.behavior_view import EVALUATION, RETURN
 from rl_tui.engine.session.history import History
-from rl_tui.engine.session.view import EVALUATION, RETURN, Note, RunView
+from rl_tui.engine.session.view import Note, RunView
 from rl_tui.tui.charts.metrics import USUAL
 from rl_tui.tui.charts.run_figure import place_on
 from rl_tui.tui.charts.state import X_AXES, ChartState

@@ -11,6 +11,7 @@ import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
+from rl_tui.engine.session.behavior_view import RETURN
 from rl_tui.engine.session.messages import (
     EpisodesFinished,
     HyperparameterChanged,
@@ -18,7 +19,7 @@ from rl_tui.engine.session.messages import (
     MetricsReported,
     NoteAdded,
 )
-from rl_tui.engine.session.view import RETURN, RunView
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.charts.drawing import GUTTER
 from rl_tui.tui.charts.metrics import REWARD

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_tui.engine.session.behavior_view import EVALUATION, RETURN
 from rl_tui.engine.session.messages import BehaviorRolledBack, EvaluationReported
-from rl_tui.engine.session.view import EVALUATION, RETURN
 from rl_tui.tui.charts.compared_figure import Compared, Member, compared_figure
 from rl_tui.tui.charts.curve import Curve, plain_curve
 from rl_tui.tui.charts.drawing import GUTTER, ChartStyle, draw

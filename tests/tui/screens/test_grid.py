@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rl_tui.engine.session.view import RETURN, RunView
+from rl_tui.engine.session.behavior_view import RETURN
+from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.drawing import draw
 from rl_tui.tui.charts.figure import Figure
 from rl_tui.tui.charts.metrics import USUAL, grid_metrics

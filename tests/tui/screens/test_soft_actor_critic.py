@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rl_tui.engine.session.behavior_view import RETURN
 from rl_tui.engine.session.messages import BehaviorStateChanged, MetricsReported, ProgressReported
-from rl_tui.engine.session.view import RETURN
 from rl_tui.tui.charts.metrics import grid_metrics
 from rl_tui.tui.panes.detail import metric_pairs
 from tests.tui import scenes

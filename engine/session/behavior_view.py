@@ -1,0 +1,119 @@
+"""What a screen shows of one behavior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rl_tui.engine.session.history import History
+from rl_tui.engine.session.messages import (
+    BehaviorRolledBack,
+    CheckpointSaved,
+    EvaluationReported,
+    Histogram,
+    HyperparameterChanged,
+    LessonChanged,
+    PolicyExported,
+    Range,
+    TimeSplit,
+    WaitsFor,
+)
+from rl_tui.engine.session.returns import RecentEpisodes, best_checkpoint
+from rl_tui.engine.session.states import BehaviorState
+
+RETURN = "Return"  # the curve of episodes as they end; the other curves have the summaries' tags
+EVALUATION = "Evaluation/Cumulative Reward"  # the curve of evaluations
+
+
+@dataclass(slots=True)
+class BehaviorView:
+    """One behavior as a pane shows it.
+
+    After a roll back, and where a resumed run goes on from an earlier step, nothing of the course that was given up
+    counts any more. recent: the newest episodes since then. evaluations: the newest, oldest first.
+    """
+
+    name: str
+    algorithm: str = ""
+    environment: str = ""
+    state: BehaviorState = "starting"
+    reason: str = ""
+    can_roll_back: bool = False  # though it failed
+    step: int = 0
+    first_step: int = 0  # where it stood when the run began or was resumed
+    sampled: int = 0
+    max_steps: int = 0
+    num_agents: int = 0
+    num_parameters: int = 0
+    threaded: bool = False
+    replay_steps: int = 0  # this and the next two as BehaviorStarted has them
+    replay_bytes: int = 0
+    first_update_step: int = 0
+    silent_since: float | None = None  # wall time of its last step, where no other came for a moment
+    waits_for: WaitsFor = "environment"  # what that silence is
+    reported_steps_per_second: float = 0.0  # before it
+    num_updates: int = 0
+    steps_per_second: float = 0.0
+    num_episodes: int = 0
+    episode_counts: History = field(default_factory=History)  # num_episodes by step
+    mean_length: float | None = None
+    evaluations: list[EvaluationReported] = field(default_factory=list)
+    best_evaluations: list[EvaluationReported] = field(default_factory=list)  # each better than all before it
+    recent: RecentEpisodes = field(default_factory=RecentEpisodes)
+    metrics: dict[str, float] = field(default_factory=dict)  # latest summary by ML-Agents' tag
+    histories: dict[str, History] = field(default_factory=lambda: {RETURN: History()})  # by tag
+    histogram: Histogram | None = None  # of the returns since the summary before
+    time_split: TimeSplit | None = None
+    # Below, what happened with its wall time, newest last.
+    checkpoints: list[tuple[float, CheckpointSaved]] = field(default_factory=list)
+    exports: list[tuple[float, PolicyExported]] = field(default_factory=list)
+    lessons: list[tuple[float, LessonChanged]] = field(default_factory=list)
+    changes: list[tuple[float, HyperparameterChanged]] = field(default_factory=list)
+    rollbacks: list[tuple[float, BehaviorRolledBack]] = field(default_factory=list)
+    hyperparameters: dict[str, float] = field(default_factory=dict)  # those that may be changed now
+    ranges: Mapping[str, Range] = field(default_factory=dict)  # what they may be changed to
+
+    @property
+    def returns(self) -> History:
+        """The curve of episodes as they ended."""
+        return self.histories[RETURN]
+
+    @property
+    def mean_return(self) -> float | None:
+        """Of the newest episodes of training; None before the first has ended."""
+        return self.recent.mean
+
+    @property
+    def best_checkpoint(self) -> CheckpointSaved | None:
+        """Of those on disk; None while none has a return."""
+        return best_checkpoint([saved for _, saved in self.checkpoints])
+
+    @property
+    def best_return(self) -> float | None:
+        """Of the best checkpoint."""
+        best = self.best_checkpoint
+        return None if best is None else best.mean_return
+
+    @property
+    def evaluation(self) -> EvaluationReported | None:
+        """The newest; None without any."""
+        return self.evaluations[-1] if self.evaluations else None
+
+    @property
+    def best_evaluation(self) -> EvaluationReported | None:
+        """The one with the highest mean; None without any."""
+        return self.best_evaluations[-1] if self.best_evaluations else None
+
+    def rewind(self, step: int) -> None:
+        """Forget what was learned beyond `step`. Marks go too, or they would stand in the curve that comes instead."""
+        self.step = self.sampled = step
+        self.recent, self.mean_length, self.histogram = RecentEpisodes(), None, None
+        self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
+        self.best_evaluations = [evaluation for evaluation in self.best_evaluations if evaluation.step <= step]
+        self.lessons = [(at, lesson) for at, lesson in self.lessons if lesson.step <= step]
+        self.changes = [(at, change) for at, change in self.changes if change.step <= step]
+        for history in (*self.histories.values(), self.episode_counts):
+            history.rewind(step)
+        self.num_episodes = int(self.episode_counts.high[-1]) if len(self.episode_counts) else 0
+        curves = {tag: history.mean for tag, history in self.histories.items() if len(history)}
+        self.metrics = {tag: curves[tag][-1] for tag in self.metrics if tag in curves}
