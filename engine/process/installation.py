@@ -1,4 +1,4 @@
-"""How this program was installed, and hence the command that adds a package to it."""
+"""How rl-tui was installed, and so the command that adds a package to it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ PACKAGE = "rl-tui"
 
 
 def command_for_extra(extra: str) -> str:
-    """What to type so that the packages of one of our extras are there, e.g. `.venv/bin/pip install -e '.[box2d]'`."""
+    """The command that installs the packages of one of our extras, e.g. `.venv/bin/pip install -e '.[box2d]'`."""
     clone, is_editable = _source_folder()
     if clone is None or not clone.is_dir() or _is_pipx():
         return command_for(*_packages_of(extra))
     named = f"{_short(clone)}[{extra}]"
     if _is_uv_tool():
-        return _typed("uv", "tool", "install", "--force", named)
-    return _typed(*_pip(), *(["-e"] if is_editable else []), named)
+        return _command("uv", "tool", "install", "--force", named)
+    return _command(*_pip(), *(["-e"] if is_editable else []), named)
 
 
 def command_for(*packages: str) -> str:
-    """What to type so that these packages are there."""
+    """The command that installs these packages."""
     if _is_pipx():
-        return _typed("pipx", "inject", PACKAGE, *packages)
+        return _command("pipx", "inject", PACKAGE, *packages)
     if _is_uv_tool():
-        return _typed("uv", "pip", "install", "--python", sys.executable, *packages)
-    return _typed(*_pip(), *packages)
+        return _command("uv", "pip", "install", "--python", sys.executable, *packages)
+    return _command(*_pip(), *packages)
 
 
 def _pip() -> list[str]:
-    """pip of this interpreter, or uv where uv has set it up."""
+    """pip of this interpreter, or uv if uv installed rl-tui."""
     python = _short(Path(sys.executable))
     if _read("INSTALLER").strip() == "uv":
         return ["uv", "pip", "install", "--python", python]
@@ -50,7 +50,7 @@ def _is_uv_tool() -> bool:
 
 
 def _source_folder() -> tuple[Path | None, bool]:
-    """The folder that was installed from, None for anything else, and whether it is used as it stands (PEP 610)."""
+    """The folder that was installed, None for anything else, and whether the installation is editable (PEP 610)."""
     origin = json.loads(_read("direct_url.json") or "{}")
     url = urlsplit(str(origin.get("url", "")))
     if url.scheme != "file":
@@ -59,7 +59,7 @@ def _source_folder() -> tuple[Path | None, bool]:
 
 
 def _packages_of(extra: str) -> list[str]:
-    """What the extra stands for."""
+    """The requirements of an extra."""
     try:
         required = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
@@ -70,7 +70,7 @@ def _packages_of(extra: str) -> list[str]:
 
 
 def _read(name: str) -> str:
-    """One file of our installed metadata; empty where there is none."""
+    """One file of our installed metadata; empty if there is none."""
     try:
         return metadata.distribution(PACKAGE).read_text(name) or ""
     except metadata.PackageNotFoundError:
@@ -78,7 +78,7 @@ def _read(name: str) -> str:
 
 
 def _short(path: Path) -> str:
-    """Relative where that can be typed here."""
+    """Relative if it is below the working folder."""
     try:
         short = str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -86,5 +86,5 @@ def _short(path: Path) -> str:
     return short if os.sep in short or short == "." else os.path.join(".", short)
 
 
-def _typed(*words: str) -> str:
+def _command(*words: str) -> str:
     return shlex.join(words)

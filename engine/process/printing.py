@@ -1,4 +1,4 @@
-"""What environments and libraries print, which is worth no run: where it cannot be written, it is lost."""
+"""Where this process prints. No run fails over it: what cannot be written is lost."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ class _LossyFile(io.FileIO):
 
 
 def lossy_stream(descriptor: int, like: TextIO) -> TextIO:
-    """A stream in the encoding of `like` that writes each line to the descriptor, and never raises OSError.
+    """A stream in the encoding of `like` that writes each line to the descriptor and never raises OSError.
 
-    The descriptor stays its owner's.
+    It does not close the descriptor.
     """
     file = io.BufferedWriter(_LossyFile(descriptor, "w", closefd=False))
-    # Line by line, since what was printed last matters most where a process dies.
+    # Line by line: what was printed last matters most when a process dies.
     return io.TextIOWrapper(file, like.encoding, like.errors, line_buffering=True)
 
 
 def open_log(path: Path) -> int:
-    """A descriptor that appends to the file, made where it is new. Raises OSError."""
+    """A descriptor that appends to the file, which is created if needed. Raises OSError."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
 
-def print_into(log: int) -> None:
-    """File descriptors 1 and 2, and what is printed, lead to the same file as the descriptor `log`."""
+def redirect_printing(log: int) -> None:
+    """Print to `log` from now on, through file descriptors 1 and 2."""
     sys.stdout.flush()
     sys.stderr.flush()
-    lead_into(log)
+    redirect_descriptors(log)
     sys.stdout, sys.stderr = lossy_stream(1, sys.stdout), lossy_stream(2, sys.stderr)
 
 
-def lead_into(log: int) -> None:
-    """The descriptors alone: streams on them, made by `print_into`, follow."""
+def redirect_descriptors(log: int) -> None:
+    """Point file descriptors 1 and 2, and so the streams that `redirect_printing` made, at `log`."""
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -1,4 +1,4 @@
-"""Where in the user's own code an error came from."""
+"""Where in the user's code an error was raised, or a thread is now."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback as Python prints it, beginning where the user's code was called.
+    """The traceback as Python prints it, from where the user's code was called.
 
-    An error that never left our own code keeps all of its frames.
+    An error that was raised in our own code keeps all of its frames.
     """
-    told = traceback.TracebackException.from_exception(error)
+    whole = traceback.TracebackException.from_exception(error)
     seen: set[int] = set()
-    waiting = [told]
+    waiting = [whole]
     while waiting:
         each = waiting.pop()
         if id(each) in seen:
@@ -31,18 +31,18 @@ def user_traceback(error: BaseException) -> str:
         if called or hasattr(each, "filename"):  # a SyntaxError names its place itself
             each.stack = traceback.StackSummary.from_list(called)
         waiting.extend(cause for cause in (each.__cause__, each.__context__) if cause is not None)
-    return "".join(told.format())
+    return "".join(whole.format())
 
 
 def place_of(error: BaseException) -> str:
-    """ "my_env.py:12 in step": the user's line that raised; "" when only our own code is on the way."""
+    """The user's line that raised, such as "my_env.py:12 in step"; "" when only our own code was involved."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{shown_path(error.filename)}:{error.lineno}"
     return _place(traceback.extract_tb(error.__traceback__))
 
 
 def place_in_thread(ident: int) -> tuple[str, str]:
-    """The same of what a thread does now, and its stack from where the user's code was called; "" if it is over."""
+    """The same of what a thread does now, and its stack from where the user's code was called; "" if it has ended."""
     frame = sys._current_frames().get(ident)
     if frame is None:
         return "", ""
@@ -53,7 +53,7 @@ def place_in_thread(ident: int) -> tuple[str, str]:
 
 
 def shown_path(file: str) -> str:
-    """As short as it can be read: relative where the file lies below the working folder."""
+    """Relative if the file is below the working folder."""
     try:
         return str(Path(file).relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -61,7 +61,7 @@ def shown_path(file: str) -> str:
 
 
 def _place(frames: traceback.StackSummary) -> str:
-    """Of the innermost frame in the user's own files, or else in any library."""
+    """The innermost frame in the user's own files, or else in any library."""
     foreign = [frame for frame in frames if not _is_ours(frame)]
     own = [frame for frame in foreign if not _is_installed(frame)]
     if not foreign:

@@ -1,4 +1,4 @@
-"""A pool and the policies that act in it: environment steps go in, blocks of experience come out."""
+"""A pool and the policies that act in it: from environment steps to blocks of experience."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rl_tui.engine.sampling.assembly import Assembly
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.specs import Actions, DecisionSteps, Int64, Policy, Trajectories, Weights
 
-PATIENCE = 1000  # steps: agents that choose an action at every twentieth or on demand must not be taken to have left
+PATIENCE = 1000  # steps: agents that decide at every twentieth step, or on demand, are not taken to have left
 
 
 class Collector:
-    """Owned by one thread. One cycle is `receive` (steps arrive, rewards are credited), `take` for every behavior whose
-    block is due, `act` (one policy call per behavior over all waiting agents of all instances).
+    """Owned by one thread. A cycle is `receive` (steps arrive, rewards are credited), `drain` for every behavior whose
+    block is due, and `act` (one policy call per behavior for all waiting agents of all instances).
 
-    An agent that was silent for `patience` steps of every instance is taken to have left when newcomers need its room.
+    An agent that was silent for `patience` steps of every instance has left if newcomers need its slot.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Collector:
     ):
         self._pool = pool
         self._patience = patience
-        self._steps = [0] * pool.num_instances  # since silent agents were last noted
+        self._steps = [0] * pool.num_instances  # since silent agents were last marked
         self._policies = policies
         self._assemblies = {
             name: Assembly(pool.specs[name], horizons[name], policy.memory_size) for name, policy in policies.items()
@@ -46,7 +46,7 @@ class Collector:
             self._assemblies[name].set_version(policy.version)
 
     def receive(self, timeout: float) -> bool:
-        """Take in the steps of every instance that is ready, if any is within `timeout` seconds."""
+        """Handle the steps of every instance that is ready; whether any was within `timeout` seconds."""
         start = perf_counter()
         arrived = self._pool.receive(timeout)
         self.environment_seconds += perf_counter() - start
@@ -65,7 +65,7 @@ class Collector:
         return bool(arrived)
 
     def is_due(self, behavior: str, num_rows: int) -> bool:
-        """Whether a block of at least `num_rows` is complete, or must go out because its columns are full."""
+        """Whether a block of at least `num_rows` is complete, or the columns are full."""
         assembly = self._assemblies[behavior]
         return assembly.num_complete >= num_rows or (assembly.num_complete > 0 and assembly.is_full)
 
@@ -74,15 +74,15 @@ class Collector:
         return self._assemblies[behavior].drain()
 
     def num_held(self, behavior: str) -> int:
-        """Rows that were begun and not yet taken, those that wait for what follows them included."""
+        """Rows that were written and not yet drained, including those of unfinished segments."""
         return self._assemblies[behavior].num_held
 
     def cut(self, behavior: str, at_once: bool) -> None:
-        """From now on, segments end where their agents are next observed, or again at the horizon."""
+        """From now on, cut segments where their agents are next observed, or again at the horizon."""
         self._assemblies[behavior].cut(at_once)
 
     def drain_new_episodes(self, behavior: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], Int64]:
-        """Returns and lengths of the episodes that ended since the last call, for showing."""
+        """Returns and lengths of the episodes that ended since the last call, for display."""
         return self._assemblies[behavior].drain_new_episodes()
 
     def load(self, behavior: str, weights: Weights) -> None:
@@ -91,7 +91,7 @@ class Collector:
         self._assemblies[behavior].set_version(weights.version)
 
     def act(self) -> None:
-        """Choose an action for every agent that waits and let the received instances go on."""
+        """Choose an action for every waiting agent, and send them to the instances that were received."""
         chosen: dict[int, dict[str, Actions]] = defaultdict(dict)
         for name, waiting in self._waiting.items():
             if waiting:
@@ -124,7 +124,7 @@ class Collector:
             begin = part.stop
 
     def _join(self, name: str, parts: list[DecisionSteps]) -> DecisionSteps:
-        """The decisions of several instances as one; the array of ids stays the same object while its parts do."""
+        """The decisions of several instances as one; the array of ids is the same object while its parts are."""
         ids = [part.agent_ids for part in parts]
         last, joined = self._joined.get(name, ([], np.empty(0, np.int64)))
         if len(ids) != len(last) or any(a is not b for a, b in zip(ids, last, strict=True)):

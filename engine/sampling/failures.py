@@ -1,4 +1,4 @@
-"""What went wrong inside an environment, and whose it was."""
+"""Failures of environments, with the instance and the line of the user's code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 
 class InstanceFailure(EnvironmentFailure):
-    """One instance failed. The message is one line; `detail` is a traceback or a dump of stacks, or empty.
+    """One instance failed. The message is one line; `detail` is a traceback, a dump of stacks, or empty.
 
     worker is None for an instance in this process.
     """
@@ -23,16 +23,16 @@ class InstanceFailure(EnvironmentFailure):
 
 
 class NonFiniteAnswer(InstanceFailure, NonFiniteError):
-    """One instance gave a reward or an observation that is not finite: the exit code is that of NonFiniteError."""
+    """One instance returned a reward or an observation that is not finite. The exit code is NonFiniteError's."""
 
     exit_code = NonFiniteError.exit_code
 
 
 class Guard(AbstractContextManager["Guard"]):
-    """Turns whatever escapes from an environment's own code into an InstanceFailure naming it.
+    """Turns any exception of an environment's code into an InstanceFailure that names the environment.
 
-    Errors of the configuration pass as they are, and so does the user's Ctrl-C. A SystemExit is a failure: no
-    environment may end the program. Set `doing` and `instance` before entering.
+    Errors of the configuration pass unchanged, and so does Ctrl-C. A SystemExit is a failure: no environment may end
+    the program. Set `doing` and `instance` before entering.
     """
 
     def __init__(self, environment: str, worker: int | None = None) -> None:
@@ -52,7 +52,7 @@ class Guard(AbstractContextManager["Guard"]):
 
     @property
     def subject(self) -> str:
-        """Whose failure it is, in words."""
+        """The environment, instance and worker, in words."""
         words = [self.environment]
         if self.instance is not None:
             words.append(f"instance {self.instance}")
@@ -61,11 +61,11 @@ class Guard(AbstractContextManager["Guard"]):
         return ", ".join(words)
 
     def _reason(self, error: BaseException) -> str:
-        """One line: what was being done, what came of it, and where in the user's code."""
+        """One line: the call, its exception, and where in the user's code."""
         text = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
         where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         if isinstance(error, EnvironmentFailure | NonFiniteError):
-            return f"{self.doing} gave a wrong answer: {text}{where}"
+            return f"{self.doing} failed: {text}{where}"
         place = place_of(error)
         at = f", at {place}" if place else ""
         return f"{self.doing} raised {type(error).__name__}{f': {text}' if text else ''}{where}{at}"

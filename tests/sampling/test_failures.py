@@ -55,11 +55,11 @@ ACROSS = ["raises", "exits", "rewards_infinity"]  # the others are found by the 
 WRONG = [
     ("raises", "raised ValueError: the wheels came off"),
     ("exits", "raised SystemExit: enough"),
-    ("shows_another_shape", r"Walker: observation 'side' is float32 \(2, 3\) for 2 agents, expected float32 \(2, 1\)"),
-    ("shows_too_little", "Walker: 1 observations, its specs have 2"),
+    ("shows_another_shape", r"Walker: observation 'side' must be float32 \(2, 1\) for 2 agents, got float32 \(2, 3\)"),
+    ("shows_too_little", "Walker: observations must be 2 like its specs, got 1"),
     ("shows_nan", r"Walker: observation 'position' of agent 1 is not finite: \[nan\]"),
     ("rewards_infinity", "Walker: the reward of agent 1 is not finite: inf"),
-    ("repeats_an_id", "Walker: agent_ids are negative or not unique"),
+    ("repeats_an_id", "Walker: agent_ids must be unique and not negative"),
     ("forbids_everything", "Walker: action_mask leaves agent 0 no choice in branch 0"),
 ]
 

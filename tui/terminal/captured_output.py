@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from rl_tui.engine.process.printing import lead_into, print_into
+from rl_tui.engine.process.printing import redirect_descriptors, redirect_printing
 from rl_tui.tui.terminal.streams import complain
 
 
@@ -35,7 +35,7 @@ class OwnOutput:
         self.stdout, self.stderr = _own(sys.stdout, 1), _own(sys.stderr, 2)
         with tempfile.TemporaryFile() as file:
             self._log = os.dup(file.fileno())
-        print_into(self._log)
+        redirect_printing(self._log)
         return self
 
     def __exit__(
@@ -63,7 +63,7 @@ class OwnOutput:
             complain(f"{path}: not written ({error.strerror}); what is printed is shown at the end", self.stderr)
             return
         former, self._log = self._log, log
-        lead_into(log)
+        redirect_descriptors(log)
         with contextlib.suppress(OSError):  # a full disk: nothing that was printed is worth the run
             os.write(self._log, _content(former))
         os.close(former)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from rl_tui.engine.errors import OutputError, RlTuiError
-from rl_tui.engine.process.printing import lead_into, open_log, print_into
+from rl_tui.engine.process.printing import open_log, redirect_descriptors, redirect_printing
 from rl_tui.engine.session.text import safe_text
 
 
@@ -30,7 +30,7 @@ def redirect_output(log_path: Path) -> Iterator[None]:
     screen = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="replace")
     try:
         sys.__stdout__ = sys.__stderr__ = screen  # type: ignore[misc]  # final, yet where Textual looks
-        print_into(log)
+        redirect_printing(log)
         yield
     finally:
         sys.stdout.flush()
@@ -54,7 +54,7 @@ def move_output(source: Path, target: Path) -> bool:
         log = open_log(target)
     except OSError:
         return False
-    lead_into(log)
+    redirect_descriptors(log)
     with contextlib.suppress(OSError), source.open("r+b") as earlier:  # a full disk: no print is worth the run
         os.write(log, earlier.read())
         earlier.truncate(0)

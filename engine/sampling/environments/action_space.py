@@ -1,7 +1,7 @@
 """Action spaces as continuous values and discrete branches.
 
-Shapes: N copies. A leaf is one space inside a nested action. Every encoded array is freshly allocated: an environment
-may keep the action it was given.
+Shapes: N copies. A leaf is one space inside a nested action. Every encoded array is newly allocated: an environment
+may keep its action.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rescaling:
     high: Float64
 
     def apply(self, values: Float32) -> Float64:
-        """Rescaled values, held inside the bounds that rounding may step over by a hair."""
+        """Rescaled values, clipped to the bounds, which rounding may exceed slightly."""
         scaled: Float64 = np.clip(self.center + values * self.half_range, self.low, self.high)
         return scaled
 
@@ -72,7 +72,7 @@ class Numbers:
 
 
 class ActionCodec:
-    """Turns a policy's columns into elements of one action space, for all copies at once.
+    """Converts a policy's columns into elements of one action space, for all copies at once.
 
     Raises NotSupportedError naming the action for spaces that are neither floating numbers nor choices.
     """
@@ -109,12 +109,12 @@ class ActionCodec:
         num_rows = len(actions.continuous)
         return [_nested(self._space, (), {path: a[row] for path, a in arrays.items()}) for row in range(num_rows)]
 
-    def mask(self, value: Any) -> Bool:  # Any: whatever the environment put into its info
+    def mask(self, value: Any) -> Bool:  # Any: as the environment returned it
         """bool[sum of branches] of one copy's action mask: an array over all branches, or a tuple of one for each."""
         parts = value if isinstance(value, tuple | list) else [value]
         flat = np.concatenate([np.ravel(part) for part in parts])
         if flat.shape != (self.spec.mask_size,):
-            raise EnvironmentFailure(f"action_mask has {flat.size} entries, the branches have {self.spec.mask_size}")
+            raise EnvironmentFailure(f"action_mask must have {self.spec.mask_size} entries, got {flat.size}")
         return flat.astype(np.bool_)
 
     def mask_rows(self, values: Sequence[Any]) -> Bool | None:  # Any: as above
@@ -137,13 +137,13 @@ def _nested(space: Space, path: Path, arrays: Mapping[Path, Any]) -> Any:  # Any
 
 
 def _encoder(space: Space, continuous: int, num_branches: int, refused: str) -> Choices | Numbers:
-    """The encoder of one leaf whose columns follow those already taken."""
+    """The encoder of one leaf, whose columns follow those of the leaves before it."""
     dtype = np.dtype(space.dtype)
     match space:
         case spaces.Box() if np.issubdtype(dtype, np.floating):
             return Numbers(continuous, math.prod(space.shape), _rescaling(space), space.shape, dtype)
         case spaces.Box():
-            raise NotSupportedError(f"{refused}: a Box of {dtype} is not supported, a MultiDiscrete would be")
+            raise NotSupportedError(f"{refused}: must be a Box of floats or a MultiDiscrete, got a Box of {dtype}")
         case spaces.Discrete():
             start = np.array([space.start], np.int64)
             return Choices(num_branches, (int(space.n),), start if start.any() else None, (), dtype)

@@ -1,4 +1,4 @@
-"""From the text that names an environment to its instances."""
+"""From the name of an environment to its instances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROTOCOL = ("specs", "num_agents", "reset", "step", "close")
 
 
 class EnvironmentKind(Protocol):
-    """What the registry holds under "environments": how the text after the first colon becomes instances."""
+    """What the registry has under "environments": makes instances from the text after the first colon."""
 
     @staticmethod
     def make(name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
@@ -30,10 +30,10 @@ class EnvironmentKind(Protocol):
 
 @dataclass(frozen=True)
 class EnvironmentSource:
-    """Where a run's instances come from: the text that names the environment, and what it is given.
+    """What a run's instances are made from: the environment's name and arguments.
 
-    metrics: keys of `info` that become statistics. is_watched: whether its instances show themselves where they can,
-    as text rather than as frames.
+    metrics: keys of `info` that are reported as statistics. is_watched: whether instances render if they can, as text
+    rather than as frames.
     """
 
     env: str
@@ -52,7 +52,7 @@ class EnvironmentSource:
         return made
 
     def showing_frames(self) -> EnvironmentSource:
-        """A source of the same environment whose instances can be watched, where it knows a render mode."""
+        """A source of the same environment whose instances render frames, if it has a render mode."""
         kind, _, name = self.env.partition(":")
         if kind not in registry.names("environments"):
             knows_modes = "render_mode" in inspect.signature(find_factory(self.env, kind, name)).parameters
@@ -62,11 +62,11 @@ class EnvironmentSource:
         return replace(self, kwargs=kwargs)
 
     def watched(self) -> EnvironmentSource:
-        """A source of the same environment to look at; how it is drawn is decided where its instances are made."""
+        """A source of the same environment for watching; how it is drawn is decided when its instances are made."""
         return replace(self, is_watched=True)
 
     def _kwargs_to_be_watched(self) -> Mapping[str, object]:
-        """Text where the environment draws itself as text, frames elsewhere; never a window."""
+        """Text if the environment can render text, else frames; never a window."""
         kind, _, name = self.env.partition(":")
         if kind != "gymnasium":
             return {**self.showing_frames().kwargs, **self._forced_mode("rgb_array")}
@@ -77,7 +77,7 @@ class EnvironmentSource:
         return self.kwargs if mode is None else {**self.kwargs, "render_mode": mode}
 
     def _forced_mode(self, mode: str) -> Mapping[str, object]:
-        """Instead of one that the user has chosen, which may open a window."""
+        """In place of the user's choice, which may open a window."""
         return {"render_mode": mode} if "render_mode" in self.kwargs else {}
 
     def to_json(self) -> Json:
@@ -108,8 +108,8 @@ class EnvironmentSource:
 def make_environments(env: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
     """Instances that together hold `num_copies` copies of the environment `env` names.
 
-    "gymnasium:CartPole-v1" and whatever else the registry knows by the word before the first colon, or
-    "package.module:factory". Raises ConfigError when the name leads nowhere, NotSupportedError for what is to come.
+    env: "gymnasium:CartPole-v1" and the like, with any kind that the registry has before the first colon, or
+    "package.module:factory". Raises ConfigError when nothing has that name, NotSupportedError for planned kinds.
     """
     kind, colon, name = env.partition(":")
     if not colon or not name:
@@ -143,7 +143,7 @@ def require_environment(env: str) -> None:
 def _from_factory(
     env: str, module: str, name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]
 ) -> list[Environment]:
-    """What calling the user's factory once for each copy gives, wrapped where it is Gymnasium's."""
+    """What the user's factory returns, called once for each copy; wrapped if it is Gymnasium's."""
     import gymnasium
     from gymnasium.vector import VectorEnv
 
@@ -163,8 +163,8 @@ def _from_factory(
         return [GymnasiumVector(behavior, copy) for copy in copies]
     if missing := [attribute for attribute in _PROTOCOL if not hasattr(first, attribute)]:
         raise ConfigError(
-            f"{env} gave something of type {type(first).__name__}, which is neither a gymnasium.Env, nor a gymnasium "
-            f"VectorEnv, nor an Environment of rl-tui (it has no {', '.join(missing)})"
+            f"{env} must return a gymnasium.Env, a gymnasium VectorEnv or an Environment of rl-tui, got "
+            f"{type(first).__name__}, which has no {', '.join(missing)}"
         )
     return copies
 
@@ -172,7 +172,7 @@ def _from_factory(
 def find_factory(env: str, module: str, name: str) -> Callable[..., Any]:  # Any: a user's function
     """The callable at `module:name`.
 
-    Raises ConfigError telling which part of the text leads nowhere, and InstanceFailure where importing fails.
+    Raises ConfigError naming the part that does not exist, and InstanceFailure if importing fails.
     """
     try:
         found: Any = import_named(env, module)
@@ -187,5 +187,5 @@ def find_factory(env: str, module: str, name: str) -> Callable[..., Any]:  # Any
             raise ConfigError(f"{env}: {module} has no {attribute!r}{hint}")
         found = getattr(found, attribute)
     if not callable(found):
-        raise ConfigError(f"{env}: {name} cannot be called: it is of type {type(found).__name__}")
+        raise ConfigError(f"{env}: {name} must be a class or a function, got {type(found).__name__}")
     return cast(Callable[..., Any], found)

@@ -1,4 +1,4 @@
-"""From a Gymnasium id to an environment: the vectorized form where one is registered, a loop over copies elsewhere."""
+"""From a Gymnasium id to an environment: in its vectorized form if one is registered, else a loop over copies."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 from rl_tui.engine.sampling.environments.modules import import_named
 
-# What environments need beyond Gymnasium itself, by the module of their entry point: its name, our extra or else the
-# package that brings it.
+# What environments need besides Gymnasium, by the module of their entry point: its name, and our extra or else the
+# package that installs it.
 NEEDED = {
     "gymnasium.envs.box2d": ("Box2D", "box2d", ""),
     "gymnasium.envs.mujoco": ("MuJoCo", "mujoco", ""),
@@ -45,13 +45,13 @@ class GymnasiumEnvironment:
                     spec, num_copies, VectorizeMode.VECTOR_ENTRY_POINT, **dict[str, Any](kwargs)
                 )
                 return [GymnasiumVector(behavior, vectorized)]
-            # Our own checks cover every step; Gymnasium's only the first, with warnings for matters of taste.
+            # Our own checks cover every step; Gymnasium's only the first, with warnings about style.
             arguments: dict[str, Any] = {"disable_env_checker": True, **kwargs}
             return [GymnasiumLoop(behavior, [gymnasium.make(spec, **arguments) for _ in range(num_copies)])]
         except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
             missing = _missing(str(spec.entry_point))
             if not missing and isinstance(error, ModuleNotFoundError):
-                raise  # somebody's own environment: where it stands says more
+                raise  # from the user's environment: the line says more
             raise ConfigError(f"gymnasium:{identifier}: {missing or error}") from error
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
@@ -76,7 +76,7 @@ def find(identifier: str) -> EnvSpec:
 
 
 def render_modes(identifier: str) -> list[str]:
-    """In which ways an environment of that id can show itself, as its class says or its function takes them.
+    """The render modes of an environment, as its class lists them or its function accepts them.
 
     Raises ConfigError as `make` does.
     """
@@ -92,9 +92,9 @@ def render_modes(identifier: str) -> list[str]:
 
 
 def has_vectorized_form(spec: EnvSpec, kwargs: Mapping[str, object]) -> bool:
-    """Whether a vectorized form is registered that means the same as a loop over copies would.
+    """Whether a vectorized form is registered that is equivalent to a loop over copies.
 
-    Frames come from the loop: it draws one copy, the vectorized form all.
+    Frames come from the loop, which draws one copy; the vectorized form draws all.
     """
     if spec.vector_entry_point is None or spec.additional_wrappers or kwargs.get("max_episode_steps") == -1:
         return False
@@ -108,7 +108,7 @@ def has_vectorized_form(spec: EnvSpec, kwargs: Mapping[str, object]) -> bool:
 
 
 def _missing(entry_point: str) -> str:
-    """What is not installed, and the command that installs it; "" where nothing is known of that module."""
+    """What is not installed, and the command that installs it; "" for an unknown module."""
     for module, (name, extra, package) in NEEDED.items():
         if entry_point.startswith(module):
             command = command_for_extra(extra) if extra else command_for(package)

@@ -21,14 +21,14 @@ from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
 from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
 
-Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: what it sees and does is known from its spaces only
+Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: only its spaces know observations and actions
 
 RESET = "observation, info"
 STEP = "observation, reward, terminated, truncated, info"
 
 
 class NamedCopy(AbstractContextManager["NamedCopy"]):
-    """Notes on whatever escapes from its block which copy was at work."""
+    """Adds to any exception that leaves the block which copy raised it."""
 
     def __init__(self) -> None:
         self.index = 0
@@ -43,8 +43,8 @@ class NamedCopy(AbstractContextManager["NamedCopy"]):
 class GymnasiumLoop:
     """Copies of one Gymnasium environment, agents 0..N-1 of one behavior. Takes ownership of the copies.
 
-    A copy is reset at once when its episode ends: its agent is then in the terminals with its true final observation
-    and in the decisions with its new first one. The arrays of a step are overwritten by the next.
+    A copy is reset as soon as its episode ends: its agent is then in the terminals with its final observation and in
+    the decisions with its new first one. The next step overwrites the arrays of a step.
     """
 
     def __init__(self, behavior: str, copies: Sequence[Env]) -> None:
@@ -53,7 +53,7 @@ class GymnasiumLoop:
         self._leaves = observation_leaves(copies[0].observation_space, behavior)
         self._codec = ActionCodec(copies[0].action_space, behavior)
         self._refuse_differing_copies()
-        self._at_work = NamedCopy()
+        self._current = NamedCopy()
         self._ids: Int64 = np.arange(len(copies), dtype=np.int64)
         self._raws = [leaf.empty(len(copies)) for leaf in self._leaves]
         self._rewards: Float32 = np.zeros(len(copies), np.float32)
@@ -77,24 +77,24 @@ class GymnasiumLoop:
 
     @property
     def observation_bounds(self) -> tuple[Bounds | None, ...]:
-        """Where each observation should lie, as its space says."""
+        """The bounds of each observation, as its space gives them."""
         return bounds_of(self._copies[0].observation_space)
 
     def measure(self, keys: Sequence[str]) -> None:
-        """Steps carry the numbers that `info` has under these keys; those of a reset are not among them."""
+        """Steps include the numbers that `info` has under these keys, except those of a reset."""
         self._tally = Tally(keys)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """Start all copies anew, each from a seed of its own that is derived from `seed`."""
+        """Reset all copies, each with a seed of its own that is derived from `seed`."""
         seeds: list[int | None] = [None] * len(self._copies)
         if seed is not None:  # not seed + copy: two instances with neighboring seeds would share episodes
             seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(len(self._copies))]
         self._masks.clear()
-        with self._at_work as at_work:
+        with self._current as current:
             for index, (copy, copy_seed) in enumerate(zip(self._copies, seeds, strict=True)):
-                at_work.index = index
+                current.index = index
                 observation, infos = _begun(copy.reset(seed=copy_seed))
-                self._take(index, observation, infos)
+                self._store(index, observation, infos)
         self._rewards[:] = 0.0
         return {self._behavior: Steps(self._decisions())}
 
@@ -103,28 +103,28 @@ class GymnasiumLoop:
         ended: list[tuple[int, Any, SupportsFloat, bool]] = []  # index, observation, reward, terminated
         rewards: list[SupportsFloat] = []
         self._masks.clear()
-        with self._at_work as at_work:
+        with self._current as current:
             for index, action in enumerate(self._codec.rows(actions[self._behavior])):
-                at_work.index = index
+                current.index = index
                 returned = self._steps[index](action)
                 try:
                     observation, reward, terminated, truncated, infos = returned
                 except (TypeError, ValueError):
-                    raise _of_another_form(STEP, returned) from None
+                    raise _must_return(STEP, returned) from None
                 if self._tally is not None:
                     self._tally.add(infos)
                 if terminated or truncated:
                     ended.append((index, observation, reward, bool(terminated)))
                     reward = 0.0
                     observation, infos = _begun(self._copies[index].reset())
-                self._take(index, observation, infos)
+                self._store(index, observation, infos)
                 rewards.append(reward)
         self._rewards[:] = as_rewards(rewards)
         measured = None if self._tally is None else self._tally.drain()
         return {self._behavior: Steps(self._decisions(), self._terminals(ended) if ended else None, measured)}
 
     def render(self) -> Frame | str | None:
-        """A frame of copy 0; None where its render mode gives none, text in the mode "ansi"."""
+        """A frame of copy 0, text in the mode "ansi", or None if its render mode gives neither."""
         return rendered(self._copies[0].render, self._copies[0].render_mode)
 
     @property
@@ -137,8 +137,8 @@ class GymnasiumLoop:
         for copy in self._copies:
             copy.close()
 
-    def _take(self, index: int, observation: Any, infos: Mapping[str, Any]) -> None:  # Any: as Gymnasium has it
-        """Write one copy's observation into its row and keep its action mask."""
+    def _store(self, index: int, observation: Any, infos: Mapping[str, Any]) -> None:  # Any: as Gymnasium has it
+        """Write one copy's observation into its row and store its action mask."""
         if type(observation) is np.ndarray and observation.shape == self._bare_shape:
             self._raws[0][index] = observation
         else:
@@ -171,25 +171,25 @@ class GymnasiumLoop:
 
 
 def _begun(returned: Any) -> tuple[Any, dict[str, Any]]:  # Any: whatever the environment returned
-    """Observation and info of a reset; raises EnvironmentFailure where they are something else."""
+    """Observation and info of a reset; raises EnvironmentFailure for anything else."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:  # an array of two would pass for both
-        raise _of_another_form(RESET, returned)
+        raise _must_return(RESET, returned)
     observation, infos = returned
     return observation, infos
 
 
-def _of_another_form(expected: str, returned: Any) -> EnvironmentFailure:  # Any: as above
+def _must_return(expected: str, returned: Any) -> EnvironmentFailure:  # Any: as above
     kinds = [type(value).__name__ for value in returned] if isinstance(returned, tuple | list) else []
     found = f"({', '.join(kinds)})" if kinds else type(returned).__name__
     return EnvironmentFailure(f"it must return {expected}, got {found}")
 
 
 def as_rewards(rewards: Sequence[Any]) -> Float32:  # Any: whatever the environment returned
-    """f32[n] of n rewards; raises EnvironmentFailure naming the first that is no number."""
+    """f32[n] of n rewards; raises EnvironmentFailure naming the first that is not a number."""
     try:
         return np.frombuffer(array("f", rewards), np.float32)  # unlike numpy, array takes neither None nor text
     except TypeError:
         for index, reward in enumerate(rewards):
             if not isinstance(reward, int | float | np.number | np.bool_):
-                raise EnvironmentFailure(f"copy {index}: the reward is {reward!r}, expected a number") from None
+                raise EnvironmentFailure(f"copy {index}: the reward must be a number, got {reward!r}") from None
         raise

@@ -1,6 +1,6 @@
 """Gymnasium's vectorized environments as instances of one behavior: no Python loop over copies.
 
-Shapes: N copies, one agent each. Gymnasium calls `autoreset mode` what happens after an episode ends.
+Shapes: N copies, one agent each. The `autoreset mode` is what Gymnasium does when an episode ends.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from rl_tui.engine.specs import (
     TerminalSteps,
 )
 
-AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]  # Any: what it sees and does is known from its spaces only
+AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]  # Any: only its spaces know observations and actions
 
 
 class GymnasiumVector:
     """One vectorized environment, agents 0..N-1 of one behavior. Takes ownership of it.
 
-    In the autoreset mode SAME_STEP an agent whose episode ends is in the terminals and, newly begun, in the decisions.
-    In NEXT_STEP it is in the terminals only: the environment's next step resets it, whatever its action, and after that
-    step it is in the decisions again, newly begun. When every episode ends at once that reset step is taken at once, so
-    decisions are never empty. Raises NotSupportedError for other modes.
+    In the autoreset mode SAME_STEP an agent whose episode ends is in the terminals and, with its next episode, in the
+    decisions. In NEXT_STEP it is in the terminals only: the environment's next step resets it, whatever its action, and
+    after that step it is in the decisions again. When all episodes end in the same step, that reset step is taken
+    immediately, so that decisions are never empty. Raises NotSupportedError for other modes.
     """
 
     def __init__(self, behavior: str, env: AnyVectorEnv) -> None:
         self._mode = env.metadata.get("autoreset_mode")
         if self._mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
             found = self._mode.name if isinstance(self._mode, AutoresetMode) else self._mode
-            raise NotSupportedError(f"{behavior}: autoreset_mode {found} is not supported: NEXT_STEP or SAME_STEP is")
+            raise NotSupportedError(f"{behavior}: autoreset_mode must be NEXT_STEP or SAME_STEP, got {found}")
         self._behavior = behavior
         self._env = env
         self._count = env.num_envs
@@ -73,15 +73,15 @@ class GymnasiumVector:
 
     @property
     def observation_bounds(self) -> tuple[Bounds | None, ...]:
-        """Where each observation should lie, as its space says."""
+        """The bounds of each observation, as its space gives them."""
         return bounds_of(self._env.single_observation_space)
 
     def measure(self, keys: Sequence[str]) -> None:
-        """Steps carry the numbers that `info` has under these keys; those of a reset are not among them."""
+        """Steps include the numbers that `info` has under these keys, except those of a reset."""
         self._tally = Tally(keys)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """Start all copies anew, from a seed that is derived from `seed`."""
+        """Reset all copies with a seed that is derived from `seed`."""
         if seed is not None:  # copies take seed, seed + 1, ...: those of instances with neighboring seeds would meet
             seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         observation, infos = self._env.reset(seed=seed)
@@ -100,7 +100,7 @@ class GymnasiumVector:
         return {self._behavior: steps}
 
     def render(self) -> Frame | str | None:
-        """A frame of copy 0; None where the render mode gives none, text in the mode "ansi"."""
+        """A frame of copy 0, text in the mode "ansi", or None if the render mode gives neither."""
         return rendered(self._env.render, self._env.render_mode)
 
     @property
@@ -123,7 +123,7 @@ class GymnasiumVector:
             )
         if self._tally is not None:
             self._measure(self._tally, infos, done)
-        if self._resetting is not None:  # these took their reset step, which is nobody's experience
+        if self._resetting is not None:  # their reset step, which no policy learns from
             rewards = np.where(self._resetting, np.float32(0), rewards)
             done &= ~self._resetting
             self._resetting = None
@@ -133,7 +133,7 @@ class GymnasiumVector:
         return self._ended(observations, rewards, done, np.logical_not(terminated), infos)
 
     def _measure(self, tally: Tally, infos: Infos, done: Bool) -> None:
-        """Count what the copies report that have stepped; where one is reset in the same step, what it last did."""
+        """Count what copies report that have stepped; of one that was reset in this step, its last report."""
         if self._mode is AutoresetMode.SAME_STEP:
             tally.add_batch(infos, ~done)
             tally.add_batch(infos.get("final_info", {}), done)
@@ -166,7 +166,7 @@ class GymnasiumVector:
         return tuple([leaf.batch(observation, self._count) for leaf in self._leaves])
 
     def _final(self, infos: Infos, ids: Int64) -> Observations:
-        """The last observations of the copies that are done, which SAME_STEP puts into the infos."""
+        """The final observations of the copies that are done, which SAME_STEP puts into the infos."""
         if "final_obs" not in infos:
             raise EnvironmentFailure("an episode ended in autoreset mode SAME_STEP without final_obs in its infos")
         final = infos["final_obs"]
@@ -185,13 +185,13 @@ class GymnasiumVector:
         parts = value if isinstance(value, tuple) else (value,)
         rows = np.concatenate([np.reshape(part, (self._count, -1)) for part in parts], axis=1).astype(np.bool_)
         if rows.shape[1] != self._codec.spec.mask_size:
-            sizes = f"{rows.shape[1]} entries, the branches have {self._codec.spec.mask_size}"
-            raise EnvironmentFailure(f"action_mask has {sizes}")
+            must_be = f"must have {self._codec.spec.mask_size} entries"
+            raise EnvironmentFailure(f"action_mask {must_be}, got {rows.shape[1]}")
         rows[~given] = True
         return rows
 
     def _spread(self, given: Actions) -> Actions:
-        """Actions of the waiting copies in their rows; what stands in the rows of the others has no effect."""
+        """Actions of the waiting copies in their rows; the other rows have no effect."""
         self._given.continuous[self._waiting] = given.continuous
         self._given.discrete[self._waiting] = given.discrete
         return self._given

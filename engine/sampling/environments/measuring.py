@@ -1,4 +1,4 @@
-"""Numbers that an environment reports beside its rewards: keys of Gymnasium's `info` that become statistics.
+"""Numbers that an environment reports besides rewards: keys of Gymnasium's `info` that are turned into statistics.
 
 Shapes: N copies.
 """
@@ -14,26 +14,26 @@ import numpy as np
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.specs import Bool, Measured
 
-Infos: TypeAlias = Mapping[str, Any]  # Any: environments put into it what they like
+Infos: TypeAlias = Mapping[str, Any]  # Any: as the environment returned it
 
 
 @runtime_checkable
 class Measuring(Protocol):
-    """An environment that can be asked for such numbers."""
+    """An environment that reports such numbers."""
 
     def measure(self, keys: Sequence[str]) -> None:
-        """From now on steps carry the numbers of these keys."""
+        """From now on, steps include the numbers of these keys."""
 
 
 class Tally:
-    """Sums and counts of the numbers under some keys since the last `drain`; what is not finite is left out."""
+    """Sums and counts of the finite numbers under some keys since the last `drain`."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = keys
         self._sums: dict[str, tuple[float, int]] = {}
 
     def add(self, infos: Infos) -> None:
-        """Count what one copy's step reports. Raises EnvironmentFailure for what is no number; None is nothing."""
+        """Count what one copy's step reports; None is skipped. Raises EnvironmentFailure for anything but a number."""
         for key in self._keys:
             value = infos.get(key)
             if value is not None:

@@ -21,12 +21,12 @@ from rl_tui.engine.specs import Float32, Int64, Observation, Observations, Obser
 
 Bounds: TypeAlias = tuple[NDArray[Any], NDArray[Any]]  # lowest, highest; of the space's own type
 
-GOAL_KEY = "desired_goal"  # as Gymnasium-Robotics and others name what the agent is asked to reach
+GOAL_KEY = "desired_goal"  # the key of goals in Gymnasium-Robotics and others
 
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """How choices become columns: the sizes of all choices, i64[entries], and the value of their first choice."""
+    """Choices as columns: the number of values of each choice, i64[entries], and its first value."""
 
     sizes: Int64
     start: Int64
@@ -35,7 +35,7 @@ class OneHot:
         """f32[N, sum of sizes] of raw choices [N, ...]; raises EnvironmentFailure for one outside its space."""
         chosen = raw.reshape(len(raw), -1).astype(np.int64, copy=False) - self.start
         if np.any((chosen < 0) | (chosen >= self.sizes)):
-            raise EnvironmentFailure(f"observation {name!r} holds a choice outside its space")
+            raise EnvironmentFailure(f"observation {name!r} has a value outside its space")
         columns = np.zeros((len(raw), int(self.sizes.sum())), np.float32)
         columns[np.arange(len(raw))[:, None], chosen + (np.cumsum(self.sizes) - self.sizes)] = 1.0
         return columns
@@ -43,7 +43,7 @@ class OneHot:
 
 @dataclass(frozen=True, slots=True)
 class ObservationLeaf:
-    """One observation of an agent and where it stands in a nested one. Without one_hot: numbers, used as they are."""
+    """One observation of an agent and its path in a nested one. Without one_hot: numbers, used as they are."""
 
     spec: ObservationSpec
     path: Path
@@ -52,7 +52,7 @@ class ObservationLeaf:
     has_channels_first: bool = False  # an image that comes as [C, H, W]
 
     def empty(self, count: int) -> Array:
-        """Room for the raw values of `count` copies; that of an image lies in memory as [count, H, W, C]."""
+        """Room for the raw values of `count` copies; an image is [count, H, W, C] in memory."""
         if self.one_hot is not None:
             return np.empty((count, *self.raw_shape), np.int64)
         rows = np.empty((count, *self.spec.shape), self.spec.dtype)
@@ -65,7 +65,7 @@ class ObservationLeaf:
         return observation
 
     def write(self, raw: Array, row: int, observation: Any) -> None:  # Any: whatever the environment returned
-        """Put one copy's value into its row; raises EnvironmentFailure when it is not what the space says."""
+        """Write one copy's value into its row; raises EnvironmentFailure if it does not fit the space."""
         value = self.pick(observation)
         shape = value.shape if isinstance(value, np.ndarray) else np.shape(value)
         if shape != self.raw_shape:
@@ -75,7 +75,7 @@ class ObservationLeaf:
         raw[row] = value
 
     def batch(self, observation: Any, count: int) -> Observation:  # Any: whatever the environment returned
-        """[count, ...] of a batched observation; raises EnvironmentFailure when it is not what the space says."""
+        """[count, ...] of a batched observation; raises EnvironmentFailure if it does not fit the space."""
         value = self.pick(observation)
         if self.spec.dtype == "uint8":
             self.require_bytes(value)
@@ -92,27 +92,27 @@ class ObservationLeaf:
         return columns if columns.ndim == 2 else columns.reshape(len(raw), *self.spec.shape)
 
     def require_bytes(self, value: Any) -> None:  # Any: whatever the environment returned
-        """Raise EnvironmentFailure for anything that would become bytes by losing what it is."""
+        """Raise EnvironmentFailure for anything that converting to bytes would change."""
         dtype = getattr(value, "dtype", type(value).__name__)
         if dtype != np.uint8:
-            raise EnvironmentFailure(f"observation {self.spec.name!r} is of type {dtype}, its space has uint8")
+            raise EnvironmentFailure(f"observation {self.spec.name!r} must be uint8 like its space, got {dtype}")
 
     def misshaped(self, found: tuple[int, ...], expected: tuple[int, ...]) -> str:
-        """The sentence that names the wrong shape."""
-        return f"observation {self.spec.name!r} has shape {found}, its space has {expected}"
+        """The message about a wrong shape."""
+        return f"observation {self.spec.name!r} must have the shape {expected} of its space, got {found}"
 
 
 @runtime_checkable
 class Bounded(Protocol):
-    """An environment that says where its observations should lie."""
+    """An environment that knows the bounds of its observations."""
 
     @property
     def observation_bounds(self) -> Sequence[Bounds | None]:
-        """Of each observation its lowest and highest values; None where its kind leaves no doubt."""
+        """The lowest and highest values of each observation; None where its kind implies them."""
 
 
 def bounds_of(space: Space) -> tuple[Bounds | None, ...]:
-    """Of each leaf the bounds of its numbers, flat, of an image the lowest and highest of all."""
+    """The bounds of each leaf's numbers, flat; of an image, the lowest and highest of all."""
 
     def of(leaf: Space) -> Bounds | None:
         if not isinstance(leaf, spaces.Box):
@@ -161,8 +161,8 @@ def _leaf(space: Space, path: Path, behavior: str) -> ObservationLeaf:
             raw_shape, size = space.nvec.shape, int(space.nvec.sum())
         case spaces.Sequence():
             raise NotSupportedError(
-                f"{refused}: Sequence spaces are not supported: nothing bounds them. An environment of rl-tui's own "
-                "protocol may show a set, as an ObservationSpec of shape (most entities, features)"
+                f"{refused}: Sequence spaces are not supported, since their length is not bounded. An environment of "
+                "rl-tui's own protocol may have a set, as an ObservationSpec of shape (most entities, features)"
             )
         case _:
             raise NotSupportedError(f"{refused}: {type(space).__name__} spaces are not supported")
@@ -172,7 +172,7 @@ def _leaf(space: Space, path: Path, behavior: str) -> ObservationLeaf:
 
 
 def _is_image(space: spaces.Box) -> bool:
-    """Whether a picture: three axes, or bytes in two axes or more."""
+    """Whether it is an image: three axes, or bytes in two axes or more."""
     return math.prod(space.shape) > 0 and (len(space.shape) == 3 or (space.dtype == np.uint8 and len(space.shape) >= 2))
 
 

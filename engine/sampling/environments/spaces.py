@@ -1,4 +1,4 @@
-"""What is common to observation and action spaces: the leaves of nested ones."""
+"""The leaves of nested observation and action spaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.generic]
 Path: TypeAlias = tuple[str | int, ...]
-Space: TypeAlias = spaces.Space[Any]  # Any: a space is generic in the type of its elements, which only it knows
+Space: TypeAlias = spaces.Space[Any]  # Any: only the space knows the type of its elements
 
 
 def leaves(space: Space, path: Path = ()) -> Iterator[tuple[Path, Space]]:

@@ -1,4 +1,4 @@
-"""Many environment instances behind one receive and one send."""
+"""The interface of pools: many environment instances behind one receive and one send."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EnvironmentPool(Protocol):
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act at once, summed over all instances."""
+        """Agents that usually act in the same step, summed over all instances."""
 
     @property
     def num_instances(self) -> int:
@@ -29,35 +29,35 @@ class EnvironmentPool(Protocol):
 
     @property
     def pids(self) -> list[int]:
-        """Of the running worker processes; none where the instances live in this one."""
+        """Of the running worker processes; empty if the instances are in this process."""
 
     @property
     def busy_since(self) -> float | None:
-        """Monotonic time at which the call into an environment of this process began; None when there is none."""
+        """Monotonic time at which the current call into an environment of this process began; None without one."""
 
     @property
     def busy_with(self) -> str:
-        """Which call that is, in words."""
+        """That call, in words."""
 
     @property
     def busy_in(self) -> int | None:
-        """The thread that is in it; None when there is none."""
+        """The thread that makes it; None without one."""
 
     def start(self) -> None:
-        """Create the instances. Raises EnvironmentFailure, or ConfigError when the environment cannot be named."""
+        """Create the instances. Raises EnvironmentFailure, or ConfigError if no environment has that name."""
 
     def reset(self, seed: int | None) -> None:
-        """Begin resetting every instance, instance i with seed + i; the first steps come with `receive`."""
+        """Begin to reset every instance, instance i with seed + i; `receive` returns the first steps."""
 
     def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
         """Steps of every instance that is ready, waiting at most `timeout` seconds for the first; may be empty.
 
-        Raises EnvironmentFailure naming the instance when one raised, died, is silent beyond its deadline, or
-        answered with something of the wrong shape or that is not finite (the observation and the agent are named).
+        Raises EnvironmentFailure naming the instance when one raised, died, exceeded its deadline, or returned
+        something of the wrong shape or that is not finite (naming the observation and the agent).
         """
 
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
-        """Let one instance act; its answer comes with a later `receive`."""
+        """Let one instance act; a later `receive` returns its steps."""
 
     def close(self) -> None:
-        """End every instance and free everything; harmless when called twice or after a failure."""
+        """Close every instance and free everything; may be called twice, and after a failure."""

@@ -1,4 +1,4 @@
-"""Whether an environment's answer is what its specs promise: checked at every step, so it must cost next to nothing.
+"""Checks that an environment's steps fit its specs; they run at every step, and so must be cheap.
 
 Shapes: N agents.
 """
@@ -16,20 +16,22 @@ from rl_tui.engine.specs import BehaviorSpec, Bool, DecisionSteps, Float32, Int6
 
 
 class AnswerCheck:
-    """Checks the answers of one instance against its specs.
+    """Checks the steps of one instance against its specs.
 
-    Raises EnvironmentFailure or, where a number is not finite, NonFiniteError naming the behavior, field and agent.
+    Raises EnvironmentFailure, or NonFiniteError naming behavior, field and agent for a number that is not finite.
     """
 
     def __init__(self, specs: Mapping[str, BehaviorSpec]) -> None:
         self._specs = specs
-        self._unique: dict[str, Int64] = {}  # the last ids that were found to be unique
+        self._unique: dict[str, Int64] = {}  # the last ids that were checked
 
     def check(self, answer: Mapping[str, Steps]) -> None:
-        """Return if every behavior's steps are as promised."""
+        """Return if every behavior's steps fit."""
         for behavior, steps in answer.items():
             if behavior not in self._specs:
-                raise EnvironmentFailure(f"behavior {behavior!r} is not among its specs: {', '.join(self._specs)}")
+                raise EnvironmentFailure(
+                    f"behavior must be one of its specs' {', '.join(self._specs)}, got {behavior!r}"
+                )
             spec = self._specs[behavior]
             _check_columns(spec, steps.decisions, "")
             if steps.measured is not None:
@@ -42,20 +44,21 @@ class AnswerCheck:
                 _check_columns(spec, steps.terminals, "final ")
                 _unique(steps.terminals.agent_ids, behavior)
                 if steps.terminals.truncated.shape != steps.terminals.agent_ids.shape:
-                    raise EnvironmentFailure(f"{behavior}: truncated has shape {steps.terminals.truncated.shape}")
+                    found, ids = steps.terminals.truncated.shape, steps.terminals.agent_ids
+                    raise EnvironmentFailure(f"{behavior}: truncated must have shape {ids.shape}, got {found}")
 
 
 def _check_columns(spec: BehaviorSpec, steps: DecisionSteps | TerminalSteps, which: str) -> None:
     ids = steps.agent_ids
     count = len(ids)
     if len(steps.observations) != len(spec.observations):
-        found, promised = len(steps.observations), len(spec.observations)
-        raise EnvironmentFailure(f"{spec.name}: {found} {which}observations, its specs have {promised}")
+        found, specified = len(steps.observations), len(spec.observations)
+        raise EnvironmentFailure(f"{spec.name}: {which}observations must be {specified} like its specs, got {found}")
     for observation_spec, column in zip(spec.observations, steps.observations, strict=True):
         if column.dtype != observation_spec.dtype or column.shape != (count, *observation_spec.shape):
             raise EnvironmentFailure(
-                f"{spec.name}: {which}observation {observation_spec.name!r} is {column.dtype} {column.shape} "
-                f"for {count} agents, expected {observation_spec.dtype} {(count, *observation_spec.shape)}"
+                f"{spec.name}: {which}observation {observation_spec.name!r} must be {observation_spec.dtype} "
+                f"{(count, *observation_spec.shape)} for {count} agents, got {column.dtype} {column.shape}"
             )
         if column.dtype == np.float32 and np.count_nonzero(np.isfinite(column)) != column.size:
             found_at = _first_row(~np.isfinite(column))
@@ -68,7 +71,9 @@ def _check_columns(spec: BehaviorSpec, steps: DecisionSteps | TerminalSteps, whi
 
 def _check_rewards(behavior: str, rewards: Float32, ids: Int64) -> None:
     if rewards.dtype != np.float32 or rewards.shape != ids.shape:
-        raise EnvironmentFailure(f"{behavior}: rewards are {rewards.dtype} {rewards.shape} for {len(ids)} agents")
+        raise EnvironmentFailure(
+            f"{behavior}: rewards must be float32 {ids.shape}, got {rewards.dtype} {rewards.shape}"
+        )
     if np.count_nonzero(np.isfinite(rewards)) != rewards.size:
         row = _first_row(~np.isfinite(rewards))
         raise NonFiniteError(f"{behavior}: the reward of agent {ids[row]} is not finite: {rewards[row]}")
@@ -85,7 +90,7 @@ def _check_measured(behavior: str, measured: Measured) -> None:
 def _check_mask(spec: BehaviorSpec, mask: Bool, ids: Int64) -> None:
     if mask.dtype != np.bool_ or mask.shape != (len(ids), spec.actions.mask_size):
         raise EnvironmentFailure(
-            f"{spec.name}: action_mask is {mask.dtype} {mask.shape}, expected bool {(len(ids), spec.actions.mask_size)}"
+            f"{spec.name}: action_mask must be bool {(len(ids), spec.actions.mask_size)}, got {mask.dtype} {mask.shape}"
         )
     first = 0
     for branch, size in enumerate(spec.actions.branches):
@@ -98,12 +103,12 @@ def _check_mask(spec: BehaviorSpec, mask: Bool, ids: Int64) -> None:
 
 
 def _unique(ids: Int64, behavior: str) -> Int64:
-    """The same ids, after checking that they are whole numbers from 0 up and no two are equal."""
+    """The same ids; raises EnvironmentFailure unless they are unique whole numbers from 0 up."""
     if ids.dtype != np.int64 or ids.ndim != 1:
-        raise EnvironmentFailure(f"{behavior}: agent_ids are {ids.dtype} {ids.shape}, expected int64 in one dimension")
+        raise EnvironmentFailure(f"{behavior}: agent_ids must be int64 in one dimension, got {ids.dtype} {ids.shape}")
     rising = len(ids) == 0 or (ids[0] >= 0 and np.count_nonzero(ids[1:] > ids[:-1]) == len(ids) - 1)
     if not rising and (ids.min() < 0 or len(set(ids.tolist())) != len(ids)):
-        raise EnvironmentFailure(f"{behavior}: agent_ids are negative or not unique: {ids}")
+        raise EnvironmentFailure(f"{behavior}: agent_ids must be unique and not negative, got {ids}")
     return ids
 
 

@@ -1,4 +1,4 @@
-"""What several instances need to look like one population: common specs, unique agent ids, actions for everyone."""
+"""Several instances as one population: common specs, unique agent ids, actions for every behavior."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def common_specs(specs: Sequence[Mapping[str, BehaviorSpec]]) -> Mapping[str, Be
         raise EnvironmentFailure("no instance was made")
     for instance, other in enumerate(specs):
         if dict(other) != dict(specs[0]):
-            raise EnvironmentFailure(f"instance {instance} has other behaviors or spaces than instance 0")
+            raise EnvironmentFailure(f"instance {instance} must have the behaviors and spaces of instance 0")
     return dict(specs[0])
 
 
 def with_all_behaviors(actions: Mapping[str, Actions], specs: Mapping[str, BehaviorSpec]) -> Mapping[str, Actions]:
-    """The same actions, with empty ones for every behavior that none of its agents waited for."""
+    """The same actions, with empty ones for behaviors of which no agent was waiting."""
     if len(actions) == len(specs):
         return actions
     return {name: actions.get(name) or no_actions(spec) for name, spec in specs.items()}
@@ -36,7 +36,7 @@ def no_actions(spec: BehaviorSpec) -> Actions:
 class PoolIds:
     """Numbers agents over all instances: id * num_instances + instance, so that equal populations fill 0, 1, 2, ...
 
-    An array of ids that an instance returns again gives the same array again.
+    The same array of an instance's ids always gives the same array of the pool's.
     """
 
     def __init__(self, num_instances: int) -> None:

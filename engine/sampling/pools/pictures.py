@@ -1,4 +1,4 @@
-"""What one environment looks like now, on its way from its worker process: as pixels, as text, or why there is nothing.
+"""What an environment looks like now, as its worker process sends it: pixels, text, or why there are neither.
 
 Shapes: H rows, W columns of pixels.
 """
@@ -20,9 +20,9 @@ from rl_tui.engine.specs import Json
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """pixels: u8[H, W, 3], no larger than was asked for; None where it is a text. reason: why there is neither.
+    """pixels: u8[H, W, 3], no larger than requested; None if it is text. reason: why there is neither.
 
-    detail: the traceback behind the reason. hz: the steps of a second as the environment means them, where it says so.
+    detail: the traceback of the reason. hz: the environment's own steps per second, if it has any.
     """
 
     pixels: Frame | None = None
@@ -33,7 +33,7 @@ class Picture:
 
 
 def picture_of(environment: Environment, guard: Guard, width: int, height: int) -> Picture:
-    """A picture of at most so many pixels; whatever drawing raises is its reason."""
+    """A picture of at most so many pixels; if drawing raises, that is its reason."""
     if not isinstance(environment, Rendered):
         return Picture(reason="the environment has no method `render`")
     try:
@@ -52,7 +52,7 @@ def picture_of(environment: Environment, guard: Guard, width: int, height: int) 
 
 
 def picture_to_json(picture: Picture) -> Json:
-    """What `picture_from_json` turns into an equal picture."""
+    """The picture as `picture_from_json` reads it."""
     fields: dict[str, Json] = {
         "text": picture.text, "reason": picture.reason, "detail": picture.detail, "hz": picture.hz,
     }  # fmt: skip
@@ -63,7 +63,7 @@ def picture_to_json(picture: Picture) -> Json:
 
 
 def picture_from_json(fields: Json) -> Picture:
-    """The picture that was written."""
+    """The picture that was encoded."""
     assert isinstance(fields, dict)
     pixels: NDArray[np.uint8] | None = None
     if "pixels" in fields:

@@ -1,4 +1,4 @@
-"""Instances in worker processes, several copies to a worker."""
+"""Instances in worker processes, several copies in each."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.worker_process import WorkerProcess
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
-START_SECONDS = 60.0  # ML-Agents' timeout_wait: what an environment may take to appear
-DRAW_MILLISECONDS = 50  # from one look at whether a picture may be waited for to the next
-END_SECONDS = 2.0  # for environments to close by themselves
+START_SECONDS = 60.0  # ML-Agents' timeout_wait: the time that an environment may take to start
+DRAW_MILLISECONDS = 50  # between checks of whether to go on waiting for a picture
+END_SECONDS = 2.0  # for environments to close
 
 logger = logging.getLogger(__name__)
 
 
 class ProcessPool:
-    """Copies shared out over workers as equally as can be. Lives in one thread; steps are views of shared memory.
+    """Copies distributed evenly over workers. Used by one thread; steps are views of shared memory.
 
-    A call that takes longer than `timeout_wait` seconds fails its instance. log_folder is where each worker's output
-    goes, as worker-0.log and so on; None drops it. A worker is self-contained: one could be started again alone.
-    log_name: the word before the number. niceness: how far the workers give way to other processes. variables: of
-    their environment, where the user has not set them.
+    A call that takes longer than `timeout_wait` seconds fails its instance. The output of each worker goes into
+    log_folder, as worker-0.log and so on; None drops it. A worker is self-contained: one could be restarted alone.
+    log_name: the word before the number. niceness: of the workers. variables: of their environment, unless set there.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class ProcessPool:
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act at once, summed over all instances."""
+        """Agents that usually act in the same step, summed over all instances."""
         counts = [worker.num_agents[local] for worker, local in self._instances]
         return {name: sum(count[name] for count in counts) for name in self.specs}
 
@@ -74,7 +73,7 @@ class ProcessPool:
 
     @property
     def busy_since(self) -> None:
-        """None: no environment runs in this process, and one that hangs is found by `receive`."""
+        """None: no environment runs in this process, and `receive` finds one that hangs."""
         return None
 
     @property
@@ -93,9 +92,9 @@ class ProcessPool:
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
     def start(self) -> None:
-        """Start all workers side by side and wait for their instances.
+        """Start all workers in parallel and wait for their instances.
 
-        Raises InstanceFailure, or ConfigError and NotSupportedError as the environment's maker does.
+        Raises InstanceFailure, or ConfigError and NotSupportedError as making the environment does.
         """
         for worker in self._workers:
             name = f"{self._log_name}-{len(self._by_replies)}.log"
@@ -114,10 +113,10 @@ class ProcessPool:
     def reset(self, seed: int | None) -> None:
         """Have every instance reset, instance i with seed + i."""
         for instance, (worker, local) in enumerate(self._instances):
-            worker.ask_reset(local, None if seed is None else seed + instance)
+            worker.request_reset(local, None if seed is None else seed + instance)
 
     def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
-        """Steps of every instance whose worker has answered, waiting at most `timeout` seconds for the first."""
+        """Steps of every instance whose worker has replied, waiting at most `timeout` seconds for the first."""
         for worker in self._workers:
             worker.flush()
         ready = self._poll.poll(0)
@@ -135,18 +134,18 @@ class ProcessPool:
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
         """Let one instance act; the actions are copied."""
         worker, local = self._instances[instance]
-        worker.ask_step(local, with_all_behaviors(actions, self.specs))
+        worker.request_step(local, with_all_behaviors(actions, self.specs))
 
-    def picture(self, instance: int, width: int, height: int, may_wait: Callable[[], bool]) -> Picture | None:
-        """What one instance looks like, in at most so many pixels; None when it may not be waited for any longer.
+    def picture(self, instance: int, width: int, height: int, should_wait: Callable[[], bool]) -> Picture | None:
+        """What one instance looks like, in at most so many pixels; None once `should_wait` says no.
 
-        Call it while no answer of that worker is to come. Raises EnvironmentFailure as `receive` does.
+        Call it while no steps of that worker are pending. Raises EnvironmentFailure as `receive` does.
         """
         worker, local = self._instances[instance]
-        worker.ask_picture(local, width, height)
+        worker.request_picture(local, width, height)
         poll = select.poll()
         poll.register(worker.replies, select.POLLIN)
-        while may_wait():
+        while should_wait():
             if poll.poll(DRAW_MILLISECONDS):
                 worker.read()
             else:
@@ -157,17 +156,17 @@ class ProcessPool:
         return None
 
     def close(self) -> None:
-        """End every worker, by force if it does not close its environments within two seconds."""
+        """End every worker, by force if its environments do not close within two seconds."""
         deadline = time.monotonic() + END_SECONDS
         for worker in self._workers:
-            worker.ask_to_end()
+            worker.request_end()
         for worker in self._workers:
             worker.end(deadline)
         self._workers = []
         self._by_replies.clear()
 
     def _seconds_left(self) -> float:
-        """Until the first call in progress is overdue."""
+        """Until the first pending call is overdue."""
         left = [worker.seconds_left() for worker in self._workers]
         return min((seconds for seconds in left if seconds is not None), default=math.inf)
 

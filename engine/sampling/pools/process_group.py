@@ -1,4 +1,4 @@
-"""What a worker asks of the system for itself and all it starts. Imported first, and so imports little."""
+"""The process group of a worker: how it ends, and its priority. Imported first, and so imports little."""
 
 from __future__ import annotations
 

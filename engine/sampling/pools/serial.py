@@ -1,4 +1,4 @@
-"""All instances in the calling thread, one after the other."""
+"""All instances in the calling thread, one after another."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ logger = logging.getLogger(__name__)
 
 
 class SerialPool:
-    """Lives in one thread. `receive` does the work of the last `reset` or `send`, so it is where an environment hangs.
+    """Used by one thread. `receive` does the work of the last `reset` or `send`, so it is where an environment hangs.
 
-    make(first, count) gives the instances that hold copies `first` and following; name is for messages. For a
-    watchdog: `busy_since` is the monotonic time at which the call in progress began, None between calls,
-    `busy_with` says in words which call it is, and `busy_in` is the thread of the last one.
+    make(first, count) returns the instances that hold copies `first` and following; name is for messages. For a
+    watchdog: `busy_since` is the monotonic time at which the current call began, None between calls, `busy_with` is
+    that call in words, and `busy_in` the thread of the last one.
     """
 
     def __init__(self, name: str, make: Callable[[int, int], Sequence[Environment]], num_copies: int) -> None:
@@ -31,7 +31,7 @@ class SerialPool:
         self._environments: list[Environment] = []
         self._checks: list[AnswerCheck] = []
         self._ids = PoolIds(1)
-        self._asked: dict[int, int | Mapping[str, Actions] | None] = {}  # a seed (to reset) or actions, by instance
+        self._requests: dict[int, int | Mapping[str, Actions] | None] = {}  # a seed (to reset) or actions, by instance
         self.specs: Mapping[str, BehaviorSpec] = {}
         self.busy_since: float | None = None
         self.busy_in: int | None = None
@@ -48,16 +48,16 @@ class SerialPool:
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act at once, summed over all instances."""
+        """Agents that usually act in the same step, summed over all instances."""
         return {name: sum(env.num_agents[name] for env in self._environments) for name in self.specs}
 
     @property
     def num_instances(self) -> int:
-        """How many environments `make` gave."""
+        """How many environments `make` returned."""
         return len(self._environments)
 
     def start(self) -> None:
-        """Create the instances. Raises InstanceFailure, or ConfigError when the environment cannot be named."""
+        """Create the instances. Raises InstanceFailure, or ConfigError if no environment has that name."""
         try:
             with self._calling("start", None):
                 self._environments.extend(self._make(0, self._num_copies))
@@ -68,20 +68,20 @@ class SerialPool:
         self._ids = PoolIds(len(self._environments))
 
     def reset(self, seed: int | None) -> None:
-        """Ask for a reset of every instance, instance i with seed + i."""
-        self._asked = {i: None if seed is None else seed + i for i in range(len(self._environments))}
+        """Have every instance reset in the next `receive`, instance i with seed + i."""
+        self._requests = {i: None if seed is None else seed + i for i in range(len(self._environments))}
 
     def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
-        """Steps of every instance that was asked since the last call, which are taken now."""
-        asked, self._asked = self._asked, {}
-        return [(instance, self._call(instance, request)) for instance, request in asked.items()]
+        """Steps of every instance that has a request since the last call, which are carried out now."""
+        requests, self._requests = self._requests, {}
+        return [(instance, self._call(instance, request)) for instance, request in requests.items()]
 
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
-        """Let one instance act in the next `receive`; the actions must stay as they are until then."""
-        self._asked[instance] = actions
+        """Let one instance act in the next `receive`; the actions must not change until then."""
+        self._requests[instance] = actions
 
     def close(self) -> None:
-        """Close every instance; what one raises then is logged and keeps no other from closing."""
+        """Close every instance; what one raises is logged, and the others are closed all the same."""
         environments, self._environments = self._environments, []
         for instance, environment in enumerate(environments):
             try:

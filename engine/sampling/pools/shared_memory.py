@@ -1,4 +1,4 @@
-"""Columns that a pool and a worker both see. They live in a file without a name, so that nothing can be left behind.
+"""Columns that a pool and a worker share, in a file without a name, so that nothing can be left behind.
 
 Shapes: D decisions and E terminals that a block has room for, N and M of one step.
 """
@@ -35,7 +35,7 @@ _ABSENT = -1  # written for a behavior that has no decisions, or no terminals, i
 
 
 def anonymous_file(name: str) -> int:
-    """A descriptor of an empty file in memory (elsewhere than on Linux: on disk), gone when all who hold it are."""
+    """A descriptor of an empty file, in memory on Linux and else on disk, which disappears with its last process."""
     if sys.platform == "linux":
         descriptor = os.memfd_create(name)
     else:
@@ -45,7 +45,7 @@ def anonymous_file(name: str) -> int:
 
 
 class _Carver:
-    """Cuts aligned arrays out of a buffer, or only counts how long it would have to be."""
+    """Cuts aligned arrays out of a buffer, or only counts how long it must be."""
 
     def __init__(self, buffer: mmap.mmap | None) -> None:
         self._buffer = buffer
@@ -84,13 +84,13 @@ class BehaviorColumns:
         self.num_measured: Int64 = carver.cut(np.int64, len(metrics))
         self.continuous: Float32 = carver.cut(np.float32, decisions, spec.actions.continuous)
         self.discrete: Int64 = carver.cut(np.int64, decisions, branches)
-        self._written_ids: Int64 | None = None  # the array the worker last wrote, recognized by identity
+        self._written_ids: Int64 | None = None  # the array that the worker last wrote, compared by identity
         self._version = 0
         self._read_version = 0
         self._read_ids: Int64 = np.empty(0, np.int64)
 
     def write_steps(self, steps: Steps | None) -> None:
-        """Worker: put one step's columns where the pool reads them."""
+        """Worker: write one step's columns for the pool."""
         if steps is None:
             self.counts[0] = _ABSENT
             return
@@ -114,7 +114,7 @@ class BehaviorColumns:
             self.truncated[:final_count] = final.truncated
 
     def read_steps(self, scale: int, offset: int) -> Steps | None:
-        """Pool: views of what the worker wrote, agent ids becoming id * scale + offset."""
+        """Pool: views of what the worker wrote, with agent ids as id * scale + offset."""
         count, version, has_mask, final_count, _ = self.counts.tolist()
         if count == _ABSENT:
             return None
@@ -135,7 +135,7 @@ class BehaviorColumns:
         return {name: (total, count) for name, total, count in numbers if count} or None
 
     def write_actions(self, actions: Actions) -> None:
-        """Pool: put actions where the worker reads them."""
+        """Pool: write actions for the worker."""
         count = len(actions.continuous)
         self.counts[4] = count
         self.continuous[:count] = actions.continuous
@@ -177,13 +177,13 @@ class Block:
             columns.write_steps(answer.get(name))
 
     def read_steps(self, scale: int, offset: int) -> dict[str, Steps]:
-        """Pool: views of the last answer, agent ids becoming id * scale + offset."""
+        """Pool: views of the last answer, with agent ids as id * scale + offset."""
         read = {name: columns.read_steps(scale, offset) for name, columns in self.behaviors.items()}
         return {name: steps for name, steps in read.items() if steps is not None}
 
 
 class SharedFile:
-    """The worker's side of its file: hands out room for blocks, one after the other. Old blocks stay where they are."""
+    """The worker's side of its file, with one block after another. Old blocks stay where they are."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -191,14 +191,14 @@ class SharedFile:
     def new_block(
         self, specs: Mapping[str, BehaviorSpec], capacities: Capacities, metrics: Sequence[str] = ()
     ) -> Block:
-        """A block behind all others."""
+        """A block after all others."""
         offset = os.fstat(self._file).st_size
         os.truncate(self._file, offset + _whole_pages(block_size(specs, capacities, metrics)))
         return Block(self._file, offset, specs, capacities, metrics)
 
 
 class Status:
-    """The first page of a worker's file: which call it is in, so that the pool can say where it hung or died."""
+    """The first page of a worker's file: the current call, so that the pool can report where it hung or died."""
 
     CALLS = ("start", "reset", "step", "close", "wait", "render")
 
@@ -218,7 +218,7 @@ class Status:
 
 
 def larger(capacities: Capacities, answer: Mapping[str, Steps]) -> Capacities:
-    """Capacities with room for this answer and, doubled, for some growth."""
+    """Capacities with room for this answer, doubled where they grow."""
     needed = dict(capacities)
     for name, steps in answer.items():
         decisions, terminals = needed[name]

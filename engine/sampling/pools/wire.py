@@ -16,7 +16,7 @@ _CHUNK = 65536
 
 
 class Kind(Enum):
-    """What a record says."""
+    """What a record is about."""
 
     BEGIN = b"B"  # to the worker, with a payload: what to make
     NUMBER = b"N"  # to the worker: value is the pool's number of its first instance
@@ -24,7 +24,7 @@ class Kind(Enum):
     STEP = b"S"  # to the worker: the actions are in shared memory
     DRAW = b"D"  # to the worker: value is the largest width times 65536 and the largest height, in pixels
     READY = b"H"  # from the worker, with a payload: its instances
-    GROWN = b"G"  # from the worker, with a payload: where an instance's larger block lies
+    GROWN = b"G"  # from the worker, with a payload: where an instance's larger block is
     ANSWER = b"A"  # from the worker: the steps are in shared memory
     PICTURE = b"P"  # from the worker, with a payload: see pictures.py
     FAULT = b"F"  # from the worker, with a payload: what went wrong
@@ -43,7 +43,7 @@ class Record:
     payload: Json = None
 
     def encode(self) -> bytes:
-        """The bytes that `RecordReader` turns into an equal record."""
+        """The bytes that `RecordReader` reads."""
         if self.kind not in _WITH_PAYLOAD:
             return _RECORD.pack(self.kind.value, self.instance, self.value)
         text = json.dumps(self.payload).encode()
@@ -58,7 +58,7 @@ def write(pipe: int, records: list[Record]) -> None:
 
 
 class RecordReader:
-    """Reads whole records from a pipe, whatever pieces they arrive in."""
+    """Reads whole records from a pipe, however they arrive."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -98,7 +98,7 @@ class SpecJson(TypedDict):
 
 
 def spec_to_json(spec: BehaviorSpec) -> Json:
-    """What `spec_from_json` turns into an equal spec."""
+    """The spec as `spec_from_json` reads it."""
     return {
         "name": spec.name,
         "observations": [[o.name, list(o.shape), o.dtype, o.is_goal] for o in spec.observations],
@@ -108,7 +108,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
 
 
 def spec_from_json(fields: SpecJson) -> BehaviorSpec:
-    """The spec that was written."""
+    """The spec that was encoded."""
     observations = tuple(
         ObservationSpec(name, tuple(shape), dtype, is_goal) for name, shape, dtype, is_goal in fields["observations"]
     )

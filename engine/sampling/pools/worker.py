@@ -1,4 +1,4 @@
-"""The program of one worker process: it holds some copies of an environment and does what the pool's records say."""
+"""The program of a worker process: it holds copies of an environment and carries out the pool's records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.engine.process.printing import open_log, print_into
+from rl_tui.engine.process.printing import open_log, redirect_printing
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
@@ -22,13 +22,13 @@ from rl_tui.engine.sampling.pools.shared_memory import Block, SharedFile, Status
 from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json, write
 from rl_tui.engine.specs import BehaviorSpec, Json, Steps
 
-_DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the last ones say most
+_DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the end says most
 
 
 def main(commands: int, replies: int, lifeline: int, memory: int, dump: int) -> None:
     """Serve until the pool closes the command pipe. The arguments are inherited descriptors.
 
-    Signals for the terminal's processes are not for this one: the pool ends it.
+    Signals from the terminal are ignored: the pool ends this process.
     """
     die_with(lifeline)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -39,7 +39,7 @@ def main(commands: int, replies: int, lifeline: int, memory: int, dump: int) -> 
 
 
 class Worker:
-    """Owns the environments of this process. After a fault it goes on reading; the pool decides what becomes of it."""
+    """Owns the environments of this process. After a fault it continues to read; the pool decides when it ends."""
 
     def __init__(self, commands: RecordReader, replies: int, memory: int) -> None:
         self._commands = commands
@@ -55,7 +55,7 @@ class Worker:
         self._metrics: tuple[str, ...] = ()
 
     def run(self) -> None:
-        """Answer every record until there are no more."""
+        """Serve every record until there are no more."""
         while True:
             try:
                 records = self._commands.read()
@@ -91,13 +91,13 @@ class Worker:
         finally:
             self._status.write("wait", 0, 0)
 
-    def _begin(self, order: Json) -> Record:
-        """Make the copies that were ordered and tell what they are."""
-        assert isinstance(order, dict)
-        source = EnvironmentSource.from_json(order["source"])
-        first, count, worker = (int(str(order[key])) for key in ("first", "count", "worker"))
-        if order["log"] is not None:
-            _redirect_output(Path(str(order["log"])))
+    def _begin(self, request: Json) -> Record:
+        """Make the requested copies and describe them."""
+        assert isinstance(request, dict)
+        source = EnvironmentSource.from_json(request["source"])
+        first, count, worker = (int(str(request[key])) for key in ("first", "count", "worker"))
+        if request["log"] is not None:
+            _print_to_file(Path(str(request["log"])))
         self._guard, self._metrics = Guard(source.env, worker), source.metrics
         with self._calling("start", None):
             self._environments = source.make(first, count)
@@ -107,7 +107,7 @@ class Worker:
                 self._blocks.append(self._file.new_block(self._specs, room, self._metrics))
                 self._checks.append(AnswerCheck(self._specs))
         instances: list[Json] = [
-            {"num_agents": dict(environment.num_agents), **_place(block)}
+            {"num_agents": dict(environment.num_agents), **_location(block)}
             for environment, block in zip(self._environments, self._blocks, strict=True)
         ]
         specs: list[Json] = [spec_to_json(spec) for spec in self._specs.values()]
@@ -135,7 +135,7 @@ class Worker:
         if not self._blocks[instance].has_room(answer):
             room = larger(self._blocks[instance].capacities, answer)
             self._blocks[instance] = self._file.new_block(self._specs, room, self._metrics)
-            replies.append(Record(Kind.GROWN, instance, payload=_place(self._blocks[instance])))
+            replies.append(Record(Kind.GROWN, instance, payload=_location(self._blocks[instance])))
         self._blocks[instance].write_steps(answer)
         return [*replies, Record(Kind.ANSWER, instance)]
 
@@ -147,13 +147,13 @@ class Worker:
         return self._guard
 
 
-def _place(block: Block) -> dict[str, Json]:
+def _location(block: Block) -> dict[str, Json]:
     capacities: dict[str, Json] = {name: list(capacity) for name, capacity in block.capacities.items()}
     return {"offset": block.offset, "capacities": capacities}
 
 
-def _redirect_output(path: Path) -> None:
-    """What environments print goes to this file, not to the screen the engine may be drawing on."""
+def _print_to_file(path: Path) -> None:
+    """What environments print goes to this file, and not onto the screen."""
     log = open_log(path)
-    print_into(log)
+    redirect_printing(log)
     os.close(log)

@@ -1,4 +1,4 @@
-"""The pool's side of one worker process: starting it, talking to it, and telling how it ended."""
+"""The pool's side of one worker process: starts it, exchanges records with it, and reports how it ended."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from rl_tui.engine.sampling.pools.shared_memory import Block, Status, anonymous_
 from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, SpecJson, spec_from_json, write
 from rl_tui.engine.specs import Actions, BehaviorSpec, Json
 
-# Not `python -m`: the worker must see exactly the modules that this process sees, and none of its __main__. With `-P`
-# the working folder, which may hold a json.py, is not searched before that.
+# Not `python -m`: the worker must find exactly the modules that this process finds, and not run its __main__. With `-P`
+# the working folder, which may have a json.py, is not searched before that.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); {first}"
     "from rl_tui.engine.sampling.pools.worker import main; main(*map(int, sys.argv[2:]))"
 )
 _LOWER_PRIORITY = "from rl_tui.engine.sampling.pools.process_group import lower_priority; lower_priority({niceness}); "
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-_DUMP_SECONDS = 0.5  # a process that does not even run a signal handler in this time is beyond telling
+_DUMP_SECONDS = 0.5  # for a hanging process to dump its stacks
 _EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status
 
 
@@ -42,9 +42,9 @@ class _InstanceJson(TypedDict):
 
 
 class WorkerProcess:
-    """One worker and the instances in it, numbered from 0 here. Owned by the pool's thread.
+    """One worker and its instances, numbered from 0 here. Owned by the pool's thread.
 
-    Its own session keeps the terminal's signals away; a pipe between the two ends it with this process.
+    A session of its own keeps the terminal's signals away; a pipe between the two ends it with this process.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class WorkerProcess:
         niceness: int = 0,
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """niceness: how far it gives way to other processes. variables: of its environment, unless set."""
+        """niceness: of its process. variables: of its environment, unless set there."""
         self._index = index
         self._source = source
-        self._order: dict[str, Json] = {"first": first, "count": count, "worker": index}
+        self._request: dict[str, Json] = {"first": first, "count": count, "worker": index}
         self._timeout = timeout
         self._niceness = niceness
         self._variables = {**_ONE_THREAD, **(variables or {})}
@@ -71,9 +71,9 @@ class WorkerProcess:
         self._status: Status | None = None
         self._blocks: list[Block] = []
         self._unsent: list[Record] = []
-        self._asked_ns = 0  # when the last request was sent
-        self._num_waiting: list[int] = []  # answers that are still to come, by instance
-        self._num_drawing = 0  # pictures that are still to come
+        self._sent_ns = 0  # when the last request was sent
+        self._num_waiting: list[int] = []  # replies that are pending, by instance
+        self._num_drawing = 0  # pictures that are pending
         self._picture: Picture | None = None
         self.first_instance: int | None = None
         self.specs: Mapping[str, BehaviorSpec] = {}
@@ -81,7 +81,7 @@ class WorkerProcess:
 
     @property
     def replies(self) -> int:
-        """The descriptor that becomes readable when the worker has answered or is gone."""
+        """The descriptor that is readable once the worker has replied or ended."""
         return self._descriptors["replies"]
 
     @property
@@ -95,7 +95,7 @@ class WorkerProcess:
         return len(self._blocks)
 
     def start(self, log: Path | None) -> None:
-        """Begin to make the instances; what they print goes to `log`, or nowhere."""
+        """Begin to make the instances; their output goes to `log`, or nowhere."""
         command_end, commands = os.pipe()
         replies, reply_end = os.pipe()
         lifeline_end, lifeline = os.pipe()
@@ -120,9 +120,9 @@ class WorkerProcess:
         finally:
             for end in (command_end, reply_end, lifeline_end):
                 os.close(end)
-        order: Json = {**self._order, "source": self._source.to_json(), "log": str(log) if log else os.devnull}
-        self._asked_ns = time.monotonic_ns()
-        self._unsent.append(Record(Kind.BEGIN, payload=order))
+        request: Json = {**self._request, "source": self._source.to_json(), "log": str(log) if log else os.devnull}
+        self._sent_ns = time.monotonic_ns()
+        self._unsent.append(Record(Kind.BEGIN, payload=request))
         self.flush()
 
     def finish_start(self, first_instance: int, timeout: float) -> None:
@@ -134,49 +134,49 @@ class WorkerProcess:
         ready = self._read_records()[0].payload
         assert isinstance(ready, dict)
         self.specs = {spec.name: spec for spec in map(spec_from_json, cast(list[SpecJson], ready["specs"]))}
-        for place in cast(list[_InstanceJson], ready["instances"]):
-            self.num_agents.append(place["num_agents"])
-            self._blocks.append(self._block(place))
+        for location in cast(list[_InstanceJson], ready["instances"]):
+            self.num_agents.append(location["num_agents"])
+            self._blocks.append(self._block(location))
         self._num_waiting = [0] * len(self._blocks)
         self.first_instance = first_instance
         self._unsent.append(Record(Kind.NUMBER, value=first_instance))
 
-    def ask_reset(self, instance: int, seed: int | None) -> None:
-        """Have one instance reset; an answer that is still to come is not given any more."""
-        self._ask(Record(Kind.RESET, instance, -1 if seed is None else seed))
+    def request_reset(self, instance: int, seed: int | None) -> None:
+        """Have one instance reset; a pending answer is dropped."""
+        self._request_answer(Record(Kind.RESET, instance, -1 if seed is None else seed))
         self.flush()
 
-    def ask_step(self, instance: int, actions: Mapping[str, Actions]) -> None:
-        """Have one instance act. Sent with `flush`, or once every instance was asked: one hand-over a step."""
+    def request_step(self, instance: int, actions: Mapping[str, Actions]) -> None:
+        """Have one instance act. Sent by `flush`, or once there is a request for every instance: one write per step."""
         for name, columns in self._blocks[instance].behaviors.items():
             columns.write_actions(actions[name])
-        self._ask(Record(Kind.STEP, instance))
+        self._request_answer(Record(Kind.STEP, instance))
         if len(self._unsent) >= len(self._blocks):
             self.flush()
 
-    def ask_picture(self, instance: int, width: int, height: int) -> None:
-        """Have one instance drawn in at most so many pixels."""
+    def request_picture(self, instance: int, width: int, height: int) -> None:
+        """Have one instance rendered in at most so many pixels."""
         self._num_drawing += 1
         self._picture = None
         self._unsent.append(Record(Kind.DRAW, instance, width << 16 | height))
         self.flush()
 
     def pop_picture(self) -> Picture | None:
-        """What was asked for last, once it is there; call when `replies` is readable, as `read`."""
+        """The last requested picture, once; call it after `read`."""
         picture, self._picture = self._picture, None
         return picture
 
     def flush(self) -> None:
-        """Send what was asked. A worker that is gone is told by the next `read`."""
+        """Send all requests. The next `read` reports a worker that has ended."""
         if not self._unsent:
             return
         records, self._unsent = self._unsent, []
-        self._asked_ns = time.monotonic_ns()
+        self._sent_ns = time.monotonic_ns()
         with contextlib.suppress(BrokenPipeError):
             write(self._descriptors["commands"], records)
 
     def read(self) -> list[int]:
-        """Instances whose newest request is answered; call when `replies` is readable. Raises InstanceFailure."""
+        """Instances whose last request is answered; call it when `replies` is readable. Raises InstanceFailure."""
         answered = []
         for record in self._read_records():
             if record.kind is Kind.GROWN:
@@ -195,27 +195,27 @@ class WorkerProcess:
         return self._blocks[instance]
 
     def seconds_left(self) -> float | None:
-        """Until the call in progress is overdue; None when nothing was asked."""
+        """Until the pending call is overdue; None without one."""
         if not any(self._num_waiting) and not self._num_drawing:
             return None
         assert self._status is not None
-        since_ns = max(self._asked_ns, self._status.read()[2])
+        since_ns = max(self._sent_ns, self._status.read()[2])
         return self._timeout - (time.monotonic_ns() - since_ns) * 1e-9
 
     def fail_if_overdue(self) -> None:
-        """Raise InstanceFailure, with the stacks of the process, if a call takes longer than it may."""
+        """Raise InstanceFailure, with the stacks of the process, if a call takes too long."""
         left = self.seconds_left()
         if left is not None and left <= 0:
             self._fail_hung(self._timeout)
 
-    def ask_to_end(self) -> None:
-        """Have the worker close its environments and leave."""
+    def request_end(self) -> None:
+        """Have the worker close its environments and end."""
         if "commands" in self._descriptors:
             os.close(self._descriptors.pop("commands"))
 
     def end(self, deadline: float) -> None:
-        """Return when the worker and everything it started are gone, by force after this monotonic time."""
-        self.ask_to_end()
+        """Wait until the worker and everything it started have ended; kill them after this monotonic time."""
+        self.request_end()
         if self._process is not None:
             poll = select.poll()
             poll.register(self.replies, 0)  # only its end is of interest
@@ -229,22 +229,22 @@ class WorkerProcess:
     def _kill(self) -> int:
         """Kill the process with all it started; return its exit status, negative for a signal."""
         assert self._process is not None
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # the group is empty; so macOS says of zombies
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # the group is empty; macOS says so of zombies
             os.killpg(self._process.pid, signal.SIGKILL)
         status = self._process.wait()
         self._process = None
         return status
 
-    def _ask(self, record: Record) -> None:
+    def _request_answer(self, record: Record) -> None:
         self._num_waiting[record.instance] += 1
         self._unsent.append(record)
 
-    def _block(self, place: _InstanceJson) -> Block:
-        capacities = {name: (decisions, terminals) for name, (decisions, terminals) in place["capacities"].items()}
-        return Block(self._descriptors["memory"], place["offset"], self.specs, capacities, self._source.metrics)
+    def _block(self, location: _InstanceJson) -> Block:
+        capacities = {name: (decisions, terminals) for name, (decisions, terminals) in location["capacities"].items()}
+        return Block(self._descriptors["memory"], location["offset"], self.specs, capacities, self._source.metrics)
 
     def _read_records(self) -> list[Record]:
-        """Records from the worker; raises what a fault among them tells."""
+        """Records from the worker; raises the error that a fault among them describes."""
         assert self._reader is not None
         try:
             records = self._reader.read()
@@ -284,7 +284,7 @@ class WorkerProcess:
         raise InstanceFailure(f"{subject}: the process {how} in {call}", instance, self._index, self._dumped())
 
     def _fail_hung(self, seconds: float) -> NoReturn:
-        """Ask the process where it is, kill it and tell."""
+        """Have the process dump its stacks, kill it, and raise."""
         assert self._process is not None
         call, instance, subject = self._whereabouts()
         os.kill(self._process.pid, signal.SIGUSR1)
@@ -301,10 +301,10 @@ class WorkerProcess:
         raise InstanceFailure(message, instance, self._index, stacks)
 
     def _whereabouts(self) -> tuple[str, int | None, str]:
-        """Which call the process is in, for which instance of the pool's, and both in words."""
+        """The call that the process is in, its instance in the pool, and both in words."""
         assert self._status is not None
         call, local, _ = self._status.read()
-        if call == "wait":  # asked, but not yet begun
+        if call == "wait":  # requested, but not yet begun
             return "step", None, f"{self._source.env}, worker {self._index}"
         number = self._number(local)
         words = self._source.env if number is None else f"{self._source.env}, instance {number}"
@@ -314,6 +314,6 @@ class WorkerProcess:
         return None if self.first_instance is None else self.first_instance + instance
 
     def _dumped(self) -> str:
-        """What faulthandler and the interpreter's start wrote."""
+        """What faulthandler and the starting interpreter wrote."""
         dump = self._descriptors["dump"]
         return os.pread(dump, os.fstat(dump).st_size, 0).decode(errors="replace")

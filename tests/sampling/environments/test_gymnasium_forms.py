@@ -201,7 +201,9 @@ class Wrong(Counting):
 @pytest.mark.parametrize("observation", [np.zeros(3), 1.0, np.zeros((1, 2))], ids=repr)
 def test_observation_of_another_shape_names_the_field_and_the_copy(observation: object) -> None:
     environment = GymnasiumLoop("B", [Counting(), Wrong(observation)])
-    with pytest.raises(EnvironmentFailure, match=r"'observation' has shape .*, its space has \(2,\)") as failure:
+    with pytest.raises(
+        EnvironmentFailure, match=r"'observation' must have the shape \(2,\) of its space, got \("
+    ) as failure:
         step(environment, environment.reset(0)["B"])
     assert failure.value.__notes__ == ["copy 1"]
 
@@ -261,7 +263,7 @@ def test_environment_of_another_render_mode_shows_no_frames() -> None:
 
 @pytest.mark.parametrize("frame", [np.zeros((4, 6), np.uint8), np.zeros((4, 6, 3)), "text"], ids=repr)
 def test_frame_of_another_shape_is_refused(frame: object) -> None:
-    with pytest.raises(EnvironmentFailure, match=r"render gave .*, expected uint8 \(height, width, 3\)"):
+    with pytest.raises(EnvironmentFailure, match=r"render must return uint8 \(height, width, 3\), got "):
         GymnasiumLoop("B", [Drawn(frame=frame)]).render()
 
 

@@ -1,4 +1,4 @@
-"""What an answer must be for its specs. (test_failures.py has how it is told of an environment.)"""
+"""What an answer must be for its specs. (test_failures.py has how failures are reported.)"""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def steps(eye: object = np.uint8, others: object = np.float32, value: float = 1.
     return Steps(DecisionSteps(ids, seen, rewards), TerminalSteps(ids, seen, rewards, np.zeros(2, np.bool_)))
 
 
-def test_bytes_and_floats_as_promised_are_fine() -> None:
+def test_bytes_and_floats_that_fit_pass() -> None:
     CHECK.check({"B": steps()})
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"eye": np.float32}, r"'eye' is float32 \(2, 2, 2, 3\) for 2 agents, expected uint8 \(2, 2, 2, 3\)"),
-        ({"eye": np.int8}, "'eye' is int8"),
-        ({"others": np.uint8}, r"'others' is uint8 \(2, 4, 2\) for 2 agents, expected float32 \(2, 4, 2\)"),
+        ({"eye": np.float32}, r"'eye' must be uint8 \(2, 2, 2, 3\) for 2 agents, got float32 \(2, 2, 2, 3\)"),
+        ({"eye": np.int8}, "'eye' must be uint8 .*, got int8"),
+        ({"others": np.uint8}, r"'others' must be float32 \(2, 4, 2\) for 2 agents, got uint8 \(2, 4, 2\)"),
     ],
 )
 def test_another_type_is_named(wrong: dict[str, object], words: str) -> None:
