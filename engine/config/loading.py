@@ -50,11 +50,11 @@ def read_file(path: Path) -> bytes:
 
 def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | None = None) -> RunConfig:
     """The settings in the content of a file; `file` is its name in messages. Raises ConfigError."""
-    document = read_document(content, RunConfig.model_fields)
+    document = read_document(content)
     if not document.complete:
         raise ConfigError("\n".join(SourceMap(file).lines(document.diagnostics)))
     raw = document.values
-    rewriting = modernize(raw, RunConfig.model_fields)
+    rewriting = modernize(raw)
     flags, refused = set_flags(raw, overrides or {})
     source = SourceMap(file, document.keys, document.key_values, flags, rewriting.written)
     notes = (*source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated]), *settle_start(raw, flags))

@@ -397,7 +397,7 @@ def test_every_old_key_of_another_file_has_a_line_with_todays_spelling() -> None
         ),
         (
             "old.yaml:13:45: behaviors.B.hyperparameters.train_interval: deprecated and ignored: "
-            "steps_per_update says it"
+            "steps_per_update replaces it"
         ),
         (
             "old.yaml:13:64: behaviors.B.hyperparameters.reward_signal_num_update: deprecated. "

@@ -1,1 +1,1 @@
-"""Files of older versions of ML-Agents, read as what they mean today."""
+"""Files of older versions of ML-Agents, read as today's."""

@@ -1,4 +1,4 @@
-"""How ML-Agents once spelled what still stands in a section of a behavior."""
+"""Legacy spellings of a behavior's keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEMORY = ("use_recurrent", *_SIZES)
 
 
 def rewrite_behavior(behavior: Section) -> None:
-    """Spell as today what has another name today."""
+    """Rename keys, and convert those whose meaning changed."""
     behavior.rename("trainer", "trainer_type")
     behavior.rename("pretraining", "behavioral_cloning")
     if "framework" in behavior.keys:
@@ -51,16 +51,16 @@ def _rewrite_pace(behavior: Section) -> None:
 
 
 def _rewrite_updates(hyper: Section, is_count: bool) -> None:
-    """Numbers of updates become steps per update. is_count: reward_signal_num_update is such a number."""
+    """Convert numbers of updates to steps per update. is_count: reward_signal_num_update is such a number."""
     updates, steps, signal_updates = map(hyper.number, (*PACE, SIGNAL_UPDATES))
     if updates is None or steps is None or signal_updates is None:
-        hyper.remove((*PACE, SIGNAL_UPDATES))  # what is wrong with them was told
+        hyper.remove((*PACE, SIGNAL_UPDATES))  # refused by `number`
         return
     if "steps_per_update" in hyper.keys:  # which ML-Agents 0.16 followed too
         written = hyper.keys["steps_per_update"]
-        steps = float(written) if is_positive(written) else 1.0  # what is wrong with it will be told
+        steps = float(written) if is_positive(written) else 1.0  # the schema refuses any other value
         for key in hyper.present(PACE):
-            hyper.ignore(key, "steps_per_update says it")
+            hyper.ignore(key, "steps_per_update replaces it")
     elif old := hyper.present(PACE):
         hyper.deprecate(old, "hyperparameters.steps_per_update", f": {steps / updates:g}")
         hyper.replace(old, "steps_per_update", steps / updates)
@@ -71,7 +71,7 @@ def _rewrite_updates(hyper: Section, is_count: bool) -> None:
 
 
 def _rewrite_memory(behavior: Section) -> None:
-    """A network was told to be recurrent, and how, beside its other settings."""
+    """Whether a network is recurrent, and how, was written next to its other settings."""
     if "use_recurrent" in behavior.keys:
         behavior.move(behavior.present(MEMORY), behavior.within("network_settings"))
     network = behavior.inner("network_settings")
@@ -83,7 +83,7 @@ def _rewrite_memory(behavior: Section) -> None:
         network.remove(old)
         return
     sizes = {key: network.keys[key] for key in network.present(_SIZES)}
-    place = network.origin("use_recurrent")[:-1]  # of the sizes that are not written too
+    place = network.origin("use_recurrent")[:-1]  # also of a size that is not written
     origins = {key: network.origin(key) if key in sizes else (*place, key) for key in _SIZES}
     shown = ", ".join(f"{key}: {visible(str(size))}" for key, size in sizes.items())
     network.deprecate(old, "network_settings.memory", f": {{{shown}}}" if is_recurrent else ": null")
@@ -92,21 +92,21 @@ def _rewrite_memory(behavior: Section) -> None:
 
 
 def _rewrite_encoder(network: Section) -> None:
-    """The encoder that is called simple was once called default."""
+    """The simple encoder was called default."""
     if network.keys.get("vis_encode_type") == "default":
         network.keys["vis_encode_type"] = "simple"
         network.deprecate_value("vis_encode_type", "default", "simple")
 
 
 def _rewrite_encoding(signal: Section) -> None:
-    """A signal's network was told one size only."""
+    """A signal's network had a size only."""
     if "encoding_size" not in signal.keys:
         return
     size = signal.keys["encoding_size"]
     if size is None:
         signal.remove(["encoding_size"])  # as in every configuration.yaml of ML-Agents
     elif "network_settings" in signal.keys:
-        signal.ignore("encoding_size", "network_settings.hidden_units says it")
+        signal.ignore("encoding_size", "network_settings.hidden_units replaces it")
     else:
         origin = signal.origin("encoding_size")
         signal.deprecate(["encoding_size"], "network_settings.hidden_units", f": {visible(str(size))}")

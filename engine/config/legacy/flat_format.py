@@ -1,9 +1,9 @@
-"""The form of ML-Agents 0.16 and before: a behavior's settings beside each other, over a `default` of all behaviors."""
+"""The form of ML-Agents 0.16 and before: flat behaviors, without sections, over a `default` of all behaviors."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rl_tui.engine.config.behavior import NetworkSettings
@@ -11,22 +11,24 @@ from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
 from rl_tui.engine.config.hyperparameters import hyperparameters_of, is_trainer, trainer_names
 from rl_tui.engine.config.legacy.behaviors import MEMORY, PACE, SIGNAL_STEPS, SIGNAL_UPDATES
 from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
+from rl_tui.engine.config.run import RunConfig
 
-# Rewards up to ML-Agents 0.8. Later files still carry them, beside the reward_signals that took their place.
+# Rewards up to ML-Agents 0.8. Later files still contain them, next to the reward_signals that replaced them.
 _CURIOSITY = {"gamma": "gamma", "curiosity_strength": "strength", "curiosity_enc_size": "encoding_size"}
 _REWARDS = ("use_curiosity", *_CURIOSITY)
 _SECTIONS = {"trainer_type", "hyperparameters", "network_settings"}  # of today's behaviors
+_TOP = RunConfig.model_fields  # today's sections of a file
 
 
-def sort_flat_behaviors(rewriting: Rewriting, sections: Container[str]) -> None:
-    """Bring flat behaviors under `behaviors`, with today's sections. sections: today's names at the top of a file.
+def sort_flat_behaviors(rewriting: Rewriting) -> None:
+    """Move flat behaviors under `behaviors`, and their keys into today's sections.
 
-    They stand at the top or, in files from between 0.16 and 0.17, under `behaviors` already. A key of a behavior,
-    reward_signals included, replaces that of `default`, as it did then. A default alone becomes default_settings.
+    They are at the top of the file or, between 0.16 and 0.17, under `behaviors` already. A key of a behavior,
+    reward_signals included, replaces that of `default`, as it did then. A default alone is today's default_settings.
     """
     values = rewriting.values
     is_top = "behaviors" not in values
-    root, names = _root(values, sections)
+    root, names = _root(values)
     if not names:
         return
     place: KeyPath = () if is_top else ("behaviors",)
@@ -47,25 +49,25 @@ def sort_flat_behaviors(rewriting: Rewriting, sections: Container[str]) -> None:
             rewriting.diagnostics.append(Diagnostic((*place, "default"), text, of_key=True))
         values["default_settings"] = default
     if is_top:
-        kept = {name: value for name, value in values.items() if name in sections}
+        kept = {name: value for name, value in values.items() if name in _TOP}
         values.clear()
         values.update({"behaviors": root} | kept)
 
 
-def is_flat(values: Mapping[str, object], sections: Container[str]) -> bool:
-    """Whether any behavior in a file is of this form. sections: as above."""
-    return bool(_root(values, sections)[1])
+def is_flat(values: Mapping[str, object]) -> bool:
+    """Whether any behavior in a file has this form."""
+    return bool(_root(values)[1])
 
 
-def _root(values: Mapping[str, object], sections: Container[str]) -> tuple[dict[str, Any], list[str]]:
-    """The mapping in which behaviors stand, and the names of those in it that are flat."""
+def _root(values: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
+    """The mapping that holds the behaviors, and the names of the flat ones."""
     is_top = "behaviors" not in values
-    root = {name: value for name, value in values.items() if name not in sections} if is_top else values["behaviors"]
+    root = {name: value for name, value in values.items() if name not in _TOP} if is_top else values["behaviors"]
     return (root, _flat_names(root, is_top)) if isinstance(root, dict) else ({}, [])
 
 
 def _flat_names(root: Mapping[str, object], is_top: bool) -> list[str]:
-    """The behaviors among the names, default included, whose settings are in this form: those with a `trainer`."""
+    """The flat behaviors, default included: those with a `trainer`."""
     mappings = {name: value for name, value in root.items() if isinstance(value, dict)}
     with_trainer = [name for name, value in mappings.items() if "trainer" in value]
     if is_top:
@@ -84,13 +86,13 @@ def _over_default(
 
 
 def _sort(behavior: Section) -> None:
-    """Put what stands beside each other into today's sections."""
+    """Move the keys of a flat behavior into today's sections."""
     keys = behavior.keys
     trainer = keys.get("trainer")
     if not isinstance(trainer, str) or not is_trainer(trainer):
         if "trainer" not in keys:
             behavior.miss("trainer", ", must be ppo or sac")
-        behavior.remove([key for key in keys if key != "trainer"])  # what they mean depends on it
+        behavior.remove([key for key in keys if key != "trainer"])  # their meaning depends on it
         return
     ordered = {"trainer": trainer, "hyperparameters": {}, "network_settings": {}} | keys
     keys.clear()
@@ -108,7 +110,7 @@ def _sort(behavior: Section) -> None:
 
 
 def _hyperparameters(trainer: str) -> tuple[str, ...]:
-    """What a trainer reads, of today and of then."""
+    """A trainer's keys, today's and those of then."""
     fields = hyperparameters_of(trainer).model_fields
     return (*fields, *((*PACE, SIGNAL_UPDATES) if "steps_per_update" in fields else ()))
 
@@ -122,7 +124,7 @@ def _sort_rewards(behavior: Section, trainer: str) -> None:
     old = behavior.present(_REWARDS)
     if "reward_signals" in behavior.keys:
         for key in old:
-            behavior.ignore(key, "reward_signals say it")
+            behavior.ignore(key, "reward_signals replaces it")
     elif old:
         _make_signals(behavior)
 

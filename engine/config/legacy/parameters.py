@@ -1,4 +1,4 @@
-"""The parameters of an environment as ML-Agents up to 0.18 spelled them: `parameter_randomization` and `curriculum`."""
+"""Environment parameters of ML-Agents up to 0.18: `parameter_randomization` and `curriculum`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLAN = (*_REQUIRED, *_DEFAULTS)
 
 
 def rewrite_parameters(rewriting: Rewriting) -> None:
-    """Bring all of them under `environment_parameters`, in today's form."""
+    """Move all of them under `environment_parameters`, in today's form."""
     top = Section(rewriting, (), rewriting.values)
     if randomization := top.inner("parameter_randomization"):
         _rewrite_samplers(top, randomization)
@@ -26,7 +26,7 @@ def rewrite_parameters(rewriting: Rewriting) -> None:
 
 
 def _rewrite_samplers(top: Section, randomization: Section) -> None:
-    """A sampler's arguments stood beside its type."""
+    """A sampler's arguments were next to its type."""
     top.deprecate(["parameter_randomization"], _SECTION)
     for key in randomization.present(_RESAMPLING):
         randomization.ignore(key, "a number is drawn whenever the environment asks for it")
@@ -49,7 +49,7 @@ def _rewrite_sampler(sampler: Section) -> None:
 
 
 def _rewrite_curriculum(top: Section, curriculum: Section) -> None:
-    """The lessons of all parameters that one behavior decides about stood together."""
+    """Lessons were grouped by the behavior that decides when they end."""
     top.deprecate(["curriculum"], _SECTION, ".PARAMETER.curriculum")
     parameters = top.within(_SECTION)
     if not parameters:
@@ -91,14 +91,14 @@ def _lessons(behavior: str, plan: Section, thresholds: list[object], values: lis
     shared = {"behavior": behavior, "measure": plan.keys["measure"]}
     shared |= {key: plan.keys.get(key, default) for key, default in _DEFAULTS.items()}
     ends = [{"completion_criteria": {**shared, "threshold": threshold}} for threshold in thresholds]
-    ends.append({})  # nothing follows the last lesson
+    ends.append({})  # the last lesson does not end
     return [
         {"name": f"Lesson{n}", "value": value, **end} for n, (value, end) in enumerate(zip(values, ends, strict=True))
     ]
 
 
 def _trace(values: Section, name: str, plan: Section, num_lessons: int, parameters: Section) -> None:
-    """Remember where each part of a parameter's lessons stands in the file."""
+    """Record where each part of a parameter's lessons is in the file."""
     written, origin = values.rewriting.written, values.origin(name)
     curriculum = (*parameters.path, name, "curriculum")
     written[curriculum] = origin

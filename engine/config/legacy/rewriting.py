@@ -1,7 +1,7 @@
-"""Bringing the settings of a file into today's form, in place.
+"""Rewriting the plain mappings of a file into today's form, in place.
 
-Everything works on plain mappings as they were written. What moves is remembered, so that messages go on naming the
-keys and lines of the file; values of a wrong type are moved as they are, for the schema to refuse.
+The origin of whatever moves is recorded, so that messages still name the keys and lines of the file. Values of a wrong
+type are moved as they are, for the schema to refuse.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _MOST_NAMES = 5  # of behaviors in one note
 
 
 class Deprecation(NamedTuple):
-    """Old keys that were understood.
+    """Legacy keys that were read.
 
-    path: of the first of them, as the file spells it. new: today's key, "" where there is none. text: what follows it,
-    its value or why there is none. is_flat: they stand in a behavior of the flat form.
+    path: of the first of them, as the file spells it. new: today's key, "" where there is none. text: its value, or why
+    there is none. is_flat: they are in a flat behavior.
     """
 
     path: KeyPath
@@ -30,7 +30,7 @@ class Deprecation(NamedTuple):
     is_flat: bool
 
     def note(self) -> Diagnostic:
-        """What is said of it in a file that is otherwise of today's form."""
+        """The note about it, unless it is in a flat behavior."""
         others = f" (with {', '.join(self.old[1:])})" if self.old[1:] else ""
         said = f". Today's spelling: {self.new}{self.text}" if self.new else f" and ignored: {self.text}"
         return Diagnostic(self.path, f"deprecated{others}{said}", of_key=True)
@@ -38,10 +38,10 @@ class Deprecation(NamedTuple):
 
 @dataclass
 class Rewriting:
-    """One file on its way into today's form.
+    """One file that is being rewritten.
 
-    values: the mapping at its top. written: today's path and the file's of what moved. flat: the behaviors in the form
-    of ML-Agents 0.16, by their paths in the file. has_default: a `default` was laid under them.
+    values: the mapping at its top. written: today's path -> the file's, of what moved. flat: the paths of the flat
+    behaviors in the file. has_default: there is a `default` under them.
     """
 
     values: dict[str, object]
@@ -57,11 +57,11 @@ class Rewriting:
         return not (self.deprecations or self.flat)
 
     def origin(self, path: KeyPath) -> KeyPath:
-        """Where what stands at a path of today's form stands in the file."""
+        """The path in the file of what is now at this path."""
         return in_file(path, self.written)
 
     def notes(self, hint: str = "") -> Iterator[Diagnostic]:
-        """One for all flat behaviors together, with a hint, and one for each other old spelling."""
+        """One for all flat behaviors together, with a hint, and one for each other legacy spelling."""
         if self.flat:
             yield Diagnostic((), self._flat_note() + hint)
         yield from (one.note() for one in self.deprecations if not one.is_flat)
@@ -83,10 +83,7 @@ class Rewriting:
 
 
 class Section:
-    """A mapping in a file that is being rewritten.
-
-    path: that of today's form. is_flat: it belongs to a behavior of the flat form.
-    """
+    """A mapping in a file that is being rewritten. path: today's. is_flat: it belongs to a flat behavior."""
 
     def __init__(self, rewriting: Rewriting, path: KeyPath, keys: dict[str, object]):
         self.rewriting = rewriting
@@ -95,29 +92,29 @@ class Section:
         self.is_flat = rewriting.origin(path[:2]) in rewriting.flat or rewriting.origin(path[:1]) in rewriting.flat
 
     def inner(self, key: str) -> Section | None:
-        """The mapping under a key, None where there is none."""
+        """The mapping at a key, None where there is none."""
         value = self.keys.get(key)
         return Section(self.rewriting, (*self.path, key), value) if isinstance(value, dict) else None
 
     def within(self, key: str) -> Section | None:
-        """The same, made where nothing is written."""
+        """The mapping at a key, created where nothing is written."""
         self.keys.setdefault(key, {})
         return self.inner(key)
 
     def inners(self) -> Iterator[Section]:
-        """The mappings under all keys."""
+        """Every mapping in this one."""
         yield from filter(None, map(self.inner, list(self.keys)))
 
     def present(self, keys: Sequence[str]) -> tuple[str, ...]:
-        """Those of the keys that are written, in the order in which they are asked for."""
+        """Those of the keys that are written, in the given order."""
         return tuple(key for key in keys if key in self.keys)
 
     def origin(self, key: str) -> KeyPath:
-        """Where a key of this section stands in the file."""
+        """The path of a key in the file."""
         return self.rewriting.origin((*self.path, key))
 
     def number(self, key: str) -> float | None:
-        """The positive number under a key, 1 where none is written, None where what is written was refused."""
+        """The positive number at a key, 1 where nothing is written, None where it was refused."""
         value = self.keys.get(key, 1)
         if is_positive(value):
             return float(value)
@@ -125,7 +122,7 @@ class Section:
         return None
 
     def refuse(self, key: str, text: str, of_key: bool = True) -> None:
-        """Tell that something is wrong about a key, or with its value."""
+        """Report that a key, or its value, is wrong."""
         self.rewriting.diagnostics.append(Diagnostic(self.origin(key), text, of_key=of_key))
 
     def miss(self, key: str, reason: str) -> None:
@@ -134,26 +131,26 @@ class Section:
         self.rewriting.diagnostics.append(Diagnostic(place, f"{key} is missing{reason}", of_key=True))
 
     def deprecate(self, old: Sequence[str], new: str, text: str = "") -> None:
-        """Tell how keys that are written are spelled today."""
+        """Note how written keys are spelled today."""
         self.rewriting.deprecations.append(Deprecation(self.origin(old[0]), tuple(old), new, text, self.is_flat))
 
     def deprecate_value(self, key: str, old: str, new: str) -> None:
-        """Tell how the value of a key that is written is spelled today."""
+        """Note how the value of a written key is spelled today."""
         words = Deprecation(self.origin(key), (f"{key}: {old}",), f"{key}: {new}", "", self.is_flat)
         self.rewriting.deprecations.append(words)
 
     def ignore(self, key: str, reason: str) -> None:
-        """Remove a key that has no meaning, and tell so."""
+        """Remove a key that has no meaning, with a note."""
         self.deprecate([key], "", reason)
         del self.keys[key]
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Forget keys, written or not, without a word."""
+        """Remove keys, written or not, without a note."""
         for key in keys:
             self.keys.pop(key, None)
 
     def move(self, keys: Sequence[str], into: Section | None) -> None:
-        """Put keys that are written into another section; where that is no mapping they stay, for the schema."""
+        """Move written keys into another section; where that is no mapping they stay, for the schema."""
         if into is None:
             return
         for key in keys:
@@ -166,7 +163,7 @@ class Section:
                 self.rewriting.written[*into.path, key] = origin
 
     def replace(self, old: Sequence[str], new: str, value: object) -> None:
-        """Put a new key where the first of the old ones stood; the others are gone. All of them are written."""
+        """Put a new key at the place of the first old one and remove the others. All of them are written."""
         origin = self.origin(old[0])
         if new in self.keys:
             self.refuse(old[0], f"{new} is written too. Remove {old[0]}")
@@ -182,7 +179,7 @@ class Section:
         self.rewriting.written[*self.path, new] = origin
 
     def rename(self, old: str, new: str) -> None:
-        """Spell a key as today, if it is written, and tell so."""
+        """Rename a key if it is written, with a note."""
         if old in self.keys:
             self.deprecate([old], new)
             self.replace([old], new, self.keys[old])

@@ -1,4 +1,4 @@
-"""Files of older versions of ML-Agents, rewritten into today's format."""
+"""`rl-tui upgrade-config`: a file of an older ML-Agents, written in today's format."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from rl_tui.engine.config.diagnostics import SourceMap
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
 from rl_tui.engine.config.loading import parse_config
-from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.yaml_document import write_yaml
 
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """notes: one line for each older spelling; empty for a file of today's format, whose content is as it was."""
+    """notes: one line for each legacy spelling; none for a file of today's format, which is unchanged."""
 
     content: bytes
     notes: tuple[str, ...]
@@ -23,12 +22,11 @@ class Upgrade:
 def upgrade(content: bytes, file: str) -> Upgrade:
     """The same settings in today's format, in the order of the file; comments are lost.
 
-    What is read from the result equals what is read from the file. `file` is its name in messages. Raises ConfigError
-    with one line for every mistake in it.
+    Both are read as the same RunConfig. `file` is its name in messages. Raises ConfigError for an invalid file.
     """
     config = parse_config(content, file)
-    document = read_document(content, RunConfig.model_fields)
-    rewriting = modernize(document.values, RunConfig.model_fields)
+    document = read_document(content)
+    rewriting = modernize(document.values)
     if rewriting.is_current:
         return Upgrade(content, ())
     source = SourceMap(file, document.keys, document.key_values, written=rewriting.written)
@@ -37,7 +35,7 @@ def upgrade(content: bytes, file: str) -> Upgrade:
 
 
 def _as_read(written: Mapping[str, object], read: Mapping[str, object]) -> dict[str, object]:
-    """The keys that are written, each with the value that was read: 5e5 as 500000."""
+    """The written keys, each with its value as read: 5e5 as 500000."""
     return {key: _value_as_read(value, read[key]) for key, value in written.items()}
 
 
