@@ -2,13 +2,13 @@
 
 RlTuiError                   base; `exit_code` is what the process ends with
 ├── ConfigError              the user's file, command line or setting  exit 2
-├── NotSupportedError        understood, but not built yet             exit 2
+├── NotSupportedError        valid, but not supported yet              exit 2
 ├── EnvironmentFailure       an environment raised, died, hung or lied exit 3
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
 ├── RunBusyError             another process writes to this run        exit 6
 ├── CheckpointError          a checkpoint cannot be written or read    exit 7
 ├── ExportError              an exported policy differs from its own   exit 1
-└── OutputError              stdout takes no answer                    exit 1
+└── OutputError              stdout cannot be written to               exit 1
 """
 
 from __future__ import annotations
@@ -25,16 +25,13 @@ class RlTuiError(Exception):
 
 
 class ConfigError(RlTuiError):
-    """Something in the user's file or command line, or a setting changed while training, is wrong.
-
-    The message may hold several lines, one per mistake.
-    """
+    """The user's file or command line, or a setting changed while training, is invalid; one line for each problem."""
 
     exit_code = 2
 
 
 class NotSupportedError(RlTuiError):
-    """The request is understood and not built yet."""
+    """The request is valid and not supported yet."""
 
     exit_code = 2
 
@@ -46,7 +43,7 @@ class EnvironmentFailure(RlTuiError):
 
 
 class NonFiniteError(RlTuiError):
-    """A loss, reward, observation or parameter became NaN or infinite."""
+    """A loss, reward, observation or parameter is NaN or infinite."""
 
     exit_code = 5
 
@@ -68,4 +65,4 @@ class ExportError(RlTuiError):
 
 
 class OutputError(RlTuiError):
-    """What a command answers cannot be written to stdout, for another reason than a reader that went away."""
+    """The output of a command cannot be written to stdout, for another reason than a closed pipe."""

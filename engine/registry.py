@@ -13,7 +13,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "ppo": "rl_tui.engine.learning.ppo.trainer:PPOTrainer",
         "sac": "rl_tui.engine.learning.sac.trainer:SACTrainer",
     },
-    "hyperparameters": {  # of `poca` there are only these yet
+    "hyperparameters": {  # `poca` has only these so far
         "ppo": "rl_tui.engine.learning.ppo.settings:PPOSettings",
         "sac": "rl_tui.engine.learning.sac.settings:SACSettings",
         "poca": "rl_tui.engine.learning.poca.settings:POCASettings",
@@ -53,5 +53,5 @@ def load(kind: str, name: str) -> type:
         found: type = getattr(importlib.import_module(module), attribute)
         return found
     for point in entry_points(group=f"rl_tui.{kind}", name=name):
-        return point.load()  # type: ignore[no-any-return]  # whatever the plug-in registered
+        return point.load()  # type: ignore[no-any-return]  # the class that the plug-in registered
     raise NotSupportedError(f"{kind}: {name} is not supported yet; there are {', '.join(names(kind))}")

@@ -1,26 +1,21 @@
-"""How a behavior is trained: ML-Agents' key names and defaults in the order in which it writes them.
+"""How a behavior is trained: ML-Agents' keys and defaults, in the order in which it writes them.
 
-Our few additions come last in their section and carry a description. The hyperparameters of a trainer are in its folder
-(engine/learning/ppo/settings.py), the sections that hold for the whole run, and the root, in run.py.
+rl-tui's additions come last in their section and have a description.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    GetJsonSchemaHandler,
-    SerializeAsAny,
-    ValidationInfo,
-    field_validator,
-    model_validator,
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
+
+from rl_tui.engine.config.diagnostics import must_be
+from rl_tui.engine.config.hyperparameters import (
+    Hyperparameters,
+    TrainerHyperparameters,
+    TrainerType,
+    hyperparameters_of,
+    trainer_names,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
-
-from rl_tui.engine.config.diagnostics import must_be, must_be_one_of
-from rl_tui.engine.config.hyperparameters import Hyperparameters, hyperparameters_of, is_trainer, trainer_names
 from rl_tui.engine.config.types import (
     Fraction,
     Interval,
@@ -82,7 +77,7 @@ class RewardSignalSettings(Settings):
     @field_validator("network_settings")
     @classmethod
     def _drop_memory(cls, network: NetworkSettings) -> NetworkSettings:
-        return network.model_copy(update={"memory": None})  # as in ML-Agents, which warns; so does config.support
+        return network.model_copy(update={"memory": None})  # as in ML-Agents, with a warning of config.support
 
 
 class ExtrinsicSettings(RewardSignalSettings):
@@ -96,7 +91,7 @@ class IntrinsicSettings(RewardSignalSettings):
 
 
 class CuriositySettings(IntrinsicSettings):
-    """Reward for what a learned model of the world did not foresee."""
+    """Reward for what a learned model of the world did not predict."""
 
 
 class GAILSettings(IntrinsicSettings):
@@ -108,13 +103,13 @@ class GAILSettings(IntrinsicSettings):
 
 
 class RNDSettings(IntrinsicSettings):
-    """Reward for observations that a random network makes unfamiliar."""
+    """Reward for unfamiliar observations: those whose random features are badly predicted."""
 
     learning_rate: Positive = 1e-4
 
 
 class RewardSignals(Settings):
-    """The reward signals a file may name; only the written ones are kept, as a mapping by name."""
+    """The reward signals a file may contain; only the written ones are kept, as a mapping by name."""
 
     extrinsic: ExtrinsicSettings = Field(default_factory=ExtrinsicSettings)
     gail: GAILSettings = Field(default_factory=lambda: GAILSettings(demo_path=""))
@@ -140,7 +135,7 @@ class SelfPlaySettings(Settings):
 
 
 class BehavioralCloningSettings(Settings):
-    """Imitation of a demonstration beside the trainer."""
+    """Imitation of a demonstration, in addition to reinforcement learning."""
 
     demo_path: str
     steps: WholeFromZero = 0
@@ -151,7 +146,7 @@ class BehavioralCloningSettings(Settings):
 
 
 class EvaluationSettings(Settings):
-    """Measuring the policy apart from its training, on environments of its own."""
+    """Measuring the policy outside of its training, on environments of its own."""
 
     interval: PositiveWhole = Field(50000, description="Steps between two evaluations.")
     episodes: PositiveWhole = Field(10, description="Episodes of each.")
@@ -159,42 +154,6 @@ class EvaluationSettings(Settings):
 
 
 ExportedKind: TypeAlias = Literal["stochastic", "greedy", "raw"]
-
-
-class _TrainerSchema:
-    """In the JSON Schema, `trainer_type` is any trainer that there is, built in or installed."""
-
-    @staticmethod
-    def __get_pydantic_json_schema__(_: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"enum": trainer_names(), "type": "string"}
-
-
-class _HyperparametersSchema:
-    """In the JSON Schema, `hyperparameters` are those of any of them."""
-
-    @staticmethod
-    def __get_pydantic_json_schema__(_: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        union = core_schema.union_schema([_schema_of(hyperparameters_of(name)) for name in trainer_names()])
-        return {"title": "Hyperparameters", **handler(union)}
-
-
-def _schema_of(settings: type[Hyperparameters]) -> CoreSchema:
-    """With a name, under which it is defined once."""
-    settings.model_rebuild()  # it is built when first used
-    reference = f"{settings.__module__}.{settings.__qualname__}:{id(settings)}"
-    return cast(CoreSchema, {**settings.__pydantic_core_schema__, "ref": reference})
-
-
-def _check_trainer(name: object) -> object:
-    if not is_trainer(name):
-        raise refusal(must_be_one_of(trainer_names(), name))
-    return name
-
-
-def _read_hyperparameters(value: object, info: ValidationInfo) -> object:
-    if "trainer_type" not in info.data:
-        raise PydanticUseDefault  # there is no such trainer, so no key is known to be wrong
-    return hyperparameters_of(info.data["trainer_type"]).model_validate(value, context=info.context)
 
 
 def _read_reward_signals(value: object, info: ValidationInfo) -> object:
@@ -225,10 +184,10 @@ class BehaviorConfig(Settings):
         **{key: f"network_settings.memory.{key}" for key in MemorySettings.model_fields},
     }
 
-    trainer_type: Annotated[str, BeforeValidator(_check_trainer), _TrainerSchema] = "ppo"
-    hyperparameters: Annotated[
-        SerializeAsAny[Hyperparameters], BeforeValidator(_read_hyperparameters), _HyperparametersSchema
-    ] = Field(default_factory=lambda before: hyperparameters_of(before["trainer_type"]).model_validate({}))
+    trainer_type: TrainerType = "ppo"
+    hyperparameters: TrainerHyperparameters = Field(
+        default_factory=lambda before: hyperparameters_of(before["trainer_type"]).model_validate({})
+    )
     checkpoint_interval: Interval = 500000
     network_settings: NetworkSettings = Field(default_factory=NetworkSettings)
     reward_signals: Annotated[
@@ -248,7 +207,7 @@ class BehaviorConfig(Settings):
     evaluation: EvaluationSettings | None = Field(None, description="null: none but by `rl-tui evaluate`.")
     export_interval: PositiveWhole | None = Field(None, description="Steps between exports; null: with checkpoints.")
     export_policies: list[ExportedKind] = Field(
-        default_factory=list, description="What is also written to policies/ beside the ONNX file for Unity."
+        default_factory=list, description="What is also written to policies/, besides the ONNX file for Unity."
     )
 
     @classmethod

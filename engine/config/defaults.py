@@ -9,7 +9,7 @@ from rl_tui.engine.config.hyperparameters import is_trainer, trainer_names
 
 
 def missing_trainers(raw: Mapping[str, object]) -> Iterator[Diagnostic]:
-    """Which keys are hyperparameters depends on the trainer, so it has to be named beside them, as in ML-Agents."""
+    """Hyperparameters without the trainer they belong to, which ML-Agents refuses, too."""
     default = raw.get("default_settings")
     if isinstance(default, dict):
         sections: list[tuple[KeyPath, dict[str, object]]] = [(("default_settings",), default)]

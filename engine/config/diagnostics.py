@@ -22,10 +22,7 @@ class Mark(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """One thing that is wrong at a path.
-
-    mark: where it stands when the path alone does not tell. of_key: the key itself is wrong, not its value.
-    """
+    """What is wrong at a path. mark: its place, where the path does not give it. of_key: the key is wrong."""
 
     path: KeyPath
     text: str
@@ -37,9 +34,8 @@ class Diagnostic(NamedTuple):
 class SourceMap:
     """Where every key of a configuration was written; empty for one that was built in code.
 
-    keys, values: the place of each key and of its value. flags: the command line flag that set a path. written: what
-    stands elsewhere in the file than in today's form, as today's path and the file's. notes: what was decided while
-    reading and deserves a warning.
+    keys, values: the place of each key and of its value. flags: the command line flag that set a path. written: today's
+    path -> the file's, for what a legacy file spells differently. notes: warnings from reading it.
     """
 
     file: str = ""
@@ -62,7 +58,7 @@ class SourceMap:
         return in_file(path, self.written)
 
     def lines(self, diagnostics: Iterable[Diagnostic]) -> list[str]:
-        """The mistakes in the file's order, those of the command line first, each once."""
+        """One line for each, those of the command line first, then in the file's order; none twice."""
         return list(dict.fromkeys(self._line(diagnostic) for diagnostic in sorted(diagnostics, key=self._order)))
 
     def _order(self, diagnostic: Diagnostic) -> Mark:
@@ -88,12 +84,12 @@ class SourceMap:
             for path in own_and_inherited(diagnostic.path[:length]):
                 if found := marks.get(self.in_file(path)):
                     return found
-            marks = self.keys  # around what is not written, the key tells more than where its value begins
+            marks = self.keys  # where a key is missing, its section's key is a better place than the first value in it
         return Mark(1, 1)
 
 
 def in_file(path: KeyPath, written: Mapping[KeyPath, KeyPath]) -> KeyPath:
-    """The path with its longest beginning that was moved put back where it is written."""
+    """A path of today as the file spells it. written: as in SourceMap."""
     for length in range(len(path), 0, -1):
         if origin := written.get(path[:length]):
             return origin + path[length:]
@@ -109,7 +105,7 @@ def own_and_inherited(path: KeyPath) -> tuple[KeyPath, ...]:
 def visible(text: str, limit: int = _LONGEST_WORD) -> str:
     """The text cut to `limit` characters, with everything that cannot be seen written as an escape.
 
-    That is what a terminal would obey (control characters), turn (bidirectional marks) or hide (foreign spaces).
+    These are control characters, bidirectional marks and unusual spaces.
     """
     cut = text if len(text) <= limit else text[: limit - 3] + "..."
     if cut.isprintable():
@@ -164,7 +160,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like another one, if any is."""
+    """The known word that is most similar to another one, if any is."""
     return next(iter(difflib.get_close_matches(word[:_LONGEST_WORD], list(known), n=1)), None)
 
 

@@ -109,7 +109,7 @@ ParameterValue: TypeAlias = Annotated[float | SamplerSettings, BeforeValidator(_
 
 
 class CompletionCriteria(Settings):
-    """When a lesson is learned."""
+    """When a lesson ends."""
 
     behavior: str
     measure: Literal["reward", "progress"] = "reward"
@@ -126,7 +126,7 @@ class CompletionCriteria(Settings):
 
 
 class Lesson(Settings):
-    """A value of the parameter and when to leave it."""
+    """A value of the parameter, and when it ends."""
 
     name: str
     value: ParameterValue
@@ -156,4 +156,4 @@ def _read_parameter(value: object, info: ValidationInfo) -> object:
 EnvironmentParameter: TypeAlias = Annotated[
     float | SamplerSettings | CurriculumSettings, BeforeValidator(_read_parameter)
 ]
-"""A fixed number, something drawn anew by the environment each time, or lessons."""
+"""A fixed number, a sampler that the environment draws from each time, or lessons."""

@@ -1,13 +1,19 @@
-"""What the hyperparameters of every trainer have in common. Each trainer's own class is in the trainer's folder.
+"""What the hyperparameters of every trainer have in common, and how `trainer_type` chooses their class.
 
-The registry names those classes, so that a configuration is read without importing any algorithm.
+Each trainer's own class is in the trainer's folder (engine/learning/ppo/settings.py). The registry names it, so that a
+configuration is read without importing any algorithm.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, cast
+
+from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny, ValidationInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.types import Settings
+from rl_tui.engine.config.diagnostics import must_be_one_of
+from rl_tui.engine.config.types import Settings, refusal
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.behavior import BehaviorConfig
@@ -53,6 +59,14 @@ class Hyperparameters(Settings):
         yield from ()
 
 
+def follow_learning_rate(written: dict[str, object]) -> dict[str, object]:
+    """beta and epsilon take the learning rate's schedule where they have none of their own, as in ML-Agents."""
+    schedule = written.get("learning_rate_schedule")
+    if schedule not in ("constant", "linear"):
+        return written
+    return {"beta_schedule": schedule, "epsilon_schedule": schedule} | written
+
+
 def trainer_names() -> list[str]:
     """What `trainer_type` may be."""
     return registry.names("hyperparameters")
@@ -68,9 +82,44 @@ def hyperparameters_of(trainer: str) -> type[Hyperparameters]:
     return registry.load("hyperparameters", trainer)
 
 
-def follow_learning_rate(written: dict[str, object]) -> dict[str, object]:
-    """beta and epsilon take the learning rate's schedule where they have none of their own, as in ML-Agents."""
-    schedule = written.get("learning_rate_schedule")
-    if schedule not in ("constant", "linear"):
-        return written
-    return {"beta_schedule": schedule, "epsilon_schedule": schedule} | written
+def _check_trainer(name: object) -> object:
+    if not is_trainer(name):
+        raise refusal(must_be_one_of(trainer_names(), name))
+    return name
+
+
+def _read_hyperparameters(value: object, info: ValidationInfo) -> object:
+    if "trainer_type" not in info.data:
+        raise PydanticUseDefault  # there is no such trainer, so no key is known to be wrong
+    return hyperparameters_of(info.data["trainer_type"]).model_validate(value, context=info.context)
+
+
+class _AnyTrainer:
+    """The JSON Schema of `trainer_type`."""
+
+    @staticmethod
+    def __get_pydantic_json_schema__(_: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"enum": trainer_names(), "type": "string"}
+
+
+class _OfAnyTrainer:
+    """The JSON Schema of `hyperparameters`."""
+
+    @staticmethod
+    def __get_pydantic_json_schema__(_: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        union = core_schema.union_schema([_schema_of(hyperparameters_of(name)) for name in trainer_names()])
+        return {"title": "Hyperparameters", **handler(union)}
+
+
+def _schema_of(settings: type[Hyperparameters]) -> CoreSchema:
+    """With a name, so that the JSON Schema defines it once."""
+    settings.model_rebuild()  # it is built when first used
+    reference = f"{settings.__module__}.{settings.__qualname__}:{id(settings)}"
+    return cast(CoreSchema, {**settings.__pydantic_core_schema__, "ref": reference})
+
+
+TrainerType: TypeAlias = Annotated[str, BeforeValidator(_check_trainer), _AnyTrainer]
+TrainerHyperparameters: TypeAlias = Annotated[
+    SerializeAsAny[Hyperparameters], BeforeValidator(_read_hyperparameters), _OfAnyTrainer
+]
+"""Those of the `trainer_type` that is declared before."""

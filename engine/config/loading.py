@@ -76,9 +76,9 @@ def _validate(raw: dict[str, object], source: SourceMap) -> tuple[RunConfig | No
         raw["default_settings"], found = _read(BehaviorConfig, default, "default_settings")
         settings = raw["default_settings"]
         found += merge_defaults(raw, settings.model_dump() if isinstance(settings, BehaviorConfig) else default)
-    told = {diagnostic.path for diagnostic in found}
+    reported = {diagnostic.path for diagnostic in found}
     config, others = _read(RunConfig, raw)
-    return config, [*found, *(one for one in others if not _is_inherited(one.path, told, source))]
+    return config, [*found, *(one for one in others if not _is_inherited(one.path, reported, source))]
 
 
 def _read(kind: type[S], values: dict[str, object], *at: str) -> tuple[S | None, list[Diagnostic]]:
@@ -99,9 +99,9 @@ def _is_unusable(path: KeyPath, document: Document, source: SourceMap) -> bool:
     return any(source.in_file(place) in document.unusable for place in places)
 
 
-def _is_inherited(path: KeyPath, told: set[KeyPath], source: SourceMap) -> bool:
-    """Whether this was said of default_settings already."""
-    return path[:1] == ("behaviors",) and not source.has(path) and ("default_settings", *path[2:]) in told
+def _is_inherited(path: KeyPath, reported: set[KeyPath], source: SourceMap) -> bool:
+    """Whether the same was reported for default_settings."""
+    return path[:1] == ("behaviors",) and not source.has(path) and ("default_settings", *path[2:]) in reported
 
 
 def effective_yaml(config: RunConfig) -> str:

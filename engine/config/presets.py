@@ -1,4 +1,4 @@
-"""The configurations that come with the program: config/ in a checkout, rl_tui/presets/ where it is installed."""
+"""The configurations that come with rl-tui: config/ in a checkout, rl_tui/presets/ where it is installed."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def read_preset(name: str) -> str:
 
 
 def preset_hint(name: str) -> str:
-    """How a sentence about a name that no preset has goes on."""
-    meant = presets_like(name)
-    return f" Did you mean {one_of(meant)}?" if meant else " `rl-tui presets` lists them"
+    """How to find a preset, for a name that none has."""
+    similar = presets_like(name)
+    return f" Did you mean {one_of(similar)}?" if similar else " `rl-tui presets` lists them"
 
 
 def presets_like(name: str) -> list[str]:
-    """The presets that the name may mean: misspelled, in another case, without its folder or in a folder too many."""
+    """Presets of a similar name: misspelled, in another case, without its folder or in one folder too many."""
     known, wanted = preset_names(), name.lower().removesuffix(".yaml")
     last = wanted.rpartition("/")[2]
     same = [preset for preset in known if f"/{wanted}".endswith(f"/{preset.lower()}")]
@@ -48,7 +48,7 @@ def presets_like(name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class PresetSummary:
-    """What a list says of a preset. steps: that it trains for; words: what it is, what it needs, how long it takes."""
+    """A line of the list. steps: the length of its training. words: what it is, what it needs, how long it takes."""
 
     name: str
     steps: int
@@ -56,7 +56,7 @@ class PresetSummary:
 
 
 def summarize_preset(name: str) -> PresetSummary:
-    """Read off its file: the first sentence of its comment, and those on what it needs and how long it takes."""
+    """From its file: the first sentence of its comment, and those on what it needs and how long it takes."""
     text = read_preset(name)
     comment = " ".join(row.removeprefix("#").strip() for row in takewhile(lambda row: row[:1] == "#", text.split("\n")))
     first, *rest = comment.removesuffix(".").split(". ")

@@ -63,7 +63,7 @@ def _read_environment(value: object) -> object:
 
 
 def _read_arguments(value: object) -> object:
-    """Numbers among the arguments become text, as in ML-Agents."""
+    """Numbers among the arguments are converted to text, as in ML-Agents."""
     if not isinstance(value, list):
         return value
     return [str(entry) if isinstance(entry, int | float) else entry for entry in value]
@@ -78,7 +78,7 @@ def metric_tag(key: str) -> str:
 
 
 class EnvSettings(Settings):
-    """Which environment, how many copies of it, and how failures are borne."""
+    """Which environment, how many copies of it, and what happens when one fails."""
 
     env_path: PathText | None = None
     env_args: Annotated[list[str] | None, BeforeValidator(_read_arguments)] = None
@@ -99,7 +99,7 @@ class EnvSettings(Settings):
     num_workers: WholeFromZero = Field(0, description="Worker processes for the copies; 0: all in this process.")
 
     metrics: list[str] = Field(
-        default_factory=list, description="Keys of an environment's info whose means become statistics."
+        default_factory=list, description="Keys of an environment's info whose means are recorded as statistics."
     )
 
     @field_validator("metrics")
@@ -137,7 +137,7 @@ class EnvSettings(Settings):
 
 
 class EngineSettings(Settings):
-    """How a Unity player draws and keeps time."""
+    """How a Unity player draws and counts time."""
 
     width: PositiveWhole = 84
     height: PositiveWhole = 84
@@ -149,7 +149,7 @@ class EngineSettings(Settings):
     no_graphics_monitor: bool = False
 
 
-# A run's name becomes a folder: no separators, no leading dot or dash, nothing that a shell reads.
+# A run's name is also its folder's: no separators, no leading dot or dash, nothing special to a shell.
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -175,7 +175,7 @@ class CheckpointSettings(Settings):
 
 
 class TorchSettings(Settings):
-    """Where tensors live; null: a GPU when there is one."""
+    """The device of tensors; null: a GPU when there is one."""
 
     device: str | None = None
 
@@ -223,7 +223,7 @@ class RunConfig(Settings):
         return self._source
 
     def with_source(self, source: SourceMap) -> Self:
-        """The same settings, knowing where they were written."""
+        """The same settings, with where they were written."""
         config = self.model_copy()
         config._source = source
         return config

@@ -1,4 +1,4 @@
-"""What of a valid configuration this version refuses to start with, ignores, or wonders about."""
+"""What a run refuses, ignores or warns of in a valid configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LATER = "is not supported yet"
 def find_unsupported(config: RunConfig) -> list[str]:
     """One line, with its place, for everything that keeps this configuration from starting; empty when it can start.
 
-    That is what is understood but not built yet, and an environment or a behavior that nobody named.
+    That is what is not supported yet, and a missing environment or behavior.
     """
     return config.source.lines([*_unsupported(config), *_incomplete(config)])
 
@@ -30,7 +30,7 @@ def find_unused(config: RunConfig) -> list[str]:
 
 
 def list_warnings(config: RunConfig) -> list[str]:
-    """One line for everything that was accepted and is probably not meant."""
+    """One line for everything that is accepted and probably not intended."""
     return [*config.source.notes, *config.source.lines(_suspicious(config))]
 
 
@@ -82,7 +82,7 @@ def _environments(settings: EnvSettings) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
-    """What a file may leave open, but a run may not."""
+    """What a file may leave out and a run may not."""
     env, path = config.env_settings.env, ("env_settings", "env")
     if not config.behaviors:
         yield Diagnostic(("behaviors",), "must have a key for each behavior, got none", of_key=True)
@@ -127,7 +127,7 @@ def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Dia
 
 
 def _suspicious(config: RunConfig) -> Iterator[Diagnostic]:
-    """What is accepted and probably not meant."""
+    """What is accepted and probably not intended."""
     yield from _untrained(config)
     for path, behavior in _sections(config):
         yield from _suspicious_in_behavior(config, path, behavior)

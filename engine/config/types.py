@@ -1,4 +1,4 @@
-"""What settings are made of: the strict base class, the kinds of numbers, and how a refusal reads."""
+"""The strict base class of all settings, the types of their fields, and what pydantic's errors mean in words."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from rl_tui.engine.config.diagnostics import (
 
 
 def refusal(text: str, *at: str | int) -> PydanticCustomError:
-    """An error a validator raises; `at` leads from the validated value to the part that is wrong."""
+    """The error that a validator raises. at: the path from the validated value to the wrong part."""
     return PydanticCustomError("refusal", "{text}", {"text": text, "at": at})
 
 
 class Settings(BaseModel):
-    """A frozen section whose unknown keys, foreign types and non-finite numbers are refused.
+    """A frozen section that refuses unknown keys, other types and non-finite numbers.
 
-    A validation context, when given, is a dict filled with the class that read each mapping, by the mapping's id.
+    Validation fills the context, if there is one, with the class that read each mapping, by the mapping's id.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
-    # Words people write for a key of this section, from other programs, other pages, older formats.
+    # What people write for a key of this section: names in other programs, other pages, older formats.
     synonyms: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def known_synonyms(cls) -> Mapping[str, str]:
-        """These words, and those that depend on what is installed."""
+        """These, and what depends on the installed trainers."""
         return cls.synonyms
 
     @model_validator(mode="before")
@@ -60,12 +60,12 @@ class Settings(BaseModel):
 
 
 def is_positive(value: object) -> TypeGuard[int | float]:
-    """Whether other values may be derived from it; what is wrong with it otherwise is told once, by its own field."""
+    """Whether other values may be derived from this one; anything else is refused by its own field."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def _whole(value: object) -> object:
-    """5.0e6 is as whole as 5000000; 1e300 is not meant as one."""
+    """5.0e6 is a whole number, 1e300 is not."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_WHOLE:
         return int(value)
     return value
@@ -101,7 +101,7 @@ Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
 def as_diagnostic(error: ErrorDetails, root: object, classes: Mapping[int, type[Settings]]) -> Diagnostic:
-    """One pydantic error about `root`, in our words. classes: the context that the validation filled."""
+    """One of pydantic's errors about `root`. classes: the context that the validation filled."""
     path: KeyPath = tuple(part for part in error["loc"] if part != "[key]")
     match error["type"]:
         case "refusal":
@@ -142,7 +142,7 @@ def _unknown_key(key: str, section: type[Settings] | None) -> str:
 
 
 def _hint(kind: str, found: object) -> str:
-    """What to change, where that is likely."""
+    """How to correct a likely slip."""
     if kind == "string_type" and isinstance(found, bool | int | float):
         return ". Write it in quotes"
     if kind in ("int_type", "float_type", "bool_type") and isinstance(found, str):

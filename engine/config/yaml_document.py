@@ -1,9 +1,8 @@
 """YAML text -> plain Python values, with the line and column of every key and value, and back.
 
-Read from libyaml's events rather than composed: an event still knows its anchor, its tag and its quotes, nothing is
-ever constructed, and the depth is counted here. Refused, because a settings file that needs them hides something:
-duplicate keys (unless the last one is asked for), merge keys, anchors, aliases, tags, several documents, numbers that
-are not finite.
+Read from libyaml's events, which still have anchors, tags and quotes; nothing is constructed, and the depth is limited.
+Refused, because they hide what a settings file says: duplicate keys (except in legacy files), merge keys, anchors,
+aliases, tags, several documents, numbers that are not finite.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from yaml.emitter import ScalarAnalysis
 
 from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, Mark, must_be, visible
 
-# YAML 1.1 (which ML-Agents reads) wants a dot and a signed exponent; people write 1e5 and 3e-4, so the dot and the
+# YAML 1.1 (which ML-Agents reads) requires a dot and a signed exponent; people write 1e5 and 3e-4, so the dot and the
 # sign may be left out here.
 NUMBER = re.compile(r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?")
 _INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F][0-9a-fA-F_]*|0b[01][01_]*|[0-9][0-9_]*)")
@@ -40,7 +39,7 @@ class _NotAValueError(ValueError):
 
 
 class _TooDeepError(ValueError):
-    """Reading on would follow the text without end."""
+    """Deeper nested than any configuration."""
 
     def __init__(self, mark: Mark) -> None:
         super().__init__(mark)
@@ -51,9 +50,9 @@ class _TooDeepError(ValueError):
 class Document:
     """What a YAML text holds.
 
-    values: the mapping at the top, empty when there is none. keys, key_values: where each key and each value is
-    written. unusable: paths whose value is known only to be wrong. repeated: a note for each key that was written
-    before in its mapping. complete: the whole text could be read.
+    values: the mapping at the top, empty when there is none. keys, key_values: the place of each key and each value.
+    unusable: paths whose value could not be read. repeated: a note for each key that was written before in its mapping.
+    complete: the whole text could be read.
     """
 
     values: dict[str, object] = field(default_factory=dict)
@@ -66,9 +65,9 @@ class Document:
 
 
 def read_yaml(content: bytes, last_counts: bool = False) -> Document:
-    """The document in a UTF-8 file; whatever is wrong with it stands in `diagnostics`, nothing is raised.
+    """The document in a UTF-8 file, with everything that is wrong in its `diagnostics`; nothing is raised.
 
-    last_counts: of a key that is written more than once the last value is taken, and that is no mistake.
+    last_counts: a key may be written more than once, and its last value is used.
     """
     document = Document()
     try:
@@ -113,7 +112,7 @@ def _mark(place: _Place | None) -> Mark:
 
 
 def _syntax_mark(error: yaml.MarkedYAMLError, text: str) -> Mark:
-    """Where the unfinished thing begins, when the scanner lost it; else where the parser stopped, within the text."""
+    """Where the unfinished token begins, if the scanner failed; else where the parser stopped, within the text."""
     scanner_context = error.context_mark if isinstance(error, yaml.scanner.ScannerError) else None
     mark = _mark(scanner_context or error.problem_mark or error.context_mark)
     return min(mark, _mark_at(text, len(text.rstrip())))
@@ -218,14 +217,14 @@ class _Reader:
         return entries
 
     def _forget(self, path: KeyPath) -> None:
-        """Nothing is known of where this value stands, or what stands in it."""
+        """Drop the places of this value and of all in it."""
         for known in (self._document.keys, self._document.key_values):
             for place in [place for place in known if place[: len(path)] == path]:
                 del known[place]
         self._document.unusable = {place for place in self._document.unusable if place[: len(path)] != path}
 
     def _key(self, event: yaml.Event, path: KeyPath, entries: dict[str, object]) -> str:
-        """The key's text; a key that is none is refused, and its value read as an unusable one."""
+        """The key's text; one that is not text is refused, and its value unusable."""
         mark = _mark(event.start_mark)
         if not isinstance(event, yaml.ScalarEvent):
             if not isinstance(event, yaml.AliasEvent):

@@ -1,4 +1,4 @@
-"""Hyperparameters of PPO: ML-Agents' keys and defaults in its order. Our additions come last, with a description."""
+"""Hyperparameters of PPO: ML-Agents' keys in its order, then rl-tui's additions, which have a description."""
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Hyperparameters of SAC: ML-Agents' keys and defaults in its order. Our additions come last, with a description."""
+"""Hyperparameters of SAC: ML-Agents' keys in its order, then rl-tui's additions, which have a description."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -49,7 +49,7 @@ class SACSettings(Hyperparameters):
     init_entcoef: Positive = 1.0
     reward_signal_steps_per_update: Positive = 1.0
     target_q: bool = Field(False, description="Learn from target copies of both Q networks, without a value network.")
-    n_step: PositiveWhole = Field(1, description="Rewards that are summed before a value stands for the rest.")
+    n_step: PositiveWhole = Field(1, description="Rewards that are summed before the value of the state after them.")
     prioritized_replay: PrioritizedReplaySettings | None = Field(
         None, description="Draw rows by the error of their Q values; null: uniformly."
     )
@@ -73,7 +73,7 @@ class SACSettings(Hyperparameters):
 
     @property
     def memory_conflict(self) -> str:
-        """Only whole sequences train a memory: no sums of n steps, no single steps drawn by priority."""
+        """A memory is trained on whole sequences: no sums of n steps, no single steps drawn by priority."""
         if self.n_step > 1:
             return f"must be null unless n_step is 1, got n_step: {self.n_step}"
         if self.prioritized_replay:
@@ -81,12 +81,12 @@ class SACSettings(Hyperparameters):
         return ""
 
     def unused(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
-        """Only reward signals with a network have updates of their own."""
+        """The environment's reward has no network to update."""
         if list(behavior.reward_signals) == ["extrinsic"]:
             yield "reward_signal_steps_per_update", "the environment's reward learns nothing"
 
     def suspicious(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
-        """Warm-ups that are cut short or last to the end, and sums that are."""
+        """A warm-up longer than the buffer or the training, and sums longer than their experience."""
         horizon, max_steps = behavior.time_horizon, behavior.max_steps
         got = f"got {self.buffer_init_steps}"
         if self.buffer_init_steps > self.buffer_size:
