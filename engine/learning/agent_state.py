@@ -22,18 +22,20 @@ class AgentState:
     columns: NDArray[Any]
 
     @staticmethod
-    def none(num_columns: int, dtype: type[np.floating[Any]]) -> AgentState:
+    def empty(num_columns: int, dtype: type[np.floating[Any]]) -> AgentState:
         """Of nobody."""
         return AgentState(np.empty(0, np.int64), np.empty((0, num_columns), dtype))
 
-    def of(self, agent_ids: Int64) -> NDArray[Any]:
+    def lookup(self, agent_ids: Int64) -> NDArray[Any]:
         """Those of these agents; zeros for an agent whose episode has just begun."""
         found = np.zeros((len(agent_ids), self.columns.shape[1]), self.columns.dtype)
         is_known, places = _find(agent_ids, self.agent_ids)
         found[is_known] = self.columns[places[is_known]]
         return found
 
-    def after(self, agent_ids: Int64, endings: NDArray[np.int8], columns: NDArray[Any], departed: Int64) -> AgentState:
+    def updated(
+        self, agent_ids: Int64, endings: NDArray[np.int8], columns: NDArray[Any], departed: Int64
+    ) -> AgentState:
         """With those after each segment, [P, C]: of segments that were cut, until their agents' next one.
 
         agent_ids, endings: i64[P] and i8[P], the segments of an agent in time order. departed: i64[D], agents that left
@@ -44,15 +46,15 @@ class AgentState:
         is_last = np.ones(len(agents), np.bool_)
         is_last[:-1] = agents[1:] != agents[:-1]
         agents, last = agents[is_last], order[is_last]
-        goes_on, is_absent = endings[last] == Ending.CUT, ~_find(self.agent_ids, agents)[0]
+        continues, is_absent = endings[last] == Ending.CUT, ~_find(self.agent_ids, agents)[0]
         if len(departed):
             departed = np.sort(departed)
-            goes_on &= ~_find(agents, departed)[0]
+            continues &= ~_find(agents, departed)[0]
             is_absent &= ~_find(self.agent_ids, departed)[0]
         if not is_absent.any():
-            return AgentState(agents[goes_on], columns[last[goes_on]])
-        ids = np.concatenate([self.agent_ids[is_absent], agents[goes_on]])
-        kept = np.concatenate([self.columns[is_absent], columns[last[goes_on]]])
+            return AgentState(agents[continues], columns[last[continues]])
+        ids = np.concatenate([self.agent_ids[is_absent], agents[continues]])
+        kept = np.concatenate([self.columns[is_absent], columns[last[continues]]])
         order = ids.argsort()
         return AgentState(ids[order], kept[order])
 

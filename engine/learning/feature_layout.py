@@ -43,14 +43,14 @@ class FeatureLayout:
         return np.repeat([spec.is_goal for spec in vectors], [spec.shape[0] for spec in vectors]).astype(np.bool_)
 
     @property
-    def is_flat(self) -> bool:
+    def has_only_vectors(self) -> bool:
         """Whether there are vectors only."""
         return not self.others
 
     def is_plain(self, network: NetworkSettings) -> bool:
         """Whether a network over them is a stack of layers: there are vectors only, and no goal that makes weights."""
         is_conditioned = network.goal_conditioning_type == "hyper" and bool(self.goal_columns.any())
-        return self.is_flat and not is_conditioned
+        return self.has_only_vectors and not is_conditioned
 
     def split(
         self, observations: Observations, normalize: Callable[[Float32], Float32] | None = None

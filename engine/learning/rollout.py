@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.sequences import rows_of
+from rl_tui.engine.learning.sequences import sequence_rows
 from rl_tui.engine.specs import Bool, Float32, Int64, Observations, Trajectories
 
 Array: TypeAlias = Any  # numpy array or torch tensor
@@ -100,28 +100,28 @@ def minibatches(
     parts = max(1, round(num_rows / batch_size))
     if sequences is None:
         for begin, end in itertools.pairwise(num_rows * part // parts for part in range(parts + 1)):
-            yield {name: picked(column, order[begin:end]) for name, column in columns.items()}, None
+            yield {name: select_rows(column, order[begin:end]) for name, column in columns.items()}, None
         return
     lengths = sequences.lengths
     starts = np.cumsum(lengths) - lengths
-    for begin, end in itertools.pairwise(_ends(lengths[order], parts)):
+    for begin, end in itertools.pairwise(_split_points(lengths[order], parts)):
         own = order[begin:end]
-        rows = rows_of(starts[own], lengths[own])
-        memories = picked(sequences.memories, own)
-        yield {name: picked(column, rows) for name, column in columns.items()}, Sequences(lengths[own], memories)
+        rows = sequence_rows(starts[own], lengths[own])
+        memories = select_rows(sequences.memories, own)
+        yield {name: select_rows(column, rows) for name, column in columns.items()}, Sequences(lengths[own], memories)
 
 
-def _ends(lengths: Int64, parts: int) -> list[int]:
+def _split_points(lengths: Int64, parts: int) -> list[int]:
     """0, then after how many sequences each part ends, so that parts have rows as equal as whole sequences can be."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    wanted = ends[-1] * np.arange(parts + 1) / parts
-    above = np.searchsorted(ends, wanted)
+    targets = ends[-1] * np.arange(parts + 1) / parts
+    above = np.searchsorted(ends, targets)
     below = np.maximum(above - 1, 0)
-    nearest: Int64 = np.unique(np.where(wanted - ends[below] < ends[above] - wanted, below, above))
+    nearest: Int64 = np.unique(np.where(targets - ends[below] < ends[above] - targets, below, above))
     return [int(end) for end in nearest]
 
 
-def picked(column: Array, rows: Int64) -> Array:
+def select_rows(column: Array, rows: Int64) -> Array:
     """The rows of a column, in that order, where the column is."""
     if isinstance(column, np.ndarray):
         return column.take(rows, 0)

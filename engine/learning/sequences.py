@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rl_tui.engine.specs import Ending, Int64
 
 
-def cut(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
+def split_segments(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
     """Lengths of sequences and the segment each is of, i64[S] both, of segments with these lengths i64[P].
 
     Every segment is cut from its first row on: only its last sequence may have fewer than `longest` rows.
@@ -25,7 +25,7 @@ def cut(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
     return cut_lengths, segments
 
 
-def rows_of(starts: Int64, lengths: Int64) -> Int64:
+def sequence_rows(starts: Int64, lengths: Int64) -> Int64:
     """The rows of sequences one after the other: `lengths` rows from each of `starts` on."""
     ends = np.cumsum(lengths)
     rows: Int64 = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
@@ -51,13 +51,13 @@ def link_episodes(agent_ids: Int64, endings: NDArray[np.int8], segments: Int64) 
     """
     order = np.argsort(agent_ids[segments], kind="stable")
     segment = segments[order]
-    goes_on = np.zeros(len(segments), np.bool_)
-    goes_on[1:] = (segment[1:] == segment[:-1]) | (
+    continues = np.zeros(len(segments), np.bool_)
+    continues[1:] = (segment[1:] == segment[:-1]) | (
         (agent_ids[segment[1:]] == agent_ids[segment[:-1]]) & (endings[segment[:-1]] == Ending.CUT)
     )
     before = np.full(len(segments), -1)
-    before[order[1:]] = np.where(goes_on[1:], order[:-1], -1)
+    before[order[1:]] = np.where(continues[1:], order[:-1], -1)
     place = np.arange(len(segments))
-    level = place - np.maximum.accumulate(np.where(goes_on, 0, place))
+    level = place - np.maximum.accumulate(np.where(continues, 0, place))
     by_level = order[np.argsort(level, kind="stable")]
     return EpisodeLinks(before, tuple(np.split(by_level, np.cumsum(np.bincount(level))[:-1])))

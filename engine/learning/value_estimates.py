@@ -15,8 +15,8 @@ from rl_tui.engine.config.behavior import MemorySettings
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.rollout import Array, Rollout, picked
-from rl_tui.engine.learning.sequences import EpisodeLinks, cut, link_episodes, rows_of
+from rl_tui.engine.learning.rollout import Array, Rollout, select_rows
+from rl_tui.engine.learning.sequences import EpisodeLinks, link_episodes, sequence_rows, split_segments
 from rl_tui.engine.specs import Float32, Int64
 
 
@@ -42,14 +42,14 @@ class Critic(Protocol):
 
 
 class ValueEstimator:
-    """Asks a critic for the values of a rollout, for about `rows_at_once` at once."""
+    """Asks a critic for the values of a rollout, for about `rows_per_call` at once."""
 
-    def __init__(self, critic: Critic, settings: MemorySettings | None, rows_at_once: int, is_shared: bool):
+    def __init__(self, critic: Critic, settings: MemorySettings | None, rows_per_call: int, is_shared: bool):
         """settings: of the memory, if there is one. is_shared: whether the critic reads with the actor's memory."""
         self._critic = critic
         self._sequence_length = settings.sequence_length if settings else 0
         self._memory_size = settings.memory_size if settings else 0
-        self._rows_at_once = rows_at_once
+        self._rows_per_call = rows_per_call
         self._is_shared = is_shared
 
     def __call__(self, features: Features, following: Features, rollout: Rollout, agents: AgentState) -> ValueEstimates:
@@ -59,7 +59,7 @@ class ValueEstimator:
         """
         if not self._sequence_length:
             return ValueEstimates(self._values(features), self._values(following), None, agents)
-        lengths, segments = cut(rollout.lengths, self._sequence_length)
+        lengths, segments = split_segments(rollout.lengths, self._sequence_length)
         starts = np.cumsum(lengths) - lengths
         acted = rollout.memories
         assert acted is not None, "a policy with memory acted"
@@ -67,44 +67,44 @@ class ValueEstimator:
             memories, links = acted[starts], EpisodeLinks(np.full(len(starts), -1), (np.arange(len(starts)),))
         else:
             memories, links = (
-                self._begun(agents, rollout, segments),
+                self._initial_memories(agents, rollout, segments),
                 link_episodes(rollout.agent_ids, rollout.endings, segments),
             )
-        values, after = self._read(features, starts, lengths, memories, links)
+        values, after = self._read_sequences(features, starts, lengths, memories, links)
         after_segments = after[np.flatnonzero(np.diff(segments, append=rollout.num_segments))]
-        next_values = self._read_once(following, after_segments)
+        next_values = self._next_values(following, after_segments)
         if self._is_shared:
             return ValueEstimates(values, next_values, self._sequences(lengths, memories), agents)
         both = np.concatenate([acted[starts], memories], axis=1)
-        going_on = agents.after(rollout.agent_ids, rollout.endings, after_segments, rollout.departed)
-        return ValueEstimates(values, next_values, self._sequences(lengths, both), going_on)
+        carried = agents.updated(rollout.agent_ids, rollout.endings, after_segments, rollout.departed)
+        return ValueEstimates(values, next_values, self._sequences(lengths, both), carried)
 
-    def _begun(self, agents: AgentState, rollout: Rollout, segments: Int64) -> Float32:
+    def _initial_memories(self, agents: AgentState, rollout: Rollout, segments: Int64) -> Float32:
         """f32[S, M]: what is remembered before the first sequence of each agent; zeros elsewhere."""
         memories = np.zeros((len(segments), self._memory_size), np.float32)
         ids, first = np.unique(rollout.agent_ids[segments], return_index=True)
-        memories[first] = agents.of(ids)
+        memories[first] = agents.lookup(ids)
         return memories
 
-    def _read(
+    def _read_sequences(
         self, features: Features, starts: Int64, lengths: Int64, memories: Float32, links: EpisodeLinks
     ) -> tuple[Float32, Float32]:
         """f32[N, R], and f32[S, M] remembered after each sequence; fills in `memories` before those that go on."""
         parts, after = [], np.empty_like(memories)
-        at_once = max(1, self._rows_at_once // self._sequence_length)
+        at_once = max(1, self._rows_per_call // self._sequence_length)
         for depth, level in enumerate(links.levels):
             if depth:
                 memories[level] = after[links.before[level]]
             for begin in range(0, len(level), at_once):
                 own = level[begin : begin + at_once]
-                rows = rows_of(starts[own], lengths[own])
-                seen = tuple(picked(column, rows) for column in features)
+                rows = sequence_rows(starts[own], lengths[own])
+                seen = tuple(select_rows(column, rows) for column in features)
                 values, remembered = self._critic.values(seen, self._sequences(lengths[own], memories[own]))
                 parts.append((rows, values))
                 after[own] = remembered
         return _in_order(parts), after
 
-    def _read_once(self, following: Features, memories: Float32) -> Float32:
+    def _next_values(self, following: Features, memories: Float32) -> Float32:
         """f32[P, R] of one row each."""
         single, parts = np.ones(len(memories), np.int64), []
         for part in self._chunks(len(memories)):
@@ -119,7 +119,7 @@ class ValueEstimator:
         return np.concatenate([self._critic.values(tuple(column[part] for column in features))[0] for part in parts])
 
     def _chunks(self, num_rows: int) -> list[slice]:
-        return [slice(begin, begin + self._rows_at_once) for begin in range(0, num_rows, self._rows_at_once)]
+        return [slice(begin, begin + self._rows_per_call) for begin in range(0, num_rows, self._rows_per_call)]
 
     def _sequences(self, lengths: Int64, memories: Float32) -> Sequences:
         return Sequences(lengths, self._critic.place(memories))

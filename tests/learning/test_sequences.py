@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.learning.sequences import cut, link_episodes, rows_of
+from rl_tui.engine.learning.sequences import link_episodes, sequence_rows, split_segments
 from rl_tui.engine.specs import Ending
 
 LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=12)
@@ -15,7 +15,7 @@ LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=12)
 @settings(deadline=None, max_examples=100, derandomize=True)
 @given(lengths=LENGTHS, longest=st.integers(1, 9))
 def test_segments_are_cut_from_their_first_row_on(lengths: list[int], longest: int) -> None:
-    found, segments = cut(np.array(lengths), longest)
+    found, segments = split_segments(np.array(lengths), longest)
     expected = []
     for segment, length in enumerate(lengths):
         whole, rest = divmod(length, longest)
@@ -24,7 +24,7 @@ def test_segments_are_cut_from_their_first_row_on(lengths: list[int], longest: i
 
 
 def test_rows_of_sequences_follow_each_other_in_the_order_asked_for() -> None:
-    assert rows_of(np.array([5, 0, 3]), np.array([2, 3, 1])).tolist() == [5, 6, 0, 1, 2, 3]
+    assert sequence_rows(np.array([5, 0, 3]), np.array([2, 3, 1])).tolist() == [5, 6, 0, 1, 2, 3]
 
 
 @settings(deadline=None, max_examples=200, derandomize=True)
@@ -35,7 +35,7 @@ def test_an_episode_goes_on_within_a_segment_and_after_a_cut(
     random = np.random.default_rng(seed)
     ids = random.integers(0, agents, len(lengths)) * 7
     endings = random.integers(0, 3, len(lengths)).astype(np.int8)
-    _, segments = cut(np.array(lengths), longest)
+    _, segments = split_segments(np.array(lengths), longest)
     found = link_episodes(ids, endings, segments)
     last: dict[int, int] = {}  # the sequence that an agent's next one goes on after
     depth: list[int] = []

@@ -94,7 +94,7 @@ def row_by_row(
 def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollout(form: str, is_shared: bool) -> None:
     plain = networks(is_shared)
     network, lives = placed(networks(is_shared), form), world(plain)
-    agents, kept = AgentState.none(MEMORY.memory_size, np.float32), dict[int, torch.Tensor]()
+    agents, kept = AgentState.empty(MEMORY.memory_size, np.float32), dict[int, torch.Tensor]()
     for _ in range(3):
         rollout = rollout_of(lives.live(15, end=0.04), lives.live(11, end=0.04))
         found = estimated(network, rollout, agents, is_shared)
@@ -114,7 +114,7 @@ def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollou
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form: str, is_shared: bool) -> None:
     network, lives = placed(networks(is_shared), form), world(networks(is_shared))
-    first = estimated(network, rollout_of(lives.live(9)), AgentState.none(MEMORY.memory_size, np.float32), is_shared)
+    first = estimated(network, rollout_of(lives.live(9)), AgentState.empty(MEMORY.memory_size, np.float32), is_shared)
     rollout = rollout_of(lives.live(20))
     found = estimated(network, rollout, first.agents, is_shared)
     features = tuple(map(network.place, LAYOUT.split(rollout.observations)))
@@ -131,7 +131,7 @@ def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form
 def test_an_agent_that_is_absent_from_a_rollout_is_still_remembered() -> None:
     network, lives = placed(networks(False), "numpy"), world(networks(False))
     rollout = rollout_of(lives.live(21, end=0.0))
-    agents = estimated(network, rollout, AgentState.none(MEMORY.memory_size, np.float32)).agents
+    agents = estimated(network, rollout, AgentState.empty(MEMORY.memory_size, np.float32)).agents
     assert agents.agent_ids.tolist() == [0, 1, 2, 3, 4]
     is_second = rollout.agent_ids == 1
     rows = np.repeat(is_second, rollout.lengths)
@@ -158,8 +158,8 @@ def test_how_many_rows_are_asked_for_at_once_changes_nothing(form: str, batch_si
         settings = NETWORK.model_copy(update={"memory": memory})
         network = placed(networks(False, settings), form)
         rollout = rollout_of(world(networks(False)).live(20))
-        nobody = AgentState.none(MEMORY.memory_size, np.float32)
-        expected = estimated(network, rollout, nobody, memory=memory)
-        found = estimated(network, rollout, nobody, memory=memory, batch_size=batch_size)
+        no_agents = AgentState.empty(MEMORY.memory_size, np.float32)
+        expected = estimated(network, rollout, no_agents, memory=memory)
+        found = estimated(network, rollout, no_agents, memory=memory, batch_size=batch_size)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(found.next_values, expected.next_values, rtol=1e-5, atol=1e-6)

@@ -45,7 +45,7 @@ class ConditionedLayer(nn.Module):
     def forward(self, hidden: Tensor, goals: Tensor) -> Tensor:
         """f32[B, O] of f32[B, I] and f32[B, G], or f32[T, B, O] of f32[B, I] or f32[T, B, I] and f32[B, G]."""
         *axis, inputs, outputs = self.base.shape
-        told = functional.layer_norm(self.goal_layers(goals), (outputs,))
-        weights = (told @ self.makers).view(*axis, -1, inputs, outputs)
+        features = functional.layer_norm(self.goal_layers(goals), (outputs,))
+        weights = (features @ self.makers).view(*axis, -1, inputs, outputs)
         result = (hidden.unsqueeze(-2) @ weights).squeeze(-2) + hidden @ self.base + self.bias
         return self._activate(result)

@@ -76,7 +76,7 @@ class TwinCritic(nn.Module):
         return values.view(2, len(encoded), self._streams, -1)
 
     @contextmanager
-    def judging(self) -> Iterator[None]:
+    def frozen(self) -> Iterator[None]:
         """What is called inside gives gradients to the actions, and none to the parameters behind the encoder."""
         for parameter in self._behind_encoder:
             parameter.requires_grad = False

@@ -39,9 +39,9 @@ class FlatParameters:
         flat = [parameter.detach().reshape(-1) for parameter in named.values()]
         self.parameters = torch.cat(flat).to(device)
         self.gradient = torch.zeros_like(self.parameters)
-        ours, theirs = views(self.parameters, self.shapes), views(self.gradient, self.shapes)
+        values, gradients = views(self.parameters, self.shapes), views(self.gradient, self.shapes)
         for name, parameter in named.items():
-            parameter.data, parameter.grad = ours[name], theirs[name]
+            parameter.data, parameter.grad = values[name], gradients[name]
 
     def place(self, array: np.ndarray[Any, Any]) -> Tensor:
         """A tensor where the module computes."""

@@ -98,7 +98,7 @@ class NumpyActorCritic:
         if self._memory is not None:
             grad_hidden = self._memory.backward(np.stack(grad_hidden, axis=1))
         for body, gradient in zip(self._bodies, grad_hidden, strict=True):
-            body.backward(gradient, wants_inputs=False)
+            body.backward(gradient, with_inputs=False)
         if self._log_sigma_gradient is not None:
             self._log_sigma_gradient[:] = log_sigma
         return self._gradient
@@ -112,7 +112,7 @@ class NumpyActorCritic:
         rows = body.forward(features[0].take(order.rows, 0))
         hidden = memory.forward([rows], order.counts, np.asarray(sequences.memories)[order.ranks, None])
         remembered = np.empty_like(sequences.memories)
-        remembered[order.ranks] = memory.remembered()[:, 0]
+        remembered[order.ranks] = memory.final_memories()[:, 0]
         return order.back(self._values.forward(hidden[:, 0])), remembered
 
 
@@ -157,7 +157,7 @@ def make_actor_critic(
     networks: PPONetworks, layout: FeatureLayout, activation: Activation, device: torch.device
 ) -> ActorCritic:
     """Where fresh networks compute best: in numpy for layers over vectors on the CPU, in torch everywhere else."""
-    is_plain = layout.is_flat and not networks.actor.body.encoder.goal_outputs
+    is_plain = layout.has_only_vectors and not networks.actor.body.encoder.goal_outputs
     if is_plain and device.type == "cpu":
         return NumpyActorCritic(networks, activation)
     return TorchActorCritic(networks, device)

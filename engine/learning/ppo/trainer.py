@@ -59,7 +59,7 @@ class PreparedRollout:
 
     columns: Columns
     sequences: Sequences | None
-    estimates: Float32
+    mean_values: Float32
     agents: AgentState
 
 
@@ -82,9 +82,9 @@ class PPOTrainer:
         is_normalized = config.network_settings.normalize and self._layout.columns > 0
         self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
         memory = config.network_settings.memory
-        at_once = max(self._hyper.batch_size, ROWS_OF_VECTORS if self._layout.is_flat else 1)
-        self._estimator = ValueEstimator(self._network, memory, at_once, self._hyper.shared_critic)
-        self._agents = AgentState.none(memory.memory_size if memory else 0, np.float32)
+        rows_per_call = max(self._hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
+        self._estimator = ValueEstimator(self._network, memory, rows_per_call, self._hyper.shared_critic)
+        self._agents = AgentState.empty(memory.memory_size if memory else 0, np.float32)
         self._rollout = RolloutBuffer()
         self._num_updates = 0
         self._updated_at = 0  # step
@@ -153,7 +153,7 @@ class PPOTrainer:
             "Policy/Learning Rate": learning_rate,
             "Policy/Epsilon": coefficients.epsilon,
             "Policy/Beta": coefficients.beta,
-            **self._streams.named(prepared.estimates.tolist(), "Value Estimate"),
+            **self._streams.named(prepared.mean_values.tolist(), "Value Estimate"),
         }
 
     def loss(self, block: Trajectories) -> Metrics:
@@ -184,11 +184,11 @@ class PPOTrainer:
     def _prepare(self, rollout: Rollout) -> PreparedRollout:
         """What is to be learned from a rollout, as the networks stand."""
         features = self._features(rollout.observations)
-        found = self._estimator(features, self._features(rollout.next_observations), rollout, self._agents)
-        columns = advantage_columns(rollout, found, self._streams, self._spec.actions.branches, self._hyper)
+        estimates = self._estimator(features, self._features(rollout.next_observations), rollout, self._agents)
+        columns = advantage_columns(rollout, estimates, self._streams, self._spec.actions.branches, self._hyper)
         placed = {name: self._network.place(column) for name, column in columns.items()}
         placed |= {f"{FEATURES}{index}": feature for index, feature in enumerate(features)}
-        return PreparedRollout(placed, found.sequences, found.values.mean(0), found.agents)
+        return PreparedRollout(placed, estimates.sequences, estimates.values.mean(0), estimates.agents)
 
     def _features(self, observations: Observations) -> Features:
         """Where the network computes; images stay as they were observed."""
@@ -266,7 +266,7 @@ class PPOTrainer:
     def load(self, state: State) -> None:
         """Go on from `state`, without the rows that wait for an update."""
         self._rollout = RolloutBuffer()
-        self._agents = AgentState.none(self._agents.columns.shape[1], np.float32)
+        self._agents = AgentState.empty(self._agents.columns.shape[1], np.float32)
         self._step.load(state.part("network"))
         load_generator(self._random, state.part("shuffling"))
         if self._normalizer is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.learning.replay.layout import ReplayLayout
 from rl_tui.engine.learning.replay.priorities import Priorities
-from rl_tui.engine.learning.replay.ring import Place, Ring
+from rl_tui.engine.learning.replay.ring import BlockRows, Ring
 from rl_tui.engine.learning.replay.validation import require_fit
 from rl_tui.engine.specs import Bool, Ending, Float32, Int64, Json, Observations, State, Trajectories
 
@@ -91,7 +91,7 @@ class ReplayBuffer:
             rows = np.concatenate([place.steps, place.closings])
             self._priorities[rows] = np.where(self._columns["remaining"].take(rows), self._priorities.largest, 0)
 
-    def _add_masks(self, block: Trajectories, place: Place) -> None:
+    def _add_masks(self, block: Trajectories, place: BlockRows) -> None:
         allowed, after = block.action_mask, block.next_action_mask
         self._has_masks = self._has_masks or allowed is not None or after is not None
         if self._has_masks:
@@ -131,7 +131,7 @@ class ReplayBuffer:
         rows = (np.repeat(starts - before, lengths) + np.arange(lengths.sum())) % self._ring.num_rows
         return self._with_memories(self._minibatch(rows, 1, gammas, np.ones(len(rows), np.float32)), starts, lengths)
 
-    def everything(self, n_step: int, gammas: Float32) -> Minibatch:
+    def all_steps(self, n_step: int, gammas: Float32) -> Minibatch:
         """Every step that is held, oldest first; with memory as whole sequences, of which none may be overwritten in
         part."""
         rows = self._ring.steps()
@@ -163,7 +163,7 @@ class ReplayBuffer:
         require_fit(state, self.layout)
         tensors, values = cast(dict[str, NDArray[Any]], state.tensors), state.values
         before, skipped = self._ring.in_use(), max(0, len(tensors["remaining"]) - self._ring.num_rows)
-        rows = self._ring.put(int(cast(int, values["end"])), len(tensors["remaining"]) - skipped)
+        rows = self._ring.reset(int(cast(int, values["end"])), len(tensors["remaining"]) - skipped)
         for name, column in self._columns.items():
             column[rows] = tensors[name][skipped:]
         self._ring.count(rows)

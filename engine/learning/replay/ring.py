@@ -21,7 +21,7 @@ from rl_tui.engine.specs import Bool, Ending, Int64
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockRows:
     """Where a block goes: its newest part, when the ring is smaller than the block."""
 
     steps: Int64  # rows of the block's steps from `first_step` on
@@ -47,7 +47,7 @@ class Ring:
         """i64[num_used], oldest first."""
         return (np.arange(self.end - self.num_used, self.end)) % self.num_rows
 
-    def add(self, lengths: Int64, endings: NDArray[np.int8], added: int) -> Place:
+    def add(self, lengths: Int64, endings: NDArray[np.int8], added: int) -> BlockRows:
         """Claim the rows of these segments, i64[P] and i8[P]; what was in them is forgotten. added: never decreases."""
         segments, num_steps = len(lengths), int(lengths.sum())
         of_step, after = np.repeat(np.arange(segments), lengths), np.cumsum(lengths)
@@ -66,7 +66,7 @@ class Ring:
         self._position[rows] = within - (after - lengths)[of_step]
         self._ending[rows] = endings[of_step]
         self.count(rows)
-        return Place(rows, int(first), (begin + closings[first_segment:]) % self.num_rows, int(first_segment))
+        return BlockRows(rows, int(first), (begin + closings[first_segment:]) % self.num_rows, int(first_segment))
 
     def drop_newer(self, added: int) -> Int64:
         """Forget every block of which a step came after `added`; the rows they took."""
@@ -77,7 +77,7 @@ class Ring:
         self.num_used -= len(rows)
         return rows
 
-    def put(self, end: int, num_used: int) -> Int64:
+    def reset(self, end: int, num_used: int) -> Int64:
         """Hold nothing but `num_used` rows before `end`, which the caller fills and then counts; where they lie."""
         self._forget(self.in_use())
         self.end, self.num_used = end % self.num_rows, num_used
@@ -134,13 +134,14 @@ class Ring:
         self._remaining[rows] = 0
 
     def _draw(
-        self, count: int, num_right: int, is_right: Callable[[Int64], Bool], random: np.random.Generator
+        self, count: int, num_matching: int, matches: Callable[[Int64], Bool], random: np.random.Generator
     ) -> Int64:
-        """`count` of the `num_right` rows in use that are right: others are drawn again."""
+        """`count` of the `num_matching` rows in use that match; others are drawn again."""
         found = np.empty(0, np.int64)
         while len(found) < count:
             missing = count - len(found)
-            tries = math.ceil((missing + 3 * math.sqrt(missing)) * self.num_used / num_right)  # enough, nearly always
+            enough = missing + 3 * math.sqrt(missing)  # nearly always
+            tries = math.ceil(enough * self.num_used / num_matching)
             rows = (self.end - self.num_used + random.integers(self.num_used, size=tries)) % self.num_rows
-            found = np.concatenate([found, rows[is_right(rows)][:missing]])
+            found = np.concatenate([found, rows[matches(rows)][:missing]])
         return found

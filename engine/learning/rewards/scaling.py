@@ -23,7 +23,7 @@ class RewardScaler:
 
     def __init__(self, gamma: float):
         self._gamma = gamma
-        self._carried = AgentState.none(1, np.float64)  # discounted returns
+        self._carried = AgentState.empty(1, np.float64)  # discounted returns
         self._count, self._mean, self._variance = 1e-4, 0.0, 1.0
 
     def __call__(self, block: Trajectories) -> Float32:
@@ -39,14 +39,14 @@ class RewardScaler:
         first = last - block.lengths + 1
         is_new = np.ones(block.num_segments, np.bool_)
         is_new[1:] = block.agent_ids[1:] != block.agent_ids[:-1]
-        goes_on = np.zeros(block.num_segments, np.bool_)  # begins where the segment before it was cut
-        goes_on[1:] = ~is_new[1:] & (block.endings[:-1] == Ending.CUT)
+        continues = np.zeros(block.num_segments, np.bool_)  # begins where the segment before it was cut
+        continues[1:] = ~is_new[1:] & (block.endings[:-1] == Ending.CUT)
         factors = np.full(block.num_rows, self._gamma)
-        factors[first[~goes_on]] = 0.0
+        factors[first[~continues]] = 0.0
         terms = block.rewards.astype(np.float64)
-        terms[first[is_new]] += self._gamma * self._carried.of(block.agent_ids[is_new])[:, 0]
+        terms[first[is_new]] += self._gamma * self._carried.lookup(block.agent_ids[is_new])[:, 0]
         returns: NDArray[np.float64] = self._forward(terms, factors)
-        self._carried = self._carried.after(block.agent_ids, block.endings, returns[last][:, None], block.departed)
+        self._carried = self._carried.updated(block.agent_ids, block.endings, returns[last][:, None], block.departed)
         return returns
 
     @staticmethod
@@ -73,7 +73,7 @@ class RewardScaler:
 
     def load(self, state: State) -> None:
         """Go on from `state`, whatever unfinished episodes were followed before."""
-        self._carried = AgentState.none(1, np.float64)
+        self._carried = AgentState.empty(1, np.float64)
         self._count, self._mean, self._variance = (
             float(state.values[key])  # type: ignore[arg-type]  # written by state() as floats
             for key in ("count", "mean", "variance")

@@ -68,7 +68,7 @@ class EpisodeSums:
     """Adds rewards up from segment to segment and block to block, until an episode ends."""
 
     def __init__(self, num_streams: int):
-        self._unfinished = AgentState.none(num_streams, np.float64)
+        self._unfinished = AgentState.empty(num_streams, np.float64)
 
     def __call__(self, block: Trajectories, rewards: Float32) -> NDArray[np.float64]:
         """f64[E, S]: the sums of f32[N, S] over the episodes that ended in the block, each from its beginning."""
@@ -78,12 +78,12 @@ class EpisodeSums:
         is_first = begins.copy()  # an agent's first segment in this block
         is_first[1:] = block.agent_ids[1:] != block.agent_ids[:-1]
         begins[1:] = is_first[1:] | has_ended[:-1]
-        of_segments[is_first] += self._unfinished.of(block.agent_ids[is_first])
+        of_segments[is_first] += self._unfinished.lookup(block.agent_ids[is_first])
         starts = begins.nonzero()[0]
         sums = np.add.reduceat(of_segments, starts)
         ends = np.append(starts[1:], block.num_segments) - 1
         ids, endings = block.agent_ids[ends], block.endings[ends]
-        self._unfinished = self._unfinished.after(ids, endings, sums, block.departed)
+        self._unfinished = self._unfinished.updated(ids, endings, sums, block.departed)
         ended: NDArray[np.float64] = sums[has_ended[ends]]
         return ended
 

@@ -53,21 +53,21 @@ def soft_batch(
     actions: ActionSpec,
     masks_terminal: Bool,
     noise: Float32,
-    features_of: Callable[[Observations], Features],
+    to_features: Callable[[Observations], Features],
     place: Place,
 ) -> SoftBatch:
     """A mini-batch placed where the networks compute.
 
     masks_terminal: bool[S], streams in which nothing is earned after an end. noise: f32[2, B, A], for what was seen and
-    for what was seen next. features_of: the placed features of observations.
+    for what was seen next. to_features: the placed features of observations.
     """
     ends, weights = minibatch.terminated[:, None] & masks_terminal, minibatch.weights
     if networks.value is None:  # the policy is asked what it would choose next
         weights = weights * minibatch.next_mask_is_known
-    features, continuous = features_of(minibatch.observations), place(minibatch.continuous)
+    features, continuous = to_features(minibatch.observations), place(minibatch.continuous)
     return SoftBatch(
         features=features,
-        next_features=features_of(minibatch.next_observations),
+        next_features=to_features(minibatch.next_observations),
         continuous=continuous,
         chosen=place(one_hot(minibatch.discrete, actions.branches)),
         allowed=_placed_mask(minibatch.action_mask, place),

@@ -55,10 +55,10 @@ class NumpySoftGradients:
     def __call__(self, batch: SoftBatch, target_entropy: float) -> SoftLosses:
         """See SoftGradients."""
         alpha: Float32 = np.exp(self._log_alpha)
-        goal = batch.rewards + batch.discounts * self._next_values(batch, alpha)
-        q_losses, errors = self._learn_q(batch, goal)
+        q_target = batch.rewards + batch.discounts * self._next_values(batch, alpha)
+        q_losses, errors = self._learn_q(batch, q_target)
         policy = numpy_soft_policy(self._actor.forward(batch.features[0]), self._actions, batch.noise, batch.allowed)
-        of_policy = self._values(self._q, batch.features[0], policy.continuous, goal.shape[1])
+        of_policy = self._values(self._q, batch.features[0], policy.continuous, q_target.shape[1])
         soft = soft_values(of_policy, policy, alpha)
         policy_loss = self._learn_policy(policy, of_policy, alpha, batch.allowed)
         value_loss = None if self._value is None else self._learn_value(self._value, batch, soft)
@@ -89,25 +89,25 @@ class NumpySoftGradients:
         inputs = np.concatenate([features, continuous], 1) if continuous.shape[1] else features
         return np.stack([twin.forward(inputs).reshape(len(inputs), streams, -1) for twin in twins])
 
-    def _learn_q(self, batch: SoftBatch, goal: Float32) -> tuple[Float32, Float32]:
+    def _learn_q(self, batch: SoftBatch, q_target: Float32) -> tuple[Float32, Float32]:
         """Both losses f32[2] and the mean error of each row f32[B]."""
-        values = self._values(self._q, batch.features[0], batch.continuous, goal.shape[1])
+        values = self._values(self._q, batch.features[0], batch.continuous, q_target.shape[1])
         share = None
         if batch.chosen.shape[1]:
             share = batch.chosen / np.float32(len(self._actions.branches))
-        taken = values[..., 0] if share is None else (values * share[:, None]).sum(-1)
-        error = taken - goal
+        chosen_values = values[..., 0] if share is None else (values * share[:, None]).sum(-1)
+        error = chosen_values - q_target
         weighted = error * batch.weights[:, None]
-        grad_taken = weighted / np.float32(goal.size)
+        grad_taken = weighted / np.float32(q_target.size)
         grad_values = grad_taken[..., None] if share is None else grad_taken[..., None] * share[:, None]
         for twin, gradient in zip(self._q, grad_values, strict=True):
-            twin.backward(np.ascontiguousarray(gradient.reshape(len(gradient), -1)), wants_inputs=False)
+            twin.backward(np.ascontiguousarray(gradient.reshape(len(gradient), -1)), with_inputs=False)
         return 0.5 * (weighted * error).mean((1, 2)), np.abs(error).mean((0, 2))
 
     def _learn_value(self, critic: MLP, batch: SoftBatch, soft: Float32) -> Float32:
         error = critic.forward(batch.features[0]) - soft
         weighted = error * batch.weights[:, None]
-        critic.backward(weighted / np.float32(error.size), wants_inputs=False)
+        critic.backward(weighted / np.float32(error.size), with_inputs=False)
         loss: Float32 = 0.5 * (weighted * error).mean()
         return loss
 
@@ -115,8 +115,8 @@ class NumpySoftGradients:
         self, policy: NumpySoftPolicy, of_policy: Float32, alpha: Float32, allowed: Float32 | None
     ) -> Float32:
         """The policy's loss f32[]; with a value network the first critic judges, otherwise the smaller of both."""
-        judged = of_policy[0] if self._value is not None else of_policy.min(0)
-        rows, grad_head = len(judged), []
+        critic_values = of_policy[0] if self._value is not None else of_policy.min(0)
+        rows, grad_head = len(critic_values), []
         loss = np.zeros(rows, np.float32)
         if self._actions.continuous:
             grad_action = self._grad_action(policy, of_policy)
@@ -124,8 +124,8 @@ class NumpySoftGradients:
             grad_drawn += grad_action * (1 - policy.continuous * policy.continuous)
             grad_log_sigma = (grad_drawn * policy.spread - alpha[0] / np.float32(rows)) * policy.is_inside
             grad_head += [grad_drawn, grad_log_sigma]
-            loss = alpha[0] * policy.log_prob - policy.expected(judged).mean(1)
-        values, start = judged.mean(1), 0
+            loss = alpha[0] * policy.log_prob - policy.expected(critic_values).mean(1)
+        values, start = critic_values.mean(1), 0
         for index, (p, log_p) in enumerate(zip(policy.probabilities, policy.log_probabilities, strict=True)):
             choices = slice(start, start + p.shape[1])
             weighted = p * (alpha[1 + index] * log_p - values[:, choices])
@@ -134,7 +134,7 @@ class NumpySoftGradients:
             grad_head.append(grad_logits if allowed is None else grad_logits * allowed[:, choices])
             loss = loss + total[:, 0]
             start = choices.stop
-        self._actor.backward(np.concatenate(grad_head, 1), wants_inputs=False)
+        self._actor.backward(np.concatenate(grad_head, 1), with_inputs=False)
         mean: Float32 = loss.mean()
         return mean
 
@@ -147,14 +147,14 @@ class NumpySoftGradients:
             np.full(of_policy.shape[1:], weight) if shares is None else np.repeat(shares[:, None] * weight, streams, 1)
         )
         grad_inputs: Float32 | None = None
-        for twin, is_judge in zip(self._q, self._judges(of_policy), strict=True):
-            if is_judge is not None:
-                gradient = twin.backward_inputs((grad_values * is_judge).reshape(rows, -1))
+        for twin, mask in zip(self._q, self._critic_masks(of_policy), strict=True):
+            if mask is not None:
+                gradient = twin.backward_inputs((grad_values * mask).reshape(rows, -1))
                 grad_inputs = gradient if grad_inputs is None else grad_inputs + gradient
         assert grad_inputs is not None
         return grad_inputs[:, -self._actions.continuous :]
 
-    def _judges(self, of_policy: Float32) -> list[Array]:
+    def _critic_masks(self, of_policy: Float32) -> list[Array]:
         """Where each critic's word counts, f32[B, S, M]; None for one that is not asked."""
         if self._value is not None:
             return [np.float32(1), None]

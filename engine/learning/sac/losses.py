@@ -61,14 +61,14 @@ def soft_losses(
     head = networks.actor(batch.features, state and state.actor)
     policy = soft_policy(head, actions, batch.noise, batch.allowed)
     encoded = q.encoder(batch.features)
-    of_taken = _taken(q(encoded, batch.continuous, state and state.q), batch.chosen)
-    with q.judging():
+    chosen_values = _chosen_values(q(encoded, batch.continuous, state and state.q), batch.chosen)
+    with q.frozen():
         of_policy = q(encoded.detach(), policy.continuous, state and state.q)
     with torch.no_grad():
-        goal = batch.rewards + batch.discounts * _next_values(networks, batch, actions, alpha)
+        q_target = batch.rewards + batch.discounts * _next_values(networks, batch, actions, alpha)
         soft = soft_values(of_policy, policy, alpha)
         grad_log_alpha, entropy = log_alpha_gradient(policy, actions, target_entropy), mean_entropy(policy)
-    error = of_taken - goal
+    error = chosen_values - q_target
     value_loss = None
     if networks.value is not None:
         value = networks.value(batch.features, state and state.value)
@@ -110,7 +110,7 @@ def mean_entropy(policy: SoftPolicy | NumpySoftPolicy) -> Array:
     return -(policy.log_prob + sum(policy.negative_entropies)).mean()
 
 
-def _taken(values: Tensor, chosen: Tensor) -> Tensor:
+def _chosen_values(values: Tensor, chosen: Tensor) -> Tensor:
     """f32[2, B, S]: of f32[2, B, S, M] those of the chosen actions, averaged over branches."""
     if not chosen.shape[1]:
         return values.squeeze(-1)

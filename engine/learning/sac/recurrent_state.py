@@ -20,7 +20,7 @@ from rl_tui.engine.learning.networks.flat import FlatParameters
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.rollout import Rollout
 from rl_tui.engine.learning.sac.networks import SoftNetworks
-from rl_tui.engine.learning.sequences import cut
+from rl_tui.engine.learning.sequences import split_segments
 from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.specs import Float32, Trajectories
 
@@ -87,7 +87,7 @@ class CriticMemory:
     def __init__(self, reader: CriticReader, settings: MemorySettings, batch_size: int):
         self._settings = settings
         self._estimate = ValueEstimator(reader, settings, batch_size, is_shared=False)
-        self._agents = AgentState.none(settings.memory_size, np.float32)
+        self._agents = AgentState.empty(settings.memory_size, np.float32)
 
     def follow(self, block: Trajectories, features: Features, following: Features) -> Float32:
         """f32[N, M]: what it remembers where a sequence of the block begins; zeros in all other rows.
@@ -98,7 +98,7 @@ class CriticMemory:
         estimates = self._estimate(features, following, rollout, self._agents)
         self._agents = estimates.agents
         assert estimates.sequences is not None
-        lengths, _ = cut(rollout.lengths, self._settings.sequence_length)
+        lengths, _ = split_segments(rollout.lengths, self._settings.sequence_length)
         remembered = np.zeros((len(rollout.rewards), self._settings.memory_size), np.float32)
         both: NDArray[np.float32] = estimates.sequences.memories.cpu().numpy()
         remembered[np.cumsum(lengths) - lengths] = both[:, self._settings.memory_size :]

@@ -71,7 +71,7 @@ class SACTrainer:
         self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
         self._replay = ReplayBuffer(self._replay_layout())
         self._critic_memory = self._make_critic_memory()
-        self._owed = 0.0  # steps that no mini-batch was learned from for yet
+        self._due_steps = 0.0  # steps that no mini-batch was learned from for yet
         self._num_updates = 0
 
     def _replay_layout(self) -> ReplayLayout:
@@ -142,7 +142,7 @@ class SACTrainer:
         )
         rewards = self._streams.evaluate(block)
         self._replay.add(block, rewards, self._remembered(block))
-        self._owed += max(0, block.num_rows - missing)
+        self._due_steps += max(0, block.num_rows - missing)
         return {"Policy/Replay Steps": [float(self._replay.num_steps)], **self._streams.episodes(block, rewards)}
 
     def _remembered(self, block: Trajectories) -> Float32 | None:
@@ -157,7 +157,7 @@ class SACTrainer:
 
     def is_ready(self) -> bool:
         """Whether an update is due, and the buffer holds a mini-batch and what it has to begin with."""
-        return self._owed >= self._hyper.steps_per_update and self._has(
+        return self._due_steps >= self._hyper.steps_per_update and self._has(
             max(self._hyper.batch_size, self._hyper.buffer_init_steps)
         )
 
@@ -174,14 +174,14 @@ class SACTrainer:
         """
         learning_rate, terms = self._learning_rate(step), []
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found in the gradients
-            while self._owed >= self._hyper.steps_per_update:
+            while self._due_steps >= self._hyper.steps_per_update:
                 terms.append(self._learn(learning_rate, step))
-                self._owed -= self._hyper.steps_per_update
+                self._due_steps -= self._hyper.steps_per_update
                 if not should_continue():
                     break
-            told = self._gradients.mean(terms)
+            means = self._gradients.mean(terms)
         self._num_updates += 1
-        return {**self._metrics(told), "Policy/Learning Rate": learning_rate}
+        return {**self._metrics(means), "Policy/Learning Rate": learning_rate}
 
     def _learning_rate(self, step: int) -> float:
         return scheduled_learning_rate(self._hyper, step, self._config.max_steps)
@@ -218,13 +218,13 @@ class SACTrainer:
             actions,
             self._streams.masks_terminal,
             noise=random.standard_normal((2, len(minibatch.rows), actions.continuous), np.float32),
-            features_of=self._features,
+            to_features=self._features,
             place=self._gradients.place,
         )
         return self._gradients(batch, self._hyper.target_entropy or 0.0)
 
-    def _metrics(self, told: list[float]) -> Metrics:
-        policy, value, entropy, q1, q2, *rest = told
+    def _metrics(self, means: list[float]) -> Metrics:
+        policy, value, entropy, q1, q2, *rest = means
         values, (continuous, *branches) = rest[: len(self._streams)], rest[len(self._streams) :]
         metrics = {
             "Losses/Policy Loss": policy,
@@ -251,7 +251,7 @@ class SACTrainer:
         if self._critic_memory is not None:
             remembered = np.zeros((block.num_rows, replay.layout.value_memory_size), np.float32)
         replay.add(block, self._streams.peek(block), remembered)
-        minibatch = replay.everything(self._hyper.n_step, self._streams.gammas)
+        minibatch = replay.all_steps(self._hyper.n_step, self._streams.gammas)
         losses = self._losses(minibatch, np.random.Generator(np.random.PCG64(0)))
         return self._metrics(self._gradients.mean([_terms(losses)]))
 
@@ -276,7 +276,7 @@ class SACTrainer:
         if self._normalizer is not None:
             parts["normalizer"] = self._normalizer.state()
         parts |= self._streams.state()
-        counts = {"num_updates": self._num_updates, "owed": self._owed, "num_added": self._replay.num_added}
+        counts = {"num_updates": self._num_updates, "owed": self._due_steps, "num_added": self._replay.num_added}
         parts["trainer"] = State({}, dict(counts))
         return State.merge(parts)
 
@@ -291,7 +291,7 @@ class SACTrainer:
             self._normalizer.load(state.part("normalizer"))
         self._streams.load(state)
         counts = state.part("trainer").values
-        self._num_updates, self._owed = int(counts["num_updates"]), float(counts["owed"])  # type: ignore[arg-type]  # written by state()
+        self._num_updates, self._due_steps = int(counts["num_updates"]), float(counts["owed"])  # type: ignore[arg-type]  # written by state()
         self._replay.drop_newer(int(counts["num_added"]))  # type: ignore[arg-type]  # the same
 
     def replay(self) -> State | None:
@@ -304,6 +304,6 @@ class SACTrainer:
 
 
 def _terms(losses: SoftLosses) -> list[Array]:
-    """What is told of a mini-batch, f32[] each, in the order in which `_metrics` reads them."""
+    """What is means of a mini-batch, f32[] each, in the order in which `_metrics` reads them."""
     value = 0 * losses.policy if losses.value is None else losses.value
     return [losses.policy, value, losses.entropy, *losses.q, *losses.values, *losses.alpha]

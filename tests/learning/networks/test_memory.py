@@ -133,7 +133,7 @@ def test_numpy_computes_what_torch_computes_in_float64(lengths: list[int], seed:
         for ours_, theirs in zip(gradients[index], by_parameters, strict=True):
             np.testing.assert_allclose(ours_, theirs, rtol=1e-3, atol=1e-4)
         _, after = stepped(exact, *rounded)
-        np.testing.assert_allclose(ours.remembered()[:, index], after.detach()[order.ranks], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(ours.final_memories()[:, index], after.detach()[order.ranks], rtol=1e-4, atol=1e-5)
 
 
 def test_one_step_in_numpy_is_one_step_in_torch() -> None:

@@ -166,7 +166,7 @@ def test_every_step_is_drawn_equally_often(lengths: list[int]) -> None:
 
 
 def test_everything_is_every_step_once_in_order() -> None:
-    batch = filled([3, 1]).everything(2, GAMMAS)
+    batch = filled([3, 1]).all_steps(2, GAMMAS)
     assert numbers(batch).tolist() == [0, 1, 2, 4]
     assert batch.next_observations[0][:, 0].tolist() == [2, 3, 3, 5]
     assert batch.lengths is None
@@ -228,7 +228,7 @@ def test_what_is_allowed_next_is_unknown_after_a_truncation_only(n_step: int) ->
     for masked in (False, True):
         buffer, experience = ReplayBuffer(layout(12, 4)), block(0, [4, 4, 4], list(Ending), masked)
         buffer.add(experience, rewards(experience))
-        batch = buffer.everything(n_step, GAMMAS)
+        batch = buffer.all_steps(n_step, GAMMAS)
         unknown = numbers(batch)[~batch.next_mask_is_known].tolist()
         assert unknown == (list(range(14 - n_step, 14)) if masked else [])
 

@@ -123,7 +123,7 @@ def test_steps_whose_sequence_has_lost_its_begin_cannot_be_drawn() -> None:
 
 
 def test_everything_is_every_step_in_order_with_its_sequences() -> None:
-    batch = filled([5, 1, 4], 20, 3).everything(1, GAMMAS)
+    batch = filled([5, 1, 4], 20, 3).all_steps(1, GAMMAS)
     expected = [0, 1, 2, 3, 4, 6, 8, 9, 10, 11]
     np.testing.assert_array_equal(batch.observations[0], speed(np.array(expected)))
     assert batch.lengths is not None

@@ -49,7 +49,7 @@ class TimeOrder:
         return packed
 
 
-class _Reading(NamedTuple):
+class _Forward(NamedTuple):
     """One `forward`, for the `backward` after it. steps: the rows of each step. Else f32[B, T, ...], but memories."""
 
     rows: Sequence[Float32]
@@ -57,7 +57,7 @@ class _Reading(NamedTuple):
     memories: Float32
     gates: Float32
     states: Float32  # the memories after each row
-    shown: Float32  # tanh of the cells
+    tanh_cell: Float32  # tanh of the cells
 
 
 class LSTM:
@@ -67,7 +67,7 @@ class LSTM:
         self._cells = cells
         self._gradients = gradients
         self._units = cells[0][1].shape[1]
-        self._last: _Reading
+        self._last: _Forward
         # the gates are input, forget, cell, output; sigmoid(x) is (1 + tanh(x / 2)) / 2, and that of the cell is a tanh
         self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), self._units)
 
@@ -80,24 +80,24 @@ class LSTM:
             np.multiply(weight.T, self._scale, out=weights[index])
         scale = np.tile(self._scale, (most, len(rows), 1))  # as large as what it scales: numpy is slow where it repeats
         shift = 1 - scale
-        states, shown = (np.empty((*gates.shape[:2], columns), np.float32) for columns in (2 * units, units))
+        states, tanh_cell = (np.empty((*gates.shape[:2], columns), np.float32) for columns in (2 * units, units))
         hidden, cells = states[..., :units], states[..., units:]
-        recalled, admitted = np.empty_like(scale), np.empty((*scale.shape[:2], units), np.float32)
-        parts = _parts(gates)
+        recurrent, admitted = np.empty_like(scale), np.empty((*scale.shape[:2], units), np.float32)
+        parts = _by_gate(gates)
         before, cell = memories[..., :units], memories[..., units:]
         for step in steps:
             count, gate, after = step.stop - step.start, gates[step], cells[step]
-            np.matmul(before[:count].swapaxes(0, 1), weights, out=recalled[:count].swapaxes(0, 1))
-            gate += recalled[:count]
+            np.matmul(before[:count].swapaxes(0, 1), weights, out=recurrent[:count].swapaxes(0, 1))
+            gate += recurrent[:count]
             np.tanh(gate, out=gate)
             gate *= scale[:count]
             gate += shift[:count]
-            admit, keep, new, show = parts[:, step]
-            np.multiply(keep, cell[:count], out=after)
-            after += np.multiply(admit, new, out=admitted[:count])
-            np.tanh(after, out=shown[step])
-            before, cell = np.multiply(show, shown[step], out=hidden[step]), after
-        self._last = _Reading(rows, steps, memories, gates, states, shown)
+            input_gate, forget_gate, candidate, output_gate = parts[:, step]
+            np.multiply(forget_gate, cell[:count], out=after)
+            after += np.multiply(input_gate, candidate, out=admitted[:count])
+            np.tanh(after, out=tanh_cell[step])
+            before, cell = np.multiply(output_gate, tanh_cell[step], out=hidden[step]), after
+        self._last = _Forward(rows, steps, memories, gates, states, tanh_cell)
         return hidden
 
     def _project(self, rows: Sequence[Float32]) -> Float32:
@@ -108,7 +108,7 @@ class LSTM:
             affine(rows[index], scaled, (bias + other_bias) * self._scale, gates[:, index])
         return gates
 
-    def remembered(self) -> Float32:
+    def final_memories(self) -> Float32:
         """f32[S, T, M]: the memories after the last row of each sequence of the last `forward`."""
         _, steps, memories, _, states, _ = self._last
         counts = np.array([step.stop - step.start for step in steps])
@@ -119,13 +119,13 @@ class LSTM:
 
     def backward(self, gradient: Float32) -> list[Float32]:
         """Write the gradients of the last `forward`'s cells, given f32[B, T, U]; the gradients of its rows."""
-        rows, steps, memories, gates, states, shown = self._last
+        rows, steps, memories, gates, states, tanh_cell = self._last
         units = self._units
-        before = _before(states, memories, steps)
-        slopes, through_cell = _slopes(gates, shown, before[..., units:])
+        before = _memories_before(states, memories, steps)
+        slopes, through_cell = _slopes(gates, tanh_cell, before[..., units:])
         weights = np.stack([weight for _, weight, _, _ in self._cells])
         grad_hidden, grad_cell, room = (np.zeros((*memories.shape[:2], units), np.float32) for _ in range(3))
-        inner, last, keep = _parts(slopes)[:3], _parts(slopes)[3], _parts(gates)[1]
+        inner, last, forget_gate = _by_gate(slopes)[:3], _by_gate(slopes)[3], _by_gate(gates)[1]
         for step in reversed(steps):
             count = step.stop - step.start
             own, own_cell = grad_hidden[:count], grad_cell[:count]
@@ -133,12 +133,12 @@ class LSTM:
             own_cell += np.multiply(own, through_cell[step], out=room[:count])
             inner[:, step] *= own_cell
             last[step] *= own
-            own_cell *= keep[step]
+            own_cell *= forget_gate[step]
             np.matmul(slopes[step].swapaxes(0, 1), weights, out=own.swapaxes(0, 1))
         parts = zip(rows, before[..., :units].swapaxes(0, 1), slopes.swapaxes(0, 1), strict=True)
-        return [self._finish(index, *part) for index, part in enumerate(parts)]
+        return [self._backward_cell(index, *part) for index, part in enumerate(parts)]
 
-    def _finish(self, index: int, rows: Float32, before: Float32, slopes: Float32) -> Float32:
+    def _backward_cell(self, index: int, rows: Float32, before: Float32, slopes: Float32) -> Float32:
         """Write the gradients of one cell, given that of its gates' inputs f32[B, 4 U]; the gradient of its rows."""
         inputs, units, bias, other_bias = self._gradients[index]
         multiply(slopes.T, rows, inputs)
@@ -169,13 +169,15 @@ class LSTMStep:
         np.tanh(gates, out=gates)
         gates *= self._scale
         gates += self._shift
-        admit, keep, new, show = (gates[:, begin : begin + units] for begin in range(0, 4 * units, units))
+        input_gate, forget_gate, candidate, output_gate = (
+            gates[:, begin : begin + units] for begin in range(0, 4 * units, units)
+        )
         after = np.empty_like(memories)
         read, cell = after[:, :units], after[:, units:]
-        np.multiply(keep, memories[:, units:], out=cell)
-        cell += admit * new
+        np.multiply(forget_gate, memories[:, units:], out=cell)
+        cell += input_gate * candidate
         np.tanh(cell, out=read)
-        read *= show
+        read *= output_gate
         return read, after
 
 
@@ -184,12 +186,12 @@ def _steps(counts: list[int]) -> list[slice]:
     return [slice(end - count, end) for count, end in zip(counts, ends, strict=True)]
 
 
-def _parts(gates: Float32) -> Float32:
+def _by_gate(gates: Float32) -> Float32:
     """f32[4, B, T, U]: the gates one by one, a view."""
     return gates.reshape(*gates.shape[:2], 4, -1).transpose(2, 0, 1, 3)
 
 
-def _before(states: Float32, memories: Float32, steps: list[slice]) -> Float32:
+def _memories_before(states: Float32, memories: Float32, steps: list[slice]) -> Float32:
     """f32[B, T, M]: what was remembered before each row, given what was remembered after it."""
     pairs = itertools.pairwise(steps)
     earlier = [np.arange(last.start, last.start + own.stop - own.start) for last, own in pairs]
@@ -200,14 +202,14 @@ def _before(states: Float32, memories: Float32, steps: list[slice]) -> Float32:
     return before
 
 
-def _slopes(gates: Float32, shown: Float32, before: Float32) -> tuple[Float32, Float32]:
-    """How the cell changes with each gate's input but the last, how what is shown changes with that: f32[B, T, 4 U];
-    and how what is shown changes with the cell: f32[B, T, U]."""
-    admit, _, new, show = _parts(gates)
+def _slopes(gates: Float32, tanh_cell: Float32, before: Float32) -> tuple[Float32, Float32]:
+    """The derivatives f32[B, T, 4 U] of the cell by the inputs of the first three gates and of the output by that of
+    the last; and the derivative of the output by the cell, f32[B, T, U]."""
+    input_gate, _, candidate, output_gate = _by_gate(gates)
     slopes = gates * (1 - gates)
-    grad_admit, grad_keep, grad_new, grad_show = _parts(slopes)
-    grad_admit *= new
-    grad_keep *= before
-    np.multiply(1 - new * new, admit, out=grad_new)
-    grad_show *= shown
-    return slopes, show * (1 - shown * shown)
+    grad_input, grad_forget, grad_candidate, grad_output = _by_gate(slopes)
+    grad_input *= candidate
+    grad_forget *= before
+    np.multiply(1 - candidate * candidate, input_gate, out=grad_candidate)
+    grad_output *= tanh_cell
+    return slopes, output_gate * (1 - tanh_cell * tanh_cell)

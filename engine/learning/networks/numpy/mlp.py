@@ -34,7 +34,7 @@ def apply_layers(layers: Sequence[Layer], activation: Activation, rows: Float32)
     return rows
 
 
-class _Room(NamedTuple):
+class _Buffers(NamedTuple):
     """Of a layer, f32[B, outputs] each. after: `before` itself where the activation needs no other."""
 
     before: Float32  # the activation
@@ -61,29 +61,29 @@ class MLP:
         self._gradients = gradients
         self._activation = activation
         self._num_active = len(layers) if activate_last else len(layers) - 1
-        self._memory: list[_Room] = []  # for the most rows that came
-        self._rooms: list[_Room] = []  # the part of it for the rows of the last `forward`
+        self._reserved: list[_Buffers] = []  # for the most rows that came
+        self._buffers: list[_Buffers] = []  # the part of it for the rows of the last `forward`
         self._inputs: Float32 = np.empty((0, 0), np.float32)
         self._ones: Float32 = np.empty(0, np.float32)
 
     def forward(self, inputs: Float32) -> Float32:
         """f32[B, outputs] of f32[B, inputs]; valid until the next call."""
         if len(inputs) != len(self._ones):
-            self._make_room(len(inputs))
+            self._allocate(len(inputs))
         self._inputs = hidden = inputs
         for index, (weight, bias) in enumerate(self._layers):
-            before, after, _, _ = self._rooms[index]
+            before, after, _, _ = self._buffers[index]
             affine(hidden, weight, bias, before)
             hidden = activate(self._activation, before, after) if index < self._num_active else before
         return hidden
 
-    def backward(self, grad: Float32, wants_inputs: bool = True) -> Float32:
+    def backward(self, grad: Float32, with_inputs: bool = True) -> Float32:
         """Write the gradients of the last `forward`'s layers, given that of its output, which may be overwritten.
 
         Returns the gradient of its inputs f32[B, inputs], or of its first layer's product if that is not wanted.
         """
         for index in reversed(range(len(self._layers))):
-            before, after, _, scratch = self._rooms[index]
+            before, after, _, scratch = self._buffers[index]
             if index < self._num_active:
                 multiply_by_slope(self._activation, grad, before, after, scratch)
             weight_grad, bias_grad = self._gradients[index]
@@ -91,32 +91,32 @@ class MLP:
             np.matmul(self._ones, grad, out=bias_grad)  # a sum over rows, at the speed of BLAS
             weight = self._layers[index][0]
             if index > 0:
-                grad = multiply(grad, weight, self._rooms[index - 1].gradient)
-            elif wants_inputs:
+                grad = multiply(grad, weight, self._buffers[index - 1].gradient)
+            elif with_inputs:
                 grad = grad @ weight
         return grad
 
     def backward_inputs(self, grad: Float32) -> Float32:
         """The gradient of the last `forward`'s inputs f32[B, inputs] alone, given that of its output, as `backward`."""
         for index in reversed(range(len(self._layers))):
-            before, after, _, scratch = self._rooms[index]
+            before, after, _, scratch = self._buffers[index]
             if index < self._num_active:
                 multiply_by_slope(self._activation, grad, before, after, scratch)
             weight = self._layers[index][0]
-            grad = multiply(grad, weight, self._rooms[index - 1].gradient) if index > 0 else grad @ weight
+            grad = multiply(grad, weight, self._buffers[index - 1].gradient) if index > 0 else grad @ weight
         return grad
 
     def _rows_into(self, index: int) -> Float32:
         """What layer `index` saw in the last `forward`."""
         if index == 0:
             return self._inputs
-        before, after, _, _ = self._rooms[index - 1]
+        before, after, _, _ = self._buffers[index - 1]
         return after if index - 1 < self._num_active else before
 
-    def _make_room(self, rows: int) -> None:
+    def _allocate(self, rows: int) -> None:
         self._ones = np.ones(rows, np.float32)
-        if not self._memory or rows > len(self._memory[0].before):
-            self._memory = [_Room(*np.empty((4, rows, len(bias)), np.float32)) for _, bias in self._layers]
-        self._rooms = [_Room(*(array[:rows] for array in room)) for room in self._memory]
+        if not self._reserved or rows > len(self._reserved[0].before):
+            self._reserved = [_Buffers(*np.empty((4, rows, len(bias)), np.float32)) for _, bias in self._layers]
+        self._buffers = [_Buffers(*(array[:rows] for array in buffers)) for buffers in self._reserved]
         if is_in_place(self._activation):
-            self._rooms = [room._replace(after=room.before) for room in self._rooms]
+            self._buffers = [buffers._replace(after=buffers.before) for buffers in self._buffers]

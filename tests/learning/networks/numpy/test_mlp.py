@@ -43,7 +43,7 @@ def test_gradients_of_layers_and_inputs_are_those_of_autograd(
     expected = torch.autograd.grad(hidden, [features, *tensors], torch.from_numpy(upstream))
     mlp = MLP(ours, gradients, activation, activate_last)
     np.testing.assert_allclose(mlp.forward(inputs), hidden.detach(), rtol=1e-4, atol=1e-5)
-    grad_inputs = mlp.backward(upstream.copy(), wants_inputs=True)
+    grad_inputs = mlp.backward(upstream.copy(), with_inputs=True)
     np.testing.assert_allclose(grad_inputs, expected[0], rtol=1e-4, atol=1e-4)
     for array, gradient in zip([array for layer in gradients for array in layer], expected[1:], strict=True):
         np.testing.assert_allclose(array, gradient, rtol=1e-4, atol=1e-4)
@@ -57,7 +57,7 @@ def test_rows_of_a_larger_batch_leave_no_trace_in_a_smaller_one() -> None:
     inputs = np.random.default_rng(1).standard_normal((8, 4)).astype(np.float32)
     np.testing.assert_array_equal(used.forward(inputs), fresh.forward(inputs))
     upstream = np.ones((8, 2), np.float32)
-    ours, expected = used.backward(upstream.copy(), wants_inputs=True), fresh.backward(upstream, wants_inputs=True)
+    ours, expected = used.backward(upstream.copy(), with_inputs=True), fresh.backward(upstream, with_inputs=True)
     assert ours is not None
     assert expected is not None
     np.testing.assert_array_equal(ours, expected)
