@@ -142,7 +142,7 @@ def test_large_observations_and_episodes_without_an_end_are_warned_of() -> None:
 @pytest.mark.parametrize(
     ("env", "error", "words"),
     [
-        (f"{HERE}:Lying", EnvironmentFailure, r"has shape \(3,\), its space has \(2,\)"),
+        (f"{HERE}:Lying", EnvironmentFailure, r"must have the shape \(2,\) of its space, got \(3,\)"),
         ("tests.sampling.worlds:Misbehaving", EnvironmentFailure, "at tests/sampling/worlds.py"),
         (f"{HERE}:Nothing", ConfigError, "has no 'Nothing'"),
         (f"{HERE}:make_sequence", NotSupportedError, "Sequence spaces are not supported"),

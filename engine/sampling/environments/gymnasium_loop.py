@@ -167,7 +167,7 @@ class GymnasiumLoop:
         first = self._copies[0]
         for index, copy in enumerate(self._copies):
             if (copy.observation_space, copy.action_space) != (first.observation_space, first.action_space):
-                raise EnvironmentFailure(f"copy {index} has other spaces than copy 0")
+                raise EnvironmentFailure(f"copy {index} must have the spaces of copy 0")
 
 
 def _begun(returned: Any) -> tuple[Any, dict[str, Any]]:  # Any: whatever the environment returned
