@@ -1,4 +1,4 @@
-"""Warnings in words: each rule's story, and the silence over good runs."""
+"""Warnings about a run's health: each rule's story, and no warning about good runs."""
 
 import math
 import random
@@ -38,50 +38,50 @@ Q1, Q2, COEFFICIENT = "Losses/Q1 Loss", "Losses/Q2 Loss", "Policy/Continuous Ent
 
 
 class Story:
-    """A run that is told event by event; `told` are its warnings so far. Its behavior is in that state."""
+    """A run event by event; `warnings` are those so far. Its behavior is in that state."""
 
     def __init__(self, algorithm="ppo", state="training", num_agents=8, step=0, **plan):
         self.watch = HealthWatch()
-        self.told = []
+        self.warnings = []
         self.name = "Walker"
         self.time = 1000.0
         self.number = 0
         self.step = self.sampled = step
-        self.tell(RUN)
+        self.publish(RUN)
         environment, goal = "gymnasium:Walker", 10_000_000
-        self.tell(BehaviorStarted(self.name, algorithm, environment, step, goal, num_agents, 5000, False, **plan))
-        self.tell(RunStateChanged("training"))
-        self.tell(BehaviorStateChanged(self.name, state))
+        self.publish(BehaviorStarted(self.name, algorithm, environment, step, goal, num_agents, 5000, False, **plan))
+        self.publish(RunStateChanged("training"))
+        self.publish(BehaviorStateChanged(self.name, state))
 
-    def tell(self, event, after=0.0):
+    def publish(self, event, after=0.0):
         self.number += 1
         self.time += after
         new = self.watch.apply(Envelope(self.number, self.time, event))
-        self.told += new
+        self.warnings += new
         return new
 
     def steps(self, count=1000, after=1.0):
         self.step += count
         self.sampled += count
-        return self.tell(ProgressReported(self.name, self.step, self.sampled, count / max(after, 1e-9), 0), after)
+        return self.publish(ProgressReported(self.name, self.step, self.sampled, count / max(after, 1e-9), 0), after)
 
     def summary(self, metrics=None, mean=5.0, std=10.0, episodes=100):
         """50 000 steps in 10 seconds, episodes with that mean, and their summary."""
-        new = self.tell(EpisodesFinished(self.name, self.step + 50_000, episodes, mean, mean, mean, 100.0), 10.0)
+        new = self.publish(EpisodesFinished(self.name, self.step + 50_000, episodes, mean, mean, mean, 100.0), 10.0)
         new += self.steps(50_000, 0.0)
-        return new + self.tell(MetricsReported(self.name, self.step, 1.0, metrics or {}, mean, std, None, True))
+        return new + self.publish(MetricsReported(self.name, self.step, 1.0, metrics or {}, mean, std, None, True))
 
     def summaries(self, tag, values, **others):
         return [warning for value in values for warning in self.summary({tag: value}, **others)]
 
     @property
     def raised(self):
-        return [event for event in self.told if isinstance(event, WarningRaised)]
+        return [event for event in self.warnings if isinstance(event, WarningRaised)]
 
     @property
     def open(self):
         kinds = {}
-        for event in self.told:
+        for event in self.warnings:
             if isinstance(event, WarningRaised):
                 assert (event.kind, event.behavior) not in kinds, "raised twice"
                 kinds[event.kind, event.behavior] = event
@@ -102,7 +102,7 @@ def only(warnings):
 # --------------------------------------------------------------------------------------------------------- learning
 
 
-def test_a_collapsed_entropy_is_told_once_with_its_number_and_since_when():
+def test_a_collapsed_entropy_is_warned_about_once_with_its_value_and_since_when():
     story = Story()
     assert story.summaries(ENTROPY, [1.38, 1.2, 0.9, 0.4, 0.02, 0.01]) == []
     warning = only(story.summaries(ENTROPY, [0.003, 0.002, 0.001, 0.0]))
@@ -119,11 +119,11 @@ def test_an_entropy_that_only_hovers_at_the_limit_changes_nothing():
     assert story.summaries(ENTROPY, [0.2]) == [WarningCleared("entropy_collapse", "Walker")]
 
 
-def test_a_certain_policy_that_has_become_good_is_not_collapsed():
+def test_a_deterministic_policy_that_is_good_has_not_collapsed():
     story = Story()
     for entropy, mean in zip([0.69, 0.6, 0.3, 0.1, 0.01, 0.002, 0.001, 0.001], range(20, 500, 60), strict=True):
         story.summary({ENTROPY: entropy}, mean=float(mean))
-    assert story.told == []
+    assert story.warnings == []
     story.summaries(ENTROPY, [0.001] * 3, mean=100.0)
     assert "entropy_collapse" in story.open
 
@@ -146,7 +146,7 @@ def test_the_entropy_of_soft_actor_critic_is_judged_by_its_target():
     """It is the sum over all actions: with six of them -6 is where it should be."""
     story = Story("sac")
     assert story.summaries(ENTROPY, [4.0, 1.0, -5.0, -5.8, *[-6.1] * 10, *[-30.0] * 5]) == [], "no target is known"
-    story.tell(HyperparametersReported("Walker", {"learning_rate": 3e-4, "target_entropy": -6.0}))
+    story.publish(HyperparametersReported("Walker", {"learning_rate": 3e-4, "target_entropy": -6.0}))
     assert story.summaries(ENTROPY, [-6.1, -17.0, -20.0, -20.0]) == []
     warning = only(story.summaries(ENTROPY, [-20.0, -21.0]))
     assert warning.message == ("entropy -20 since step 1.1M, far below its target -6: the policy may have collapsed")
@@ -156,21 +156,21 @@ def test_the_entropy_of_soft_actor_critic_is_judged_by_its_target():
 
 def test_a_roll_back_keeps_what_a_behavior_is():
     story = Story("sac", replay_steps=1000)
-    story.tell(HyperparametersReported("Walker", {"target_entropy": -1.0}))
-    story.tell(BehaviorRolledBack("Walker", 0, story.step, "x"))
+    story.publish(HyperparametersReported("Walker", {"target_entropy": -1.0}))
+    story.publish(BehaviorRolledBack("Walker", 0, story.step, "x"))
     assert story.summary({ENTROPY: -0.5})[0].kind == "no_updates"
     assert "target -1" in only(story.summaries(ENTROPY, [-0.5, -0.5, -5.0, -5.0, -5.0])).message
 
 
-def test_q_functions_that_diverge_are_told_once_with_their_values():
+def test_q_functions_that_diverge_are_warned_about_once_with_their_values():
     story = Story("sac")
     for _ in range(12):
         assert story.summary({Q1: 2.0, Q2: 3.0, VALUE_LOSS: 1.0, "Policy/Extrinsic Value": 40.0}) == []
-    told = []
+    warnings = []
     for power in range(8):
         loss = 3.0 * 4.0**power
-        told += story.summary({Q1: 1.0, Q2: loss, VALUE_LOSS: loss, "Policy/Extrinsic Value": 1e4}, mean=4.0)
-    warning = only(told)
+        warnings += story.summary({Q1: 1.0, Q2: loss, VALUE_LOSS: loss, "Policy/Extrinsic Value": 1e4}, mean=4.0)
+    warning = only(warnings)
     assert warning.kind == "q_divergence"
     assert warning.message == "Q loss 3072, 1024x the highest it was before (3), values of 1e+04"
     assert story.summary({Q1: 3.0, Q2: 3.0}) == [WarningCleared("q_divergence", "Walker")]
@@ -180,19 +180,19 @@ def test_q_losses_may_grow_with_the_returns():
     story = Story("sac")
     for number in range(40):
         story.summary({Q1: 1.2**number, Q2: 1.2**number}, mean=20.0 * number)
-    assert story.told == []
+    assert story.warnings == []
 
 
-def test_an_entropy_coefficient_that_vanishes_is_told_until_it_is_back():
+def test_an_entropy_coefficient_that_vanishes_is_warned_about_until_it_is_back():
     story = Story("sac")
     assert story.summaries(COEFFICIENT, [0.5, 0.1, 0.01, 1e-3, 1e-4, 4e-5, 3e-5]) == []
     warning = only(story.summaries(COEFFICIENT, [2e-5, 2e-5]))
-    assert warning.message == "entropy coefficient 2e-05, next to nothing: the policy no longer explores"
+    assert warning.message == "entropy coefficient 2e-05, near zero: the policy no longer explores"
     assert story.summaries(COEFFICIENT, [1e-4]) == []
     assert story.summaries(COEFFICIENT, [1e-3]) == [WarningCleared("entropy_coefficient", "Walker")]
 
 
-def test_an_entropy_coefficient_that_grows_without_end_is_told():
+def test_an_entropy_coefficient_that_grows_without_bound_is_warned_about():
     story = Story("sac")
     assert story.summaries(COEFFICIENT, [1.0, 0.5, 0.4, 2.0, 4.0, 8.0]) == []
     assert "32 and rising" in only(story.summaries(COEFFICIENT, [16.0, 32.0, 64.0])).message
@@ -206,7 +206,7 @@ def test_an_entropy_coefficient_may_settle_high_or_low_where_the_returns_are_goo
         for number in range(30):
             share = min(1.0, number / 10)
             story.summary({COEFFICIENT: settled**share}, mean=20.0 + 400.0 * share)
-        assert story.told == []
+        assert story.warnings == []
 
 
 def test_of_two_coefficients_each_may_run_away():
@@ -216,29 +216,31 @@ def test_of_two_coefficients_each_may_run_away():
     assert story.open == {"entropy_coefficient"}
 
 
-def test_learning_that_begins_after_the_end_is_told_at_once():
+def test_updates_that_would_start_after_the_end_are_warned_about_at_once():
     plan = {"replay_steps": 50_000, "first_update_step": 10_000_000}
-    warning = only(Story("sac", **plan).told)
-    assert warning.message == "learning begins at step 10M, training ends at step 10M"
-    assert Story("sac", **(plan | {"first_update_step": 9_999_999})).told == []
+    warning = only(Story("sac", **plan).warnings)
+    assert warning.message == "updates start at step 10M, training ends at step 10M"
+    assert Story("sac", **(plan | {"first_update_step": 9_999_999})).warnings == []
 
 
-def test_a_full_replay_buffer_without_an_update_is_told():
+def test_a_full_replay_buffer_without_an_update_is_warned_about():
     story = Story("sac", num_agents=100, replay_steps=50_000, first_update_step=10_000)
     assert [w for _ in range(59) for w in story.steps()] == []
     assert only([w for _ in range(20) for w in story.steps()]).message == (
         "no update at step 60k, though the replay buffer is full"
     )
-    assert story.tell(ProgressReported("Walker", 80_000, 80_000, 100.0, 1)) == [WarningCleared("no_updates", "Walker")]
+    assert story.publish(ProgressReported("Walker", 80_000, 80_000, 100.0, 1)) == [
+        WarningCleared("no_updates", "Walker")
+    ]
 
 
-def test_kl_is_told_by_how_much_it_is_above_its_usual():
+def test_a_kl_spike_is_compared_with_the_usual_value():
     story = Story()
     assert story.summaries(KL, [0.010, 0.012, 0.013, 0.012, 0.011, 0.2, 0.012, 0.013]) == [], "one spike is none"
     warning = only(story.summaries(KL, [0.072, 0.072, 0.09]))
     assert warning.message == "KL 0.072, 6x its usual 0.012"
     assert "learning_rate" in warning.advice
-    assert story.summaries(KL, [0.05] * 30) == [], "what is high does not become usual"
+    assert story.summaries(KL, [0.05] * 30) == [], "high values do not count as usual"
     assert story.summaries(KL, [0.02]) == [WarningCleared("kl_spike", "Walker")]
 
 
@@ -246,7 +248,7 @@ def test_a_tiny_kl_may_grow_to_a_small_one():
     assert Story().summaries(KL, [0.0001] * 10 + [0.02] * 10) == []
 
 
-def test_clipping_most_updates_for_long_is_told():
+def test_clipping_most_updates_for_long_is_warned_about():
     story = Story()
     assert story.summaries(CLIP, [0.1, 0.5, 0.5, 0.1, 0.5, 0.5]) == []
     assert "0.45" in only(story.summaries(CLIP, [0.45, 0.5])).message
@@ -255,14 +257,14 @@ def test_clipping_most_updates_for_long_is_told():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_loss_that_is_not_finite_is_told_at_once(value):
+def test_a_loss_that_is_not_finite_is_warned_about_at_once(value):
     story = Story()
     warning = only(story.summaries(VALUE_LOSS, [value]))
     assert warning.message == f"value loss is not finite ({value}) at step 50k"
     assert story.summaries(VALUE_LOSS, [1.0]) == [WarningCleared("loss_not_finite", "Walker")]
 
 
-def test_an_exploding_value_loss_is_told_against_the_highest_before():
+def test_an_exploding_value_loss_is_compared_with_the_highest_before():
     story = Story()
     assert story.summaries(VALUE_LOSS, [8.0, 2.0, 1.0, 0.5, 0.01, 0.0003, 10.0, 0.0003, 0.5], mean=50.0) == []
     warning = only(story.summaries(VALUE_LOSS, [3.0**power for power in range(14)], mean=40.0))
@@ -276,10 +278,10 @@ def test_a_value_loss_may_jump_with_the_first_success():
     story.summaries(VALUE_LOSS, [1e-6] * 12, mean=0.0, std=0.0)
     for _ in range(12):
         story.summary({VALUE_LOSS: 0.5}, mean=1.0, std=0.1)
-    assert story.told == []
+    assert story.warnings == []
 
 
-def test_a_lost_return_is_told_with_its_best():
+def test_a_lost_return_is_compared_with_its_best():
     story = Story()
     for mean in (20.0, 80.0, 200.0, 400.0, 390.0, 250.0, 300.0, 180.0, 410.0):
         assert story.summary(mean=mean) == []
@@ -294,8 +296,10 @@ def test_a_good_policy_that_came_from_elsewhere_can_be_lost_too():
     story = Story()
     for mean in (400.0, 395.0, 405.0, 390.0):
         story.summary(mean=mean)
-    told = {w.kind: w.message for mean in (40.0, 30.0, 20.0) for w in story.summary(mean=mean)}
-    assert "began" not in told["return_drop"], "nothing was gained, and its first episodes may well have been its best"
+    warnings = {w.kind: w.message for mean in (40.0, 30.0, 20.0) for w in story.summary(mean=mean)}
+    assert "began" not in warnings["return_drop"], (
+        "nothing was gained, and its first episodes may well have been its best"
+    )
     assert [w for _ in range(20) for w in story.summary(mean=20.0, std=1000.0)] == [], "noise makes nothing good again"
 
 
@@ -303,22 +307,22 @@ def test_another_lesson_is_another_task():
     story = Story()
     for mean in (20.0, 400.0, 410.0):
         story.summary(mean=mean)
-    story.tell(LessonChanged("Walker", story.step, "hills", 2, 3))
+    story.publish(LessonChanged("Walker", story.step, "hills", 2, 3))
     for mean in (60.0, 50.0, 55.0, 70.0):
         story.summary(mean=mean)
-    assert story.told == []
+    assert story.warnings == []
 
 
 # --------------------------------------------------------------------------------------------------------- progress
 
 
-def test_episodes_that_do_not_end_are_told_after_so_many_steps_however_quick():
+def test_episodes_that_do_not_end_are_warned_about_after_so_many_steps_however_quick():
     story = Story()
     assert [w for _ in range(29) for w in story.steps(after=0.01)] == []
     warning = only([w for _ in range(40) for w in story.steps(after=0.01)])
     assert warning.message == "no episode has ended in 30k steps"
     assert "max_episode_steps" in warning.advice
-    ended = story.tell(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
+    ended = story.publish(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
     assert ended == [WarningCleared("no_episodes", "Walker")]
 
 
@@ -335,8 +339,8 @@ def test_each_of_many_agents_is_given_its_steps():
 
 def test_where_episodes_are_long_more_steps_are_given():
     story = Story()
-    story.told = [w for _ in range(25) for w in story.steps()]
-    story.tell(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
+    story.warnings = [w for _ in range(25) for w in story.steps()]
+    story.publish(EpisodesFinished("Walker", story.step, 1, 5.0, 5.0, 5.0, 100.0))
     assert [w for _ in range(74) for w in story.steps()] == []
     assert only(story.steps()).message == "no episode has ended in 75k steps"
 
@@ -351,44 +355,44 @@ def test_paused_time_is_no_time_without_episodes_or_steps():
     story = Story()
     for _ in range(20):
         story.steps()
-    story.tell(BehaviorStateChanged("Walker", "paused"))
+    story.publish(BehaviorStateChanged("Walker", "paused"))
     for _ in range(1000):
-        story.tell(DEVICES, 1.0)
-    story.tell(BehaviorStateChanged("Walker", "training"))
+        story.publish(DEVICES, 1.0)
+    story.publish(BehaviorStateChanged("Walker", "training"))
     assert [w for _ in range(9) for w in story.steps()] == []
-    assert story.told == []
+    assert story.warnings == []
 
 
-def test_steps_that_stop_are_told_after_half_a_minute_also_by_silence():
-    """An environment that hangs holds up its thread: only the devices are heard from."""
+def test_steps_that_stop_are_warned_about_after_half_a_minute_even_in_silence():
+    """An environment that hangs blocks its thread: only device samples arrive."""
     story = Story()
     story.steps()
-    assert [w for _ in range(29) for w in story.tell(DEVICES, 1.0)] == []
-    warning = only([w for _ in range(60) for w in story.tell(DEVICES, 1.0)])
+    assert [w for _ in range(29) for w in story.publish(DEVICES, 1.0)] == []
+    warning = only([w for _ in range(60) for w in story.publish(DEVICES, 1.0)])
     assert warning.message == "no step for 30 seconds, at step 1k"
     assert story.steps() == [WarningCleared("no_steps", "Walker")]
 
 
-def test_a_behavior_that_never_begins_to_step_is_told():
+def test_a_behavior_that_never_steps_is_warned_about():
     story = Story()
-    assert "no step" in only([w for _ in range(40) for w in story.tell(DEVICES, 1.0)]).message
+    assert "no step" in only([w for _ in range(40) for w in story.publish(DEVICES, 1.0)]).message
 
 
 def test_long_updates_are_waited_for_where_they_are_known():
     story = Story()
     for _ in range(5):
         for _ in range(25):
-            story.tell(DEVICES, 1.0)
+            story.publish(DEVICES, 1.0)
         story.steps()
-    assert [w for _ in range(70) for w in story.tell(DEVICES, 1.0)] == []
+    assert [w for _ in range(70) for w in story.publish(DEVICES, 1.0)] == []
 
 
 def test_a_machine_that_slept_is_no_run_that_stopped():
     story = Story()
     for _ in range(10):
         story.steps()
-        story.tell(DEVICES, 1.0)
-    assert story.tell(DEVICES, 8 * 3600.0) == []
+        story.publish(DEVICES, 1.0)
+    assert story.publish(DEVICES, 8 * 3600.0) == []
     assert story.steps() == []
 
 
@@ -396,35 +400,35 @@ def test_a_machine_that_slept_is_no_run_that_stopped():
 def test_what_has_ended_does_not_stand_still(event):
     story = Story()
     for _ in range(40):
-        story.tell(DEVICES, 1.0)
-    assert story.tell(event) == [WarningCleared("no_steps", "Walker")]
-    assert [w for _ in range(400) for w in story.tell(DEVICES, 1.0)] == []
+        story.publish(DEVICES, 1.0)
+    assert story.publish(event) == [WarningCleared("no_steps", "Walker")]
+    assert [w for _ in range(400) for w in story.publish(DEVICES, 1.0)] == []
 
 
-def test_a_checkpoint_that_failed_is_told_until_one_is_saved():
+def test_a_failed_checkpoint_is_warned_about_until_one_is_saved():
     story = Story()
-    warning = only(story.tell(CheckpointFailed("Walker", 1_200_000, "interval", "/x: No space left " + "." * 500)))
+    warning = only(story.publish(CheckpointFailed("Walker", 1_200_000, "interval", "/x: No space left " + "." * 500)))
     assert warning.message.startswith("no checkpoint at step 1.2M: /x: No space left")
     assert len(warning.message) <= LONGEST_MESSAGE
-    assert story.tell(CheckpointFailed("Walker", 1_300_000, "interval", "again")) == []
+    assert story.publish(CheckpointFailed("Walker", 1_300_000, "interval", "again")) == []
     saved = CheckpointSaved("Walker", 1_400_000, "x", "interval", None, False, 1, 0.1)
-    assert story.tell(saved) == [WarningCleared("checkpoint_failed", "Walker")]
+    assert story.publish(saved) == [WarningCleared("checkpoint_failed", "Walker")]
 
 
 def test_rolling_back_ends_what_was_said_of_the_policy():
     story = Story()
     story.summaries(ENTROPY, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-    story.tell(CheckpointFailed("Walker", 1, "interval", "full"))
+    story.publish(CheckpointFailed("Walker", 1, "interval", "full"))
     assert story.open == {"entropy_collapse", "checkpoint_failed"}
-    story.tell(BehaviorRolledBack("Walker", 100_000, story.step, "x"))
+    story.publish(BehaviorRolledBack("Walker", 100_000, story.step, "x"))
     assert story.open == {"checkpoint_failed"}
     assert story.summaries(ENTROPY, [0.0, 0.0, 0.0]) == [], "there is a warm-up again"
 
 
-def test_a_resumed_run_begins_without_warnings():
+def test_a_resumed_run_starts_without_warnings():
     story = Story()
     story.summaries(ENTROPY, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-    assert story.tell(RUN) == [WarningCleared("entropy_collapse", "Walker")]
+    assert story.publish(RUN) == [WarningCleared("entropy_collapse", "Walker")]
 
 
 # ---------------------------------------------------------------------------------------------------------- machine
@@ -438,53 +442,56 @@ def devices(free=500 * GIB, total=1000 * GIB, used=4 * GIB, memory=16 * GIB, hea
 DEVICES = devices()
 
 
-def test_a_disk_that_fills_is_told_in_minutes():
+def test_a_disk_that_fills_is_warned_about_in_minutes():
     story = Story(state="paused")
-    told = []
+    warnings = []
     for second in range(0, 900, 5):
-        told += story.tell(devices(free=8 * GIB - second * (3 << 20)), 5.0)
-    warning = only(told)
+        warnings += story.publish(devices(free=8 * GIB - second * (3 << 20)), 5.0)
+    warning = only(warnings)
     assert (warning.kind, warning.behavior) == ("disk_filling", "")
     assert warning.message == "disk full in 41 minutes at this rate, 7.1 GiB free"
-    assert story.tell(devices(free=100 * GIB), 10.0) == [WarningCleared("disk_filling", "")]
+    assert story.publish(devices(free=100 * GIB), 10.0) == [WarningCleared("disk_filling", "")]
 
 
 def test_a_large_disk_may_lose_as_much():
     story = Story(state="paused")
-    assert [w for s in range(0, 900, 5) for w in story.tell(devices(free=80 * GIB - s * (30 << 20)), 5.0)] == []
+    assert [w for s in range(0, 900, 5) for w in story.publish(devices(free=80 * GIB - s * (30 << 20)), 5.0)] == []
 
 
-def test_a_disk_nearly_full_is_told():
+def test_a_disk_nearly_full_is_warned_about():
     story = Story(state="paused")
-    assert only(story.tell(devices(free=GIB - 1))).message == "disk nearly full, 1023 MiB free"
-    assert story.tell(devices(free=GIB + 1)) == []
-    assert story.tell(devices(free=2 * GIB)) == [WarningCleared("disk_full", "")]
-    assert Story(state="paused").tell(devices(free=GIB // 2, total=2 * GIB)) == [], "half of a small disk is enough"
-    assert Story(state="paused").tell(devices(free=0, total=0)) == [], "unknown"
+    assert only(story.publish(devices(free=GIB - 1))).message == "disk nearly full, 1023 MiB free"
+    assert story.publish(devices(free=GIB + 1)) == []
+    assert story.publish(devices(free=2 * GIB)) == [WarningCleared("disk_full", "")]
+    assert Story(state="paused").publish(devices(free=GIB // 2, total=2 * GIB)) == [], "half of a small disk is enough"
+    assert Story(state="paused").publish(devices(free=0, total=0)) == [], "unknown"
 
 
-def test_memory_close_to_its_limit_is_told():
+def test_memory_close_to_its_limit_is_warned_about():
     story = Story(state="paused")
     full = devices(used=15 * GIB)
-    assert story.tell(full) + story.tell(full) + story.tell(DEVICES) + story.tell(full) + story.tell(full) == []
-    assert only(story.tell(full)).message == "memory 94% used, 1 GiB of 16 GiB by this run"
-    assert story.tell(devices(used=int(14.4 * GIB))) == []
-    assert story.tell(DEVICES) == [WarningCleared("memory_full", "")]
+    assert (
+        story.publish(full) + story.publish(full) + story.publish(DEVICES) + story.publish(full) + story.publish(full)
+        == []
+    )
+    assert only(story.publish(full)).message == "memory 94% used, 1 GiB of 16 GiB by this run"
+    assert story.publish(devices(used=int(14.4 * GIB))) == []
+    assert story.publish(DEVICES) == [WarningCleared("memory_full", "")]
 
 
-def test_a_hot_gpu_is_told_by_its_number():
+def test_a_hot_gpu_is_named_by_its_number():
     story = Story(state="paused")
     hot = devices(heats=(60.0, 87.0, None))
-    assert only([w for _ in range(5) for w in story.tell(hot)]).message == "GPU 1 at 87 C"
-    assert story.tell(devices(heats=(60.0, 82.0))) == []
-    assert story.tell(devices(heats=(60.0, 79.0))) == [WarningCleared("gpu_hot", "")]
+    assert only([w for _ in range(5) for w in story.publish(hot)]).message == "GPU 1 at 87 C"
+    assert story.publish(devices(heats=(60.0, 82.0))) == []
+    assert story.publish(devices(heats=(60.0, 79.0))) == [WarningCleared("gpu_hot", "")]
 
 
 # --------------------------------------------------------------------------------------------------------- in general
 
 
 def metrics_of(random_source, progress, is_continuous):
-    """What a good run reports at that part of its way, with the noise of real ones."""
+    """What a good run reports at that progress, with realistic noise."""
     noise = random_source.lognormvariate
     entropy = 1.4 - 1.9 * progress if is_continuous else 0.69 * (1 - 0.7 * progress)
     return {
@@ -507,12 +514,12 @@ def test_a_good_run_with_noise_raises_nothing(seed):
         for _ in range(10):
             story.steps(5000, source.uniform(0.2, 3.0))
             mean = low + span * progress + source.gauss(0, spread / 3)
-            story.tell(EpisodesFinished("Walker", story.step, 5, mean, mean, mean, 100.0))
-            story.tell(TimeSplit("Walker", 1.0, 1.0, 1.0, 0.0, 0.0))
-            story.tell(devices(free=20 * GIB - number * (10 << 20), used=12 * GIB, heats=(70.0,)), 0.1)
+            story.publish(EpisodesFinished("Walker", story.step, 5, mean, mean, mean, 100.0))
+            story.publish(TimeSplit("Walker", 1.0, 1.0, 1.0, 0.0, 0.0))
+            story.publish(devices(free=20 * GIB - number * (10 << 20), used=12 * GIB, heats=(70.0,)), 0.1)
         metrics = metrics_of(source, progress, is_continuous)
-        story.tell(MetricsReported("Walker", story.step, 0.0, metrics, low, spread, None, True))
-    assert story.told == []
+        story.publish(MetricsReported("Walker", story.step, 0.0, metrics, low, spread, None, True))
+    assert story.warnings == []
 
 
 ANY_FLOAT = st.one_of(
@@ -556,9 +563,9 @@ def test_no_event_in_any_order_breaks_the_watch(timed):
     one, two, raised = HealthWatch(), HealthWatch(), set()
     for number, (time, event) in enumerate(timed):
         envelope = Envelope(number, time, event)
-        told = one.apply(envelope)
-        assert told == two.apply(envelope)
-        for warning in told:
+        warnings = one.apply(envelope)
+        assert warnings == two.apply(envelope)
+        for warning in warnings:
             key = warning.kind, warning.behavior
             assert (key in raised) == isinstance(warning, WarningCleared)
             raised ^= {key}
@@ -596,7 +603,7 @@ def test_a_long_run_needs_no_more_memory_than_a_short_one():
         story.summary(
             {ENTROPY: 1.0, KL: 0.01, VALUE_LOSS: 1.0, Q1: 1.0, COEFFICIENT: 1.0}, mean=float(number % 7), episodes=1
         )
-        story.tell(DEVICES, 10.0)
+        story.publish(DEVICES, 10.0)
         if number in (1000, 3999):
             sizes.append(size(story.watch, set()))
     assert sizes[1] < sizes[0] * 1.05

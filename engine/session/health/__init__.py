@@ -1,1 +1,1 @@
-"""What is wrong with a run, in words."""
+"""Warnings about what may be wrong with a run."""

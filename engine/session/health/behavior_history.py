@@ -1,4 +1,4 @@
-"""How one behavior has been going: what the rules of health judge it by, folded from its events."""
+"""The history of one behavior that health rules judge, folded from its events."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.returns import RecentEpisodes
 
-FIRST_EPISODES = 20  # what a policy returned before it had learned much
+FIRST_EPISODES = 20  # whose returns show how good the policy was before it learned much
 DEVIATIONS_KEPT = 10  # summaries
 
 
 @dataclass(slots=True)
 class Returns:
-    """Mean returns: of the first FIRST_EPISODES, of the newest hundred, and the best that those hundred ever were.
+    """Mean returns: of the first FIRST_EPISODES, of the newest hundred, and the best mean of a hundred so far.
 
-    None before there are so many episodes. deviations: of the last summaries.
+    None before there are that many episodes. deviations: of the last summaries.
     """
 
     first: float | None = None
@@ -39,7 +39,7 @@ class Returns:
     deviations: deque[float] = field(default_factory=lambda: deque(maxlen=DEVIATIONS_KEPT))
 
     def add(self, event: EpisodesFinished) -> None:
-        """Count episodes; a mean that is no number says nothing about a policy."""
+        """Count episodes; a mean that is not finite is ignored."""
         if event.count < 1 or not math.isfinite(event.mean_return):
             return
         self.episodes.add(event.count, event.mean_return)
@@ -52,24 +52,24 @@ class Returns:
 
     @property
     def deviation(self) -> float:
-        """How far single episodes usually lie from their mean."""
+        """How far the returns of single episodes usually are from their mean."""
         return statistics.median_high(self.deviations) if self.deviations else 0.0
 
     @property
     def gain(self) -> float:
-        """How much better than the first ones the best were; 0 when they were not, or by chance alone."""
+        """How much better the best returns were than the first ones; 0 when that may be chance."""
         if self.first is None or self.best is None or self.best - self.first <= self.deviation:
             return 0.0
         return self.best - self.first
 
     @property
     def loss(self) -> float:
-        """How much worse than the best the newest are."""
+        """How much worse the newest returns are than the best."""
         return 0.0 if self.recent is None or self.best is None else self.best - self.recent
 
     @property
     def are_good(self) -> bool:
-        """Whether the behavior has learned, and the newest episodes are about as good as the best ever were."""
+        """Whether the behavior has learned, and the newest episodes are about as good as the best so far."""
         return self.gain > 0 and self.loss <= self.gain / 5
 
 
@@ -77,8 +77,8 @@ class Returns:
 class BehaviorHistory:
     """One behavior so far. Seconds count only while it trains.
 
-    started: how it began, None while only later events were seen; hyperparameters: those that may be changed.
-    advanced_at: of `seconds`, when it last got further.
+    started: None when only later events were seen. hyperparameters: those that can be changed during training.
+    advanced_at: the value of `seconds` when it last made progress.
     """
 
     started: BehaviorStarted | None = None
@@ -95,15 +95,15 @@ class BehaviorHistory:
 
     @property
     def algorithm(self) -> str:
-        """The trainer's name, "" while nothing tells it."""
+        """The trainer's name, "" while unknown."""
         return self.started.algorithm if self.started is not None else ""
 
-    def renewed(self) -> BehaviorHistory:
-        """That of another policy of the same behavior."""
+    def restarted(self) -> BehaviorHistory:
+        """The empty history of another policy of the same behavior."""
         return BehaviorHistory(self.started, self.hyperparameters, self.is_training)
 
     def follow(self, event: Event) -> None:
-        """Take in one event of this behavior."""
+        """Apply one event of this behavior."""
         match event:
             case BehaviorStarted():
                 self.started = event
@@ -114,13 +114,13 @@ class BehaviorHistory:
                 self.step = self.sampled = event.step
             case BehaviorStateChanged():
                 self.is_training = event.state == "training"
-                self.advanced_at = self.seconds  # it was parked, or begins
+                self.advanced_at = self.seconds  # it was paused, or starts
             case ProgressReported():
                 self._progress(event)
             case EpisodesFinished():
                 self.returns.add(event)
             case LessonChanged():
-                self.returns = Returns()  # of another task
+                self.returns = Returns()  # those of another task do not count
             case MetricsReported():
                 self.num_summaries, self.summary_step = self.num_summaries + 1, event.step
                 if event.std_return is not None and math.isfinite(event.std_return):

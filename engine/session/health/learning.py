@@ -1,4 +1,4 @@
-"""What can be wrong with what a behavior learns, judged at its summaries. docs/warnings.md explains the limits."""
+"""Rules about what a behavior learns, judged at its summaries. docs/warnings.md explains the limits."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.rules import Explosion, Finding, Streak, Verdict, short_count
 from rl_tui.engine.session.messages import Event, MetricsReported
 
-WARM_UP = 3  # summaries in which a policy has no usual values yet
-TARGET_ENTROPY = "target_entropy"  # the hyperparameter of soft actor-critic
-UNIT_GAUSSIAN_ENTROPY = 0.5 * math.log(2 * math.pi * math.e)  # of one action with deviation 1, as training begins
+WARM_UP = 3  # summaries before a policy has usual values
+TARGET_ENTROPY = "target_entropy"  # a hyperparameter of soft actor-critic
+UNIT_GAUSSIAN_ENTROPY = 0.5 * math.log(2 * math.pi * math.e)  # of one action with deviation 1, as at the start
 
 
 def metric(event: Event, tag: str) -> float | None:
-    """That number of a summary; None for any other event and where it is missing or not finite."""
+    """That metric of a summary; None for any other event, and if it is missing or not finite."""
     value = event.metrics.get(tag) if isinstance(event, MetricsReported) and event.is_training else None
     return value if value is not None and math.isfinite(value) else None
 
 
 class EntropyCollapse:
-    """The policy is certain of its actions without having become good.
+    """The policy is nearly deterministic without being good.
 
-    A policy of choices has lost all but 2 % of its first entropy (0.01 at most counts as none). One of continuous
-    actions has a differential entropy, which may be negative: there -3 means a deviation of about 0.01. Which of the
-    two it is shows in the sign. Soft actor-critic tells the sum over its actions and holds it at a target, by default
-    -1 for each of them: there it is too low when it is three times as far below 0, or 3 below its target.
+    With discrete actions it has lost all but 2 % of its initial entropy (0.01 or less counts as none). Continuous
+    actions have a differential entropy, which may be negative: -3 means a deviation of about 0.01. The sign shows which
+    kind it is. Soft actor-critic reports the sum over its actions and holds it at a target, by default -1 for each:
+    there it is too low at three times a negative target, or at 3 below the target.
     """
 
     kind: ClassVar[str] = "entropy_collapse"
@@ -58,10 +58,10 @@ class EntropyCollapse:
 
     @property
     def _is_continuous(self) -> bool:
-        return self._lowest < -0.01  # rounding alone makes no choice that negative
+        return self._lowest < -0.01  # rounding cannot make the entropy of discrete actions that negative
 
     def _limit(self, history: BehaviorHistory) -> float:
-        """What is too low; nothing where a target that is not known holds it."""
+        """The entropy that is too low; minus infinity where it has an unknown target."""
         if not self._is_continuous:
             return max(0.01, 0.02 * self._first)
         if history.algorithm != "sac":
@@ -91,10 +91,10 @@ class DivergenceSpike:
 
     def __init__(self) -> None:
         self._usual: deque[float] = deque(maxlen=20)
-        self._is_high = Streak(2)  # a single one happens in good runs with few updates to a summary
+        self._is_high = Streak(2)  # good runs with few updates per summary have single spikes
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """Judge summaries. Only what is fine counts as usual."""
+        """Judge summaries. Only values that are fine count as usual."""
         divergence = metric(event, "Policy/KL Divergence")
         if divergence is None:
             return None
@@ -102,7 +102,7 @@ class DivergenceSpike:
             self._usual.append(divergence)
             return None
         usual = max(statistics.median(self._usual), 1e-6)
-        is_fine = divergence < max(2.5 * usual, 0.03)  # below 0.03, an update is small however small the others were
+        is_fine = divergence < max(2.5 * usual, 0.03)  # below 0.03 an update is small, even if the others were smaller
         if is_fine:
             self._usual.append(divergence)
         if self._is_high.add(not is_fine and divergence >= 5 * usual):
@@ -114,7 +114,7 @@ class DivergenceSpike:
 
 
 class ClippedUpdates:
-    """Most of what an update learns from lies beyond its bounds."""
+    """Most of each batch is clipped and does not contribute to the gradient."""
 
     kind: ClassVar[str] = "clip_fraction"
 
@@ -134,7 +134,7 @@ class ClippedUpdates:
 
 
 class LossNotFinite:
-    """A loss is infinite or no number."""
+    """A loss is NaN or infinite."""
 
     kind: ClassVar[str] = "loss_not_finite"
 
@@ -148,15 +148,15 @@ class LossNotFinite:
                 return Finding(
                     f"{tag.removeprefix('Losses/').lower()} is not finite ({value}) at step {short_count(event.step)}",
                     "look for huge rewards or observations, lower learning_rate;"
-                    " if it has ended, --resume goes on from the last checkpoint",
+                    " if training has ended, --resume continues from the last checkpoint",
                 )
         return "fine" if losses else None
 
 
 class ValueLossExplosion:
-    """The value loss is far above all that it was, though the returns are not better than ever.
+    """The value loss is far above all its earlier values, and the returns are not near their best.
 
-    It grows with the square of the returns, and a first success makes it jump: then all is well.
+    It grows with the square of the returns and jumps at a first success, which is fine.
     """
 
     kind: ClassVar[str] = "value_loss_explosion"
@@ -165,7 +165,7 @@ class ValueLossExplosion:
         self._loss = Explosion()
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """Judge summaries. Where Q functions are learned, those are judged instead."""
+        """Judge summaries, except of soft actor-critic, whose Q losses are judged instead."""
         loss = metric(event, "Losses/Value Loss")
         if loss is None or history.algorithm == "sac":
             return None
@@ -179,7 +179,7 @@ class ValueLossExplosion:
 
 
 class ReturnDrop:
-    """More than half of what was learned is lost, or, where a run began with a good policy, far more than chance."""
+    """More than half of what was learned is lost, or far more than chance if the run started with a good policy."""
 
     kind: ClassVar[str] = "return_drop"
 
@@ -189,7 +189,7 @@ class ReturnDrop:
         self._is_low = Streak(3)
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """Judge at summaries, by the mean of the last hundred episodes and what chance did before the loss."""
+        """Judge at summaries by the mean of the last hundred episodes; the limit is set before the loss begins."""
         returns = history.returns
         if not isinstance(event, MetricsReported) or not event.is_training:
             return None

@@ -1,4 +1,4 @@
-"""What can be wrong with the machine under a run, judged at each sample of its devices."""
+"""Rules about the machine of a run, judged at each sample of its devices."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from rl_tui.engine.session.health.rules import Finding, Streak, Verdict
 from rl_tui.engine.session.messages import DevicesSampled
 
 GIB = 1 << 30
-SAMPLES = 3  # in a row, before something that comes and goes is told
+SAMPLES = 3  # in a row, so that a short peak gives no warning
 
 
 class MachineRule(Protocol):
-    """One thing that can be wrong with the machine, with what must be remembered to tell."""
+    """One thing that can be wrong with the machine, with the state needed to detect it."""
 
     kind: ClassVar[str]
 
     def judge(self, sample: DevicesSampled, now: float) -> Verdict:
-        """What this sample tells. now: seconds, never going back."""
+        """Judge this sample. now: seconds, never decreasing."""
 
 
 class DiskFilling:
-    """At the rate of the last minutes the disk is soon full."""
+    """At the rate of the last minutes the disk will soon be full."""
 
     kind: ClassVar[str] = "disk_filling"
 
@@ -30,7 +30,7 @@ class DiskFilling:
         self._window: deque[tuple[float, int]] = deque(maxlen=60)  # ten minutes of (now, free bytes)
 
     def judge(self, sample: DevicesSampled, now: float) -> Verdict:
-        """Judge over at least five minutes, so that one large checkpoint is no trend."""
+        """Judge over at least five minutes, so that one large checkpoint does not look like a trend."""
         free = sample.disk_free_bytes
         if sample.disk_total_bytes <= 0:
             return None
@@ -56,7 +56,7 @@ class DiskNearlyFull:
     kind: ClassVar[str] = "disk_full"
 
     def judge(self, sample: DevicesSampled, now: float) -> Verdict:
-        """Judge by 1 GiB, on a small disk by a twentieth of it."""
+        """Judge by a limit of 1 GiB, on a small disk by a twentieth of its size."""
         free, low = sample.disk_free_bytes, min(GIB, sample.disk_total_bytes // 20)
         if low <= 0:
             return None
@@ -68,7 +68,7 @@ class DiskNearlyFull:
 
 
 class MemoryNearlyFull:
-    """The memory of the machine, or of this program's share of it, is used up."""
+    """The memory of the machine, or of this program's share of it, is nearly used up."""
 
     kind: ClassVar[str] = "memory_full"
 
@@ -76,7 +76,7 @@ class MemoryNearlyFull:
         self._is_high = Streak(SAMPLES)
 
     def judge(self, sample: DevicesSampled, now: float) -> Verdict:
-        """Judge by 92 %."""
+        """Judge by a limit of 92 %."""
         used, total = sample.memory_used_bytes, sample.memory_total_bytes
         if total <= 0:
             return None
@@ -84,13 +84,13 @@ class MemoryNearlyFull:
             own = sample.process_memory_bytes / GIB
             return Finding(
                 f"memory {100 * used / total:.0f}% used, {own:.2g} GiB of {total / GIB:.2g} GiB by this run",
-                "end other programs, or lower num_envs or buffer_size, before the system ends this one",
+                "end other programs, or lower num_envs or buffer_size, before the system kills the run",
             )
         return "fine" if used < 0.88 * total else None
 
 
 class GpuHot:
-    """A GPU is as hot as where drivers begin to slow it down."""
+    """A GPU is so hot that its driver may slow it down."""
 
     kind: ClassVar[str] = "gpu_hot"
 
@@ -98,11 +98,9 @@ class GpuHot:
         self._is_high = Streak(SAMPLES)
 
     def judge(self, sample: DevicesSampled, now: float) -> Verdict:
-        """Judge the hottest one by 85 degrees."""
+        """Judge the hottest one by a limit of 85 degrees."""
         heats = [(gpu.temperature_celsius, gpu) for gpu in sample.gpus if gpu.temperature_celsius is not None]
         heat, hottest = max(heats, key=lambda pair: pair[0], default=(0.0, None))
         if self._is_high.add(heat >= 85) and hottest is not None:
-            return Finding(
-                f"GPU {hottest.index} at {heat:.0f} C", "look after its cooling; hot GPUs slow themselves down"
-            )
+            return Finding(f"GPU {hottest.index} at {heat:.0f} C", "check its cooling; a hot GPU slows itself down")
         return "fine" if heat < 80 else None

@@ -1,4 +1,4 @@
-"""What can be wrong with how a behavior gets on: episodes, steps and checkpoints that do not come."""
+"""Rules about a behavior's progress: missing episodes, steps and checkpoints."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from rl_tui.engine.session.health.rules import Finding, Verdict, short_count
 from rl_tui.engine.session.messages import CheckpointFailed, CheckpointSaved, EpisodesFinished, Event, ProgressReported
 
 LONG_WAIT = 30_000  # steps of all agents without the end of an episode
-LONG_EPISODE = 3_000  # steps of each agent, longer than nearly all episodes that are learned from
+LONG_EPISODE = 3_000  # steps of each agent, longer than nearly all episodes in practice
 
 
 class NoEpisodes:
-    """Steps go on, and no episode ends."""
+    """Steps are made, but no episode ends."""
 
     kind: ClassVar[str] = "no_episodes"
 
     def __init__(self) -> None:
-        self._ended_at: int | None = None  # step, of the newest end or of the beginning
+        self._ended_at: int | None = None  # the step of the newest end, or the first step
         self._longest = 0
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """Judge by the steps since the last end; longer episodes are waited for where they were seen."""
+        """Judge by the steps since the last end, with more patience after longer episodes."""
         if self._ended_at is None:
             self._ended_at = history.sampled
         if isinstance(event, EpisodesFinished):
@@ -37,14 +37,14 @@ class NoEpisodes:
         ):
             return Finding(
                 f"no episode has ended in {short_count(quiet)} steps",
-                "look whether the environment ends its episodes, or give it a time limit (a Gymnasium environment by"
+                "check that the environment ends its episodes, or give it a time limit (for Gymnasium environments"
                 " max_episode_steps in env_settings.env_kwargs)",
             )
         return None
 
 
 class NoSteps:
-    """Nothing goes on, though nobody has paused it."""
+    """No step is made, although training is not paused."""
 
     kind: ClassVar[str] = "no_steps"
 
@@ -53,7 +53,7 @@ class NoSteps:
         self._longest = 0.0
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """Judge the time since the last step; longer pauses are waited for where they were seen."""
+        """Judge the time since the last step, with more patience after longer gaps."""
         if history.advanced_at > self._advanced_at:
             self._longest = max(self._longest, history.advanced_at - self._advanced_at)
             self._advanced_at = history.advanced_at
@@ -64,7 +64,7 @@ class NoSteps:
             return None
         return Finding(
             f"no step for {quiet:.0f} seconds, at step {short_count(history.step)}",
-            "look whether the environment hangs (env_settings.timeout_wait ends it) or an update takes that long",
+            "check whether the environment hangs (env_settings.timeout_wait ends it) or an update takes that long",
         )
 
 

@@ -1,7 +1,7 @@
-"""What a rule of health is.
+"""What a health rule is.
 
-A rule sees every event that concerns it and says whether something is wrong, all is well again, or nothing new. Between
-its two limits it says nothing, so that what was raised stays raised and nothing flickers.
+A rule judges every event that concerns it: something is wrong, everything is fine, or no change. Between its two limits
+it reports no change, so that an active warning does not flicker.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from rl_tui.engine.session.messages import Event
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something is wrong: what was seen, and what to try."""
+    """A problem: what was observed, and what to try."""
 
     message: str
     advice: str
 
 
-Verdict: TypeAlias = Finding | Literal["fine"] | None  # None: nothing new
+Verdict: TypeAlias = Finding | Literal["fine"] | None  # None: no change
 
 
 class Rule(Protocol):
-    """One thing that can be wrong with a behavior, with what must be remembered to tell."""
+    """One thing that can be wrong with a behavior, with the state needed to detect it."""
 
     kind: ClassVar[str]
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """What this event tells, after `history` has taken it in."""
+        """Judge this event, which has already been applied to `history`."""
 
 
 class Streak:
-    """Counts how often in a row something held."""
+    """Counts how many times in a row something was true."""
 
     def __init__(self, needed: int):
         self._needed = needed
         self._length = 0
 
     def add(self, holds: bool) -> bool:
-        """Whether it has held so many times in a row, this time included."""
+        """Whether it was true `needed` times in a row, including this time."""
         self._length = self._length + 1 if holds else 0
         return self._length >= self._needed
 
 
 class Explosion:
-    """Tells when a number that is never negative is far above all that it was. What is high does not count as known.
+    """Detects that a non-negative number is far above all its earlier values. High values are not added to these.
 
-    highest: of those known, which are at least five summaries old: an explosion may take a few.
+    highest: of the values at least five summaries ago, since an explosion may take a few.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Explosion:
         self._is_high = Streak(2)
 
     def add(self, value: float, is_excused: bool) -> bool | None:
-        """Whether it has exploded; None in between, where that is as it was. is_excused: there is a good reason."""
+        """Whether it has exploded; None in between: no change. is_excused: a high value is expected."""
         is_known = self._num_known >= 5 and self.highest > 0
         is_high = is_known and value > 100 * self.highest and not is_excused
         if not is_high:
@@ -77,7 +77,7 @@ class Explosion:
 
 
 def short_count(steps: float) -> str:
-    """A count of steps as it is said: 950, 12.5k, 1.2M."""
+    """A count of steps for messages: 950, 12.5k, 1.2M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if steps >= size:
             return f"{steps / size:.3g}{unit}"

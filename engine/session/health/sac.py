@@ -1,4 +1,4 @@
-"""What can be wrong with how soft actor-critic learns. docs/warnings.md explains the limits."""
+"""Rules about soft actor-critic. docs/warnings.md explains the limits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ COEFFICIENTS = ("Policy/Continuous Entropy Coeff", "Policy/Discrete Entropy Coef
 Q_LOSSES = ("Losses/Q1 Loss", "Losses/Q2 Loss")
 
 
-def _told(event: Event, tags: tuple[str, ...]) -> list[float]:
-    """Those of the metrics that a summary tells, finite ones."""
+def _metrics(event: Event, tags: tuple[str, ...]) -> list[float]:
+    """The finite values of these metrics in a summary."""
     values = (metric(event, tag) for tag in tags)
     return [value for value in values if value is not None]
 
 
 class QDivergence:
-    """The larger Q loss is far above all that it was, though the returns are not better than ever."""
+    """The larger Q loss is far above all its earlier values, and the returns are not near their best."""
 
     kind: ClassVar[str] = "q_divergence"
 
@@ -29,7 +29,7 @@ class QDivergence:
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge summaries."""
-        loss = max(_told(event, Q_LOSSES), default=None)
+        loss = max(_metrics(event, Q_LOSSES), default=None)
         if loss is None:
             return None
         has_exploded, highest = self._loss.add(loss, history.returns.are_good), self._loss.highest
@@ -44,10 +44,10 @@ class QDivergence:
 
 
 class EntropyCoefficient:
-    """The weight of entropy, which is learned, has run away: to nothing, or without end.
+    """The learned entropy coefficient vanishes, or grows without bound.
 
-    It settles where the entropy is at its target, at a size that depends on the rewards: only far from 1, or from what
-    it began with, and without returns that are good, is it out of order.
+    It settles where the entropy reaches its target, at a value that depends on the rewards: it is wrong only far from
+    1, or from its initial value, and without good returns.
     """
 
     kind: ClassVar[str] = "entropy_coefficient"
@@ -58,8 +58,8 @@ class EntropyCoefficient:
         self._is_low, self._is_rising = Streak(3), Streak(5)
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """Judge summaries: the smaller of two coefficients may vanish, the larger grow."""
-        values = _told(event, COEFFICIENTS)
+        """Judge summaries: the smaller of two coefficients for vanishing, the larger for growing."""
+        values = _metrics(event, COEFFICIENTS)
         if not values:
             return None
         smallest, largest = min(values), max(values)
@@ -74,29 +74,29 @@ class EntropyCoefficient:
             return None
         if has_vanished:
             return Finding(
-                f"entropy coefficient {smallest:.2g}, next to nothing: the policy no longer explores",
+                f"entropy coefficient {smallest:.2g}, near zero: the policy no longer explores",
                 "raise target_entropy, or scale the rewards up where they are small",
             )
         return Finding(
-            f"entropy coefficient {largest:.3g} and rising: the policy cannot be as random as its target asks",
+            f"entropy coefficient {largest:.3g} and rising: the policy cannot reach its target entropy",
             "lower target_entropy",
         )
 
 
 class NoUpdates:
-    """Experience is kept, and nothing is learned from it."""
+    """Experience is stored, but there are no updates."""
 
     kind: ClassVar[str] = "no_updates"
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
-        """Judge the plan, then progress."""
+        """Judge the settings first, then progress."""
         started = history.started
         if started is None or not started.replay_steps or started.step >= started.max_steps > 0:
             return None
         first = started.first_update_step
         if isinstance(event, BehaviorStarted) and first >= started.max_steps > 0:
             return Finding(
-                f"learning begins at step {short_count(first)}, training ends at step {short_count(started.max_steps)}",
+                f"updates start at step {short_count(first)}, training ends at step {short_count(started.max_steps)}",
                 "lower buffer_init_steps, or raise max_steps",
             )
         if not isinstance(event, ProgressReported):
@@ -107,5 +107,5 @@ class NoUpdates:
             return None
         return Finding(
             f"no update at step {short_count(event.step)}, though the replay buffer is full",
-            "look whether buffer_size holds a batch, and lower steps_per_update",
+            "check that buffer_size is at least batch_size, and lower steps_per_update",
         )

@@ -1,9 +1,10 @@
-"""Warnings in words, folded from the events of a run."""
+"""The warnings of a run's health, folded from its events."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.learning import (
@@ -37,8 +38,9 @@ from rl_tui.engine.session.messages import (
     WarningCleared,
     WarningRaised,
 )
+from rl_tui.engine.session.states import ENDS
 
-HEARD_SECONDS = 15.0  # a run is heard from every second, in its file every ten: longer, and the machine was asleep
+LONGEST_GAP_SECONDS = 15.0  # a run reports every second, its file every ten: in a longer gap the machine slept
 LONGEST_MESSAGE = 200
 BEHAVIOR_RULES: tuple[type[Rule], ...] = (
     EntropyCollapse,
@@ -69,90 +71,89 @@ _OF_A_BEHAVIOR = (
 )
 
 
+Change: TypeAlias = WarningRaised | WarningCleared
+
+
 @dataclass(slots=True)
 class _WatchedBehavior:
-    """One behavior under watch."""
+    """One behavior with its rules."""
 
     history: BehaviorHistory = field(default_factory=BehaviorHistory)
     rules: list[Rule] = field(default_factory=lambda: [rule() for rule in BEHAVIOR_RULES])
 
 
 class HealthWatch:
-    """Apply envelopes in order; each answers with the warnings that begin or end with it.
+    """Apply envelopes in order; each returns the warnings that it raises or clears.
 
-    Knows no clock but the times of the events, so that the same events give the same warnings again. A warning is told
-    once, and may be told again after it was cleared.
+    The only clock is the times of the events, so that the same events give the same warnings again. A warning is raised
+    once, and again only after it was cleared.
     """
 
     def __init__(self) -> None:
         self._machine: list[MachineRule] = [rule() for rule in MACHINE_RULES]
         self._behaviors: dict[str, _WatchedBehavior] = {}
         self._raised: dict[tuple[str, str], None] = {}  # kinds and behaviors, in the order in which they were raised
-        self._heard_at: float | None = None
-        self._now = 0.0  # seconds in which the run was heard from
+        self._last_event_at: float | None = None
+        self._now = 0.0  # seconds in which the run reported events
 
-    def apply(self, envelope: Envelope) -> list[WarningRaised | WarningCleared]:
-        """What begins or ends with this event."""
-        self._pass_time(envelope.time)
+    def apply(self, envelope: Envelope) -> list[Change]:
+        """The warnings that this event raises or clears."""
+        self._advance_clock(envelope.time)
         match envelope.event:
             case RunStarted():
                 self._behaviors.clear()
                 self._machine = [rule() for rule in MACHINE_RULES]
                 return self._clear(list(self._raised))
             case BehaviorStarted() | BehaviorRolledBack() as event:
-                return [*self._begin_anew(event.behavior), *self._ask(event)]
-            case (
-                RunStateChanged(
-                    state="stopping" | "finished" | "stopped" | "unsaved" | "failed" | "interrupted"
-                ) as event
-            ):
-                for watched in self._behaviors.values():
-                    watched.history.is_training = False
-                return self._ask(event)
+                return [*self._restart(event.behavior), *self._judge(event)]
+            case RunStateChanged() as event if event.state in ENDS | {"stopping"}:
+                for behavior in self._behaviors.values():
+                    behavior.history.is_training = False
+                return self._judge(event)
             case event:
-                return self._ask(event)
+                return self._judge(event)
 
-    def _pass_time(self, time: float) -> None:
-        """Let the time since the event before pass, for the behaviors that train."""
+    def _advance_clock(self, time: float) -> None:
+        """Add the time since the previous event, also for each behavior that trains."""
         if not math.isfinite(time):
             return
-        seconds = 0.0 if self._heard_at is None else min(max(time - self._heard_at, 0.0), HEARD_SECONDS)
-        self._heard_at = time
+        seconds = 0.0 if self._last_event_at is None else min(max(time - self._last_event_at, 0.0), LONGEST_GAP_SECONDS)
+        self._last_event_at = time
         self._now += seconds
-        for watched in self._behaviors.values():
-            if watched.history.is_training:
-                watched.history.seconds += seconds
+        for behavior in self._behaviors.values():
+            if behavior.history.is_training:
+                behavior.history.seconds += seconds
 
-    def _ask(self, event: Event) -> list[WarningRaised | WarningCleared]:
-        """Every rule that this event concerns; what belongs to no behavior lets time pass for each."""
-        told: list[WarningRaised | WarningCleared] = []
+    def _judge(self, event: Event) -> list[Change]:
+        """Apply every rule that the event concerns; an event of no behavior concerns all of them, as time passes."""
+        changes: list[Change] = []
         concerned = self._behaviors
         if isinstance(event, _OF_A_BEHAVIOR):
             if event.behavior not in self._behaviors:
                 self._behaviors[event.behavior] = _WatchedBehavior()
-            watched = self._behaviors[event.behavior]
-            watched.history.follow(event)
-            concerned = {event.behavior: watched}
-        for name, watched in concerned.items():
-            for rule in watched.rules:
-                told += self._settle(rule.kind, name, rule.judge(event, watched.history))
+            behavior = self._behaviors[event.behavior]
+            behavior.history.follow(event)
+            concerned = {event.behavior: behavior}
+        for name, behavior in concerned.items():
+            for rule in behavior.rules:
+                changes += self._update(rule.kind, name, rule.judge(event, behavior.history))
         if isinstance(event, DevicesSampled):
             for machine_rule in self._machine:
-                told += self._settle(machine_rule.kind, "", machine_rule.judge(event, self._now))
-        return told
+                changes += self._update(machine_rule.kind, "", machine_rule.judge(event, self._now))
+        return changes
 
-    def _begin_anew(self, behavior: str) -> list[WarningRaised | WarningCleared]:
-        """The behavior's policy is another one: what was said of the old one is no longer so."""
+    def _restart(self, behavior: str) -> list[Change]:
+        """The behavior has another policy: warnings about the old one no longer hold."""
         before = self._behaviors.get(behavior, _WatchedBehavior()).history
-        self._behaviors[behavior] = _WatchedBehavior(before.renewed())
+        self._behaviors[behavior] = _WatchedBehavior(before.restarted())
         return self._clear([key for key in self._raised if key[1] == behavior and key[0] != CheckpointTrouble.kind])
 
-    def _clear(self, keys: list[tuple[str, str]]) -> list[WarningRaised | WarningCleared]:
+    def _clear(self, keys: list[tuple[str, str]]) -> list[Change]:
         for key in keys:
             del self._raised[key]
         return [WarningCleared(*key) for key in keys]
 
-    def _settle(self, kind: str, behavior: str, verdict: Verdict) -> list[WarningRaised | WarningCleared]:
+    def _update(self, kind: str, behavior: str, verdict: Verdict) -> list[Change]:
         key = kind, behavior
         if verdict is None or (verdict == "fine") != (key in self._raised):
             return []
