@@ -1,15 +1,15 @@
-"""How much experience a learner is given at once, and how much before its training ends."""
+"""How much experience a learner gets at once, and how much before its training ends."""
 
 from __future__ import annotations
 
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.sampling.collector import Collector
 
-BLOCK_ROWS = 2048  # a block is at most about so long, so that long rollouts still show in the counters
+BLOCK_ROWS = 2048  # about the longest block, so that counters advance during a long rollout, too
 
 
 class BlockSizes:
-    """The blocks of one behavior. Lives in the thread of its collector.
+    """The blocks of one behavior. Used in the collector's thread.
 
     size: rows of the next block, which ends where an update begins, and as soon as max_steps is reached.
     """
@@ -20,29 +20,29 @@ class BlockSizes:
         self._collector = collector
         self._longest = min(BLOCK_ROWS, behavior.summary_freq)
         self._until_update = behavior.learner.rows_per_update
-        self._handed = 0
-        self._look_at = 0  # actions, before which the end cannot be reached
+        self._submitted = 0
+        self._check_at = 0  # actions, before which the end cannot be reached
         self.size = self._next_size()
 
     def count(self, num_rows: int) -> None:
-        """A block of so many rows goes to the learner."""
-        self._handed += num_rows
+        """Count the rows of a block that goes to the learner."""
+        self._submitted += num_rows
         self._until_update -= num_rows
         if self._until_update <= 0:
             self._until_update = self._learner.rows_per_update
         self.size = self._next_size()
 
     def look_ahead(self) -> None:
-        """Once agents have taken the last action that counts, their pieces end with what they see next."""
+        """End segments with the next observation once agents have taken the last action that counts."""
         num_sampled = self._collector.num_sampled[self._name]
-        if num_sampled < self._look_at:
+        if num_sampled < self._check_at:
             return
-        left = self._learner.steps_left(self._handed)
+        left = self._learner.steps_left(self._submitted)
         unspent = left - self._collector.num_held(self._name)
-        self._look_at = num_sampled + max(unspent, 1)
+        self._check_at = num_sampled + max(unspent, 1)
         self._collector.cut(self._name, left > 0 >= unspent)
         self.size = self._next_size()  # a roll back may have left more
 
     def _next_size(self) -> int:
-        size, left = min(self._longest, self._until_update), self._learner.steps_left(self._handed)
+        size, left = min(self._longest, self._until_update), self._learner.steps_left(self._submitted)
         return min(size, left) if left > 0 else size

@@ -17,13 +17,13 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.commands import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
-from rl_tui.engine.running.goals import goal_warning
 from rl_tui.engine.running.learner import Learner, LearnerSettings
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, size_text
 from rl_tui.engine.running.restoring import Restorer
@@ -45,13 +45,13 @@ RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is give
 
 
 def run_seed(config: RunConfig) -> int:
-    """The seed that was asked for, or a random one."""
+    """The configured seed, or a random one."""
     seed = config.env_settings.seed
     return seed if seed >= 0 else random.SystemRandom().randrange(RANDOM_SEEDS)
 
 
 def device_of(config: RunConfig) -> torch.device:
-    """The device that was asked for, or cuda where there is one, with its index where it has one.
+    """The configured device, or cuda where there is one, with its index where it has one.
 
     Raises ConfigError when it cannot be used.
     """
@@ -69,7 +69,10 @@ def derived_seed(*parts: int) -> int:
 
 
 class Builder:
-    """Makes the sources of a run. Used by the coordinator while the run starts; what is public of it fills up."""
+    """Makes the environment workers of a run. Used by the coordinator while the run starts.
+
+    Its public attributes, by behavior, are complete once every worker is built.
+    """
 
     def __init__(
         self,
@@ -97,7 +100,7 @@ class Builder:
         self._started_at = time.monotonic()
 
     def workers(self, saver: Saver) -> list[EnvironmentWorker]:
-        """One source for the one environment, or one for every behavior's own."""
+        """One worker for the environment of all behaviors, or one for each behavior's own."""
         environments = named_environments(self._config)
         return [self._worker(environment, index, saver) for index, environment in enumerate(environments)]
 
@@ -122,7 +125,7 @@ class Builder:
             self._add_watch_target(source, {name: behavior.learner for name, behavior in behaviors.items()})
             return behaviors
 
-        # ML-Agents: environment i gets seed + i; apart from each other, sources of one run must not repeat those
+        # ML-Agents gives environment i seed + i; the workers of a run must not share seeds
         seed = self._seed + index * 1_000_003
         start_seconds = None if settings.num_workers else max(START_SECONDS, settings.timeout_wait)
         output = self._folder.output
@@ -147,7 +150,7 @@ class Builder:
         self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, control: Control, saver: Saver
     ) -> Behavior:
         config = settings_of(self._config, spec.name)
-        self._tell("debug", spec.name, _described(spec))
+        self._log("debug", spec.name, describe(spec))
         index = len(self.learners)
         files = self.files[spec.name] = self._files(spec, config)
         evaluator = self._evaluator(spec, source, pool, config, index)
@@ -158,7 +161,8 @@ class Builder:
         if not self._is_training:
             step = 0  # of what is played
         elif step >= config.max_steps:
-            self._tell_reached(spec.name, step, config.max_steps)
+            key = f"behaviors.{spec.name}" if spec.name in self._config.behaviors else "default_settings"
+            self._log("warning", spec.name, max_steps_reached(key, step, config.max_steps))
         has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
         policy.load(trainer.weights())
         if restored.part("policy").values:
@@ -187,14 +191,14 @@ class Builder:
         )
         if self._is_training:
             learner.hyperparameters.publish()
-        waiting = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout in flight; more would only be staler
+        queue_size = max(1, -(-trainer.rows_per_update // BLOCK_ROWS))  # one rollout; more would only be staler
         return Behavior(
             learner=learner,
             policy=policy,
             time_horizon=trainer.time_horizon,
             summary_freq=config.summary_freq,
             control=control,
-            queue_size=waiting if config.threaded and self._is_training else None,
+            queue_size=queue_size if config.threaded and self._is_training else None,
         )
 
     def _files(self, spec: BehaviorSpec, config: BehaviorConfig) -> Files:
@@ -207,20 +211,20 @@ class Builder:
         return Files(folder, store, exporter, keeps_exports=config.export_interval is not None)
 
     def _trainer(self, spec: BehaviorSpec, config: BehaviorConfig, index: int) -> Trainer:
-        """With its memory set aside, where it trains. Raises ConfigError where there is not enough."""
+        """With memory for its replay buffer, where it trains. Raises ConfigError where there is not enough."""
         try:
             trainer: Trainer = registry.load("trainers", config.trainer_type)(
                 spec, config, derived_seed(self._seed, index, 0), self._device
             )
         except MemoryError as error:
-            text = f"{error}. A smaller hyperparameters.buffer_size or network is right"
+            text = f"{error}. hyperparameters.buffer_size or the network must be smaller"
             raise ConfigError(f"behaviors.{spec.name}: its trainer does not fit in memory: {text}.") from error
         except ConfigError as error:
             raise ConfigError(f"behaviors.{spec.name}: {error}") from error
         if self._is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.buffer_size, trainer.replay_bytes
             self._budget.claim(spec.name, steps, size, is_saved=config.hyperparameters.saves_replay)
-            self._tell("info", spec.name, f"replay buffer: {steps:,} steps, {size_text(size)}")
+            self._log("info", spec.name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
 
     def _warn_of_goals(self, spec: BehaviorSpec, config: BehaviorConfig, num_parameters: int) -> None:
@@ -228,7 +232,7 @@ class Builder:
         is_chosen = has(("behaviors", spec.name, *key)) or has(("default_settings", *key))
         warning = goal_warning(spec, config.network_settings, num_parameters, is_chosen)
         if warning is not None and self._is_training:
-            self._tell("warning", spec.name, warning)
+            self._log("warning", spec.name, warning)
 
     def _evaluator(
         self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, config: BehaviorConfig, index: int
@@ -237,12 +241,12 @@ class Builder:
         if settings is None:
             return None
         if not self._is_training:
-            self._tell("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")
+            self._log("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")
             return None
         if len(pool.specs) > 1:
             raise NotSupportedError(
                 f"behaviors.{spec.name}.evaluation: {source.env} has the behaviors {', '.join(pool.specs)}, and one of"
-                " several in an environment cannot be evaluated while it trains yet. null is right here;"
+                " several in an environment cannot be evaluated while it trains yet. It must be null;"
                 " `rl-tui evaluate` plays the policies of a run together."
             )
         num_copies = min(self._config.env_settings.num_envs, settings.episodes)
@@ -260,13 +264,7 @@ class Builder:
     def _budget(self) -> MemoryBudget:
         return MemoryBudget(available_bytes())
 
-    def _tell_reached(self, name: str, step: int, max_steps: int) -> None:
-        key = f"behaviors.{name}" if name in self._config.behaviors else "default_settings"
-        reached = f"has reached max_steps ({step} of {max_steps}) and learns no more"
-        way_out = f"a larger max_steps in the file, or --set {key}.max_steps=1000000, lets it go on"
-        self._tell("warning", name, f"{reached}; {way_out}")
-
-    def _tell(self, level: LogLevel, name: str, message: str) -> None:
+    def _log(self, level: LogLevel, name: str, message: str) -> None:
         self._bus.publish(LogEmitted(level, name, message))
 
 
@@ -275,21 +273,13 @@ def _policy_to_watch(config: BehaviorConfig, seed: int, spec: BehaviorSpec, is_g
     return make_policy(spec, network, config.hyperparameters.squashes_actions, derived_seed(seed, is_greedy))
 
 
-def _described(spec: BehaviorSpec) -> str:
-    """What agents see and do: `observations: joints (3,) float32; actions: 2 continuous, branches of 3 and 2`."""
-    seen = ", ".join(f"{one.name} {one.shape} {one.dtype}{' as goal' * one.is_goal}" for one in spec.observations)
-    numbers = [f"{spec.actions.continuous} continuous"] if spec.actions.continuous else []
-    branches = [f"branches of {' and '.join(map(str, spec.actions.branches))}"] if spec.actions.branches else []
-    return f"observations: {seen}; actions: {', '.join(numbers + branches)}"
-
-
 def _lacks_export(folder: BehaviorFolder, config: BehaviorConfig, step: int) -> bool:
-    """Whether the process that saved this checkpoint ended before it had exported the policy that belongs to it."""
+    """Whether the process that saved this checkpoint ended before it had exported its policy."""
     wanted = (folder.export(step), *(folder.policy(step, kind) for kind in config.export_policies))
     return config.export_interval is None and not all(path.exists() for path in wanted)
 
 
 def _first_update_step(config: BehaviorConfig, step: int) -> int:
-    """Before which a trainer with an empty replay buffer only fills it; 0 where nothing but a batch is waited for."""
+    """The step before which a trainer only fills its empty replay buffer; 0 where it needs no more than a batch."""
     warmup_steps = config.hyperparameters.warmup_steps
     return step + warmup_steps if warmup_steps else 0

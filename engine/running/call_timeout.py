@@ -1,4 +1,4 @@
-"""Calls into environments of this process that do not come back."""
+"""Calls into environments of this process that do not return."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 
 T = TypeVar("T")
 
-STANDSTILL_SECONDS = 3.0  # between two looks, which come several times as often, unless the process was stopped
+STOPPED_SECONDS = 3.0  # between two checks, which come several times as often, unless the process was stopped
 
 
 class CallTimer:
-    """Owned by whoever looks, often, how long calls take. While the whole process stood still, none did anything."""
+    """Used by a thread that often checks how long calls take. Time while the process was stopped does not count."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._looked_at = self._awake_since = clock()
+        self._checked_at = self._awake_since = clock()
 
     def busy_seconds(self, pool: EnvironmentPool) -> float:
-        """For how long the call in progress has gone on since the process was last stopped; 0 when there is none."""
+        """How long the call in progress has taken since the process was last stopped; 0 when there is none."""
         now = self._clock()
-        if now - self._looked_at > STANDSTILL_SECONDS:
+        if now - self._checked_at > STOPPED_SECONDS:
             self._awake_since = now
-        self._looked_at = now
+        self._checked_at = now
         since = pool.busy_since
         return 0.0 if since is None else now - max(since, self._awake_since)
 
 
 def call_with_timeout(seconds: float, pool: EnvironmentPool, call: Callable[[], T], advice: str = "") -> T:
-    """What the call, which uses the pool, returns. Raises what it raises.
+    """Return what the call, which uses the pool, returns. Raises what it raises.
 
     Raises InstanceFailure when an environment is busy for longer than that: its thread is then left behind.
     """
     returned: list[T] = []
-    watch = CallTimer()
-    if has_returned("environment", lambda: returned.append(call()), lambda: watch.busy_seconds(pool) > seconds):
+    timer = CallTimer()
+    if has_returned("environment", lambda: returned.append(call()), lambda: timer.busy_seconds(pool) > seconds):
         return returned[0]
     at, stack = locate_call(pool)
     text = f"{pool.busy_with} has not returned for {seconds:g} s{at}{'. ' if advice else ''}{advice}"
@@ -48,12 +48,12 @@ def call_with_timeout(seconds: float, pool: EnvironmentPool, call: Callable[[], 
 
 
 def busy_seconds(pool: EnvironmentPool) -> float:
-    """For how long the call in progress has gone on; 0 when there is none."""
+    """How long the call in progress has taken; 0 when there is none."""
     since = pool.busy_since
     return 0.0 if since is None else time.monotonic() - since
 
 
 def locate_call(pool: EnvironmentPool) -> tuple[str, str]:
-    """Where the call in progress is, as a sentence goes on, and its stack."""
+    """Where the call in progress is, as the end of a sentence, and its stack."""
     place, stack = ("", "") if pool.busy_in is None else place_in_thread(pool.busy_in)
     return (f", at {place}" if place else ""), stack

@@ -1,4 +1,4 @@
-"""When a learner saves by itself, and what it hands to the saver."""
+"""When a learner saves by itself, and what it gives to the saver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint that holds what 
 
 @dataclass(frozen=True, slots=True)
 class SaveContext:
-    """Where a behavior stands. policy: the state of the acting policy. mean_return: what checkpoints are ranked by."""
+    """What a save needs from the learner. policy: the acting policy's state. mean_return: for ranking checkpoints."""
 
     step: int
     policy: State
@@ -26,7 +26,7 @@ class SaveContext:
 
 
 class CheckpointScheduler:
-    """Lives with its learner. Copies what the trainer has learned for the saver, when that is due or asked for."""
+    """Used in its learner's thread. Copies what the trainer has learned for the saver, when due or requested."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class CheckpointScheduler:
         saver: Saver,
         step: int,
     ):
-        """step: where training begins or goes on."""
+        """step: where training begins or resumes."""
         self._behavior = behavior
         self._config = config
         self._trainer = trainer
@@ -46,13 +46,13 @@ class CheckpointScheduler:
         self.restart(step)
 
     def restart(self, step: int) -> None:
-        """Count on from another step."""
+        """Count from another step on."""
         interval = self._config.checkpoint_interval
         self._checkpoints = Reminder(interval if interval > 0 else None, step)
         self._exports = Reminder(self._config.export_interval, step)
 
     def offer_due(self, at: SaveContext) -> None:
-        """Offer what is due; while another job waits, it stays due."""
+        """Offer what is due to the saver; while another job waits, it stays due."""
         saves, exports = self._checkpoints.is_due(at.step), self._exports.is_due(at.step)
         if not (saves or exports) or not self._saver.has_room:
             return
@@ -67,9 +67,9 @@ class CheckpointScheduler:
         self._saver.put(self._job(at, "asked", on_done, with_state=with_state, with_export=with_export))
 
     def put_final(self, at: SaveContext, reason: CheckpointReason) -> None:
-        """Hand over everything for the last time, once the replay buffer that was handed over before is written.
+        """Save everything for the last time, once an earlier copy of the replay buffer is written.
 
-        Before the first step there is nothing to keep: a run that fails there is begun anew, not gone on with.
+        Before the first step there is nothing to keep: a run that fails there is restarted, not resumed.
         """
         if at.step == 0:
             return

@@ -1,4 +1,4 @@
-"""The newest policy of a behavior, for whoever else wants to act as it does."""
+"""The newest policy of a behavior, for other threads that act with it."""
 
 from __future__ import annotations
 

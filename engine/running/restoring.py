@@ -1,4 +1,4 @@
-"""What a behavior begins with: what an earlier process of its run learned, or another run."""
+"""What a behavior starts from: what an earlier process of its run has learned, or another run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.version import VERSION
 
-ANEW = (
-    "environments begin new episodes with other seeds; episodes that were going on, and experience that waited for an"
-    " update, are dropped"
+RESTARTED = (
+    "environments begin new episodes with other seeds; unfinished episodes, and experience that waited for an update,"
+    " are dropped"
 )
 
 
 class Restorer:
-    """Used by the builder. Hands trainers what was learned before, and tells what it took and what it left out."""
+    """Used by the builder. Loads what was learned before into trainers, and logs what it used and what it skipped."""
 
     def __init__(self, settings: CheckpointSettings, results_dir: Path, bus: EventBus):
         """Made before any environment, which may change the working directory."""
@@ -35,9 +35,9 @@ class Restorer:
         self._bus = bus
 
     def restore(self, name: str, store: CheckpointStore, config: BehaviorConfig, trainer: Trainer) -> tuple[int, State]:
-        """The step to go on from, and what is resumed, of which the trainer has taken its part.
+        """The step to resume from, and the resumed state, which the trainer has loaded.
 
-        A run that is only initialized from another takes over what that one learned, and nothing else.
+        A run that is only initialized from another uses what that one has learned, and nothing else.
         """
         if self._settings.resume:
             newest = store.newest_valid()
@@ -47,18 +47,18 @@ class Restorer:
                 state, checkpoint = store.load(newest.path)
                 self._load(name, state, checkpoint, trainer)
                 if not self._settings.inference:
-                    self._tell(name, f"resumed at step {checkpoint.step}: {ANEW}")
+                    self._log(name, f"resumed at step {checkpoint.step}: {RESTARTED}")
                 return checkpoint.step, state
-            self._warn(name, "no checkpoint to resume from: this behavior starts anew")
+            self._warn(name, "no checkpoint to resume from: this behavior starts over")
         path = self._initial_checkpoint(name, config)
         if path is not None:
             self._load(name, *read(path), trainer)
         return 0, State()
 
     def restore_replay(self, name: str, folder: BehaviorFolder, config: BehaviorConfig, trainer: Trainer) -> bool:
-        """Whether the trainer has the replay buffer that was saved, which a resumed run may ask for.
+        """Load the saved replay buffer, where the configuration asks for it; whether it was loaded.
 
-        Where there is none that fits, it begins with an empty one, and that is told.
+        Where there is none that fits, the trainer starts with an empty one, and a warning says so.
         """
         if not self._settings.resume or self._settings.inference or not config.hyperparameters.saves_replay:
             return False
@@ -67,7 +67,7 @@ class Restorer:
         except CheckpointError as error:
             self._warn(name, f"the replay buffer starts empty: {error}")
             return False
-        self._tell(name, f"loaded {folder.replay_buffer}")
+        self._log(name, f"loaded {folder.replay_buffer}")
         return True
 
     def _initial_checkpoint(self, name: str, config: BehaviorConfig) -> Path | None:
@@ -88,9 +88,9 @@ class Restorer:
         if checkpoint.is_from_other_version:
             written_by = checkpoint.program_version
             self._warn(name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")
-        self._tell(name, f"loaded {checkpoint.path}")
+        self._log(name, f"loaded {checkpoint.path}")
 
-    def _tell(self, name: str, message: str) -> None:
+    def _log(self, name: str, message: str) -> None:
         self._bus.publish(LogEmitted("info", name, message))
 
     def _warn(self, name: str, message: str) -> None:
@@ -98,7 +98,7 @@ class Restorer:
 
 
 def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None:
-    """The trainer goes on from what that checkpoint holds. Raises CheckpointError, naming every array that differs."""
+    """Load a checkpoint's state into the trainer. Raises CheckpointError, naming every array that differs."""
     part = state.part("trainer")
     try:
         require_same_keys(trainer.state().tensors, part.tensors)

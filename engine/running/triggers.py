@@ -6,7 +6,7 @@ from __future__ import annotations
 class IntervalTrigger:
     """Fires when a step reaches or crosses a multiple of `interval`, however coarse the steps; never at step 0.
 
-    step: where counting begins, so that a resumed run goes on as if it had never stopped.
+    step: where counting begins, so that a resumed run continues as if it had never stopped.
     """
 
     def __init__(self, interval: int, step: int = 0):
@@ -23,7 +23,7 @@ class IntervalTrigger:
 
 
 class Reminder:
-    """An interval trigger for what cannot be done at any time: once due, it stays so until it is `done`.
+    """An interval trigger that, once due, stays due until `done`, for what cannot be done at any time.
 
     interval: None for what is never due.
     """

@@ -140,7 +140,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_starts_anew_and_says_
     run = run_to_end(config)
     assert run.launch.exit_code == 0
     said = [event.message for event in run.of(LogEmitted) if event.level == "warning"]
-    assert said == ["no checkpoint to resume from: this behavior starts anew"]
+    assert said == ["no checkpoint to resume from: this behavior starts over"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_run_without_a_checkpoint_starts_anew_from_its_initial_one(tmp_path: P
     settings = {"Line": behavior(init_path=initial)}
     run = run_to_end(configuration(tmp_path, settings, checkpoint_settings={"resume": True}))
     said = [event.message for event in run.of(LogEmitted) if event.source == "Line" and event.level != "debug"]
-    assert said[:2] == ["no checkpoint to resume from: this behavior starts anew", f"loaded {initial}"]
+    assert said[:2] == ["no checkpoint to resume from: this behavior starts over", f"loaded {initial}"]
 
 
 def test_what_a_killed_process_was_writing_is_swept_by_the_next_writer_alone(tmp_path: Path) -> None:

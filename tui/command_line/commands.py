@@ -107,18 +107,18 @@ def evaluate(arguments: EvaluateArguments) -> int:
     from rl_tui.engine.storage.archive import Archive
 
     path = Archive(Path(arguments.results_dir)).resolve(arguments.run)
-    from rl_tui.engine.running.evaluation.recording import require_recorder
+    from rl_tui.engine.running.evaluation.video import require_recorder
 
     record = None if arguments.record is None else Path(arguments.record).absolute()
     if record is not None:
         require_recorder(record)
-    from rl_tui.engine.running.evaluation.episodes import unheard
-    from rl_tui.engine.running.evaluation.saved_policy import SavedRun, Wanted
+    from rl_tui.engine.running.evaluation.episodes import ignore_return
+    from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
     from rl_tui.engine.running.run import limit_threads
 
     limit_threads()
     played = SavedRun(path.parent if path.is_file() else path).play(
-        Wanted(
+        EvaluationRequest(
             behavior=arguments.behavior,
             episodes=arguments.episodes,
             checkpoint=arguments.checkpoint,
@@ -127,7 +127,7 @@ def evaluate(arguments: EvaluateArguments) -> int:
             is_onnx=arguments.is_onnx,
             record=record,
         ),
-        Progress(arguments.episodes).hear if arguments.shows_progress else unheard,
+        Progress(arguments.episodes).on_return if arguments.shows_progress else ignore_return,
     )
     for reason in played.skipped:
         complain(f"a checkpoint was skipped: {reason}")
@@ -148,7 +148,7 @@ class Progress:
         self._count, self._mean = 0, 0.0
         self._said_at = time.monotonic()
 
-    def hear(self, total: float) -> None:
+    def on_return(self, total: float) -> None:
         """An episode ended with that return."""
         self._count += 1
         self._mean += total / self._count - self._mean / self._count

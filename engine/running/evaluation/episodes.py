@@ -1,4 +1,4 @@
-"""Playing episodes to measure a policy, apart from its training.
+"""Plays episodes to evaluate a policy, apart from its training.
 
 Shapes: N agents that wait, M memory columns, E episodes.
 """
@@ -19,7 +19,7 @@ RECEIVE_SECONDS = 0.1  # how long a pool of other processes may take to see a st
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Episodes that were played to their end, in the order in which they began.
+    """Finished episodes, in the order in which they began.
 
     returns: f64[E], undiscounted. lengths: i64[E], actions taken.
     """
@@ -29,7 +29,7 @@ class Scores:
 
     @property
     def summary(self) -> dict[str, float]:
-        """What a user wants to know of them, by its name."""
+        """Statistics for the user, by name."""
         return {
             "mean": float(self.returns.mean()),
             "std": float(self.returns.std()),
@@ -41,19 +41,19 @@ class Scores:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Their means by tag, beside those of training."""
+        """Their means by tag, next to those of training."""
         return {
             "Evaluation/Cumulative Reward": float(self.returns.mean()),
             "Evaluation/Episode Length": float(self.lengths.mean()),
         }
 
 
-def unwatched(instance: int, steps: Steps) -> None:
-    """What becomes of every step where nobody looks on."""
+def ignore_steps(instance: int, steps: Steps) -> None:
+    """The default of `play` for `on_steps`."""
 
 
-def unheard(total: float) -> None:
-    """What becomes of each return where only all of them are wanted."""
+def ignore_return(total: float) -> None:
+    """The default of `play` for `on_return`."""
 
 
 def play(
@@ -62,50 +62,50 @@ def play(
     behavior: str,
     num_episodes: int,
     seed: int,
-    may_go_on: Callable[[], bool],
-    watch: Callable[[int, Steps], None] = unwatched,
-    hear: Callable[[float], None] = unheard,
+    should_continue: Callable[[], bool],
+    on_steps: Callable[[int, Steps], None] = ignore_steps,
+    on_return: Callable[[float], None] = ignore_return,
 ) -> Scores | None:
-    """So many episodes of `behavior`, from a reset of every instance with `seed`; None when it may not go on.
+    """Play that many episodes of `behavior`, from a reset of every instance with `seed`; None when interrupted.
 
-    policies: of every behavior in the pool. may_go_on is asked at every step. watch: given each instance that has
-    stepped, and what it tells of `behavior`, before anybody acts. hear: given the return of each episode that counts,
-    as it ends. Raises EnvironmentFailure.
+    policies: of every behavior in the pool. should_continue: called at every step. on_steps: called with each instance
+    that has stepped and the steps of `behavior` in it, before any agent acts. on_return: called with the return of each
+    episode that counts, as it ends. Raises EnvironmentFailure.
     """
     players = {name: _Player(policy) for name, policy in policies.items()}
-    tally = _Tally(num_episodes, pool.num_agents[behavior], hear)
+    tally = _Tally(num_episodes, pool.num_agents[behavior], on_return)
     pool.reset(seed)
-    while may_go_on():
+    while should_continue():
         arrived = dict(pool.receive(RECEIVE_SECONDS))
-        for instance, told in arrived.items():
-            if behavior in told:
-                tally.add(told[behavior])
-                watch(instance, told[behavior])
+        for instance, behaviors in arrived.items():
+            if behavior in behaviors:
+                tally.add(behaviors[behavior])
+                on_steps(instance, behaviors[behavior])
         if tally.is_complete:
             return tally.scores()
-        for instance, told in arrived.items():
-            for name, steps in told.items():
+        for instance, behaviors in arrived.items():
+            for name, steps in behaviors.items():
                 players[name].forget(steps)
-            waiting = {name: steps.decisions for name, steps in told.items() if len(steps.decisions.agent_ids)}
+            waiting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}
             pool.send(instance, {name: players[name].act(decisions) for name, decisions in waiting.items()})
     return None
 
 
 class _Player:
-    """A policy with what it remembers of each agent."""
+    """A policy with the memory of each agent."""
 
     def __init__(self, policy: Policy):
         self._policy = policy
         self._memories: dict[int, Float32] = {}
 
     def forget(self, steps: Steps) -> None:
-        """Remember nothing of agents whose episodes have ended."""
+        """Forget agents whose episodes have ended."""
         if self._memories and steps.terminals is not None:
             for agent in steps.terminals.agent_ids.tolist():
                 self._memories.pop(agent, None)
 
     def act(self, decisions: DecisionSteps) -> Actions:
-        """What the agents that wait do."""
+        """The actions of the agents that wait."""
         if not self._policy.memory_size:
             return self._policy.act(decisions).actions
         agents = decisions.agent_ids.tolist()
@@ -127,14 +127,14 @@ class _Episode:
 
 
 class _Tally:
-    """The episodes that count: the first ones of each agent, as many as of any other.
+    """The episodes that count: the first ones of each agent, an equal number of each.
 
-    Were they the first ones to end, short ones would come too often. num_agents: those that usually act at once; where
-    others come later, episodes count as they begin.
+    Counting the first ones to end would favor short ones. num_agents: how many usually act at once; where others appear
+    later, episodes count as they begin.
     """
 
-    def __init__(self, num_episodes: int, num_agents: int, hear: Callable[[float], None] = unheard):
-        self._hear = hear
+    def __init__(self, num_episodes: int, num_agents: int, on_return: Callable[[float], None]):
+        self._on_return = on_return
         self._share, self._num_odd = divmod(num_episodes, max(1, num_agents))
         self._num_left = num_episodes  # to begin
         self._shares: dict[int, int] = {}  # episodes that an agent may still begin
@@ -148,7 +148,7 @@ class _Tally:
         return self._num_open == 0
 
     def add(self, steps: Steps) -> None:
-        """Count what one instance tells."""
+        """Count the steps of one instance."""
         if steps.terminals is not None:
             for agent, reward in zip(steps.terminals.agent_ids.tolist(), steps.terminals.rewards.tolist(), strict=True):
                 self._end(agent, reward)
@@ -159,7 +159,7 @@ class _Tally:
                 self._begin(agent)
 
     def scores(self) -> Scores:
-        """What they gave."""
+        """Their returns and lengths."""
         returns = np.array([episode.total for episode in self._counted])
         return Scores(returns, np.array([episode.length for episode in self._counted], np.int64))
 
@@ -184,4 +184,4 @@ class _Tally:
             self._reward(episode, reward)
             if episode.is_counted:
                 self._num_open -= 1
-                self._hear(episode.total)
+                self._on_return(episode.total)

@@ -1,4 +1,4 @@
-"""When a policy is measured while it trains, and what becomes of that."""
+"""Evaluates a policy during training."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EvaluationReported, LogEmitted
 from rl_tui.engine.specs import Policy, Weights
 
-PATIENCE_SECONDS = 60.0  # after which it is told that training waits for an evaluation
+PATIENCE_SECONDS = 60.0  # after which a warning says that training waits for an evaluation
 
 
 class Evaluator:
-    """Lives in its learner's thread. Owns environments, made when the first evaluation begins, and a policy.
+    """Used in its learner's thread. Owns environments, made when the first evaluation begins, and a policy.
 
-    Every evaluation begins with the same seeds: one policy gets the same scores whenever it is asked. mean_return: of
+    Every evaluation begins with the same seeds, so that a policy always gets the same scores. mean_return: of
     the newest evaluation, None before the first. is_on: until an environment fails; training goes on without it.
     """
 
@@ -47,7 +47,7 @@ class Evaluator:
         self._reminder = Reminder(settings.interval)
 
     def restart(self, step: int) -> None:
-        """Count on from another step, where nothing was evaluated."""
+        """Count from another step on, at which nothing was evaluated."""
         self.mean_return = self._version = None
         self._reminder = Reminder(self._settings.interval, step)
 
@@ -56,22 +56,22 @@ class Evaluator:
         is_due = self._reminder.is_due(step) or is_last
         return is_due and self.is_on and version != self._version
 
-    def evaluate(self, step: int, weights: Weights, may_go_on: Callable[[], bool]) -> Mapping[str, float]:
-        """Play with these weights and tell the scores; their means by tag. Empty when it may not go on, or fails."""
+    def evaluate(self, step: int, weights: Weights, should_continue: Callable[[], bool]) -> Mapping[str, float]:
+        """Play with these weights and publish the scores; their means by tag. Empty when interrupted, or it fails."""
         start = time.monotonic()
         try:
-            scores = self._play(weights, may_go_on)
+            scores = self._play(weights, should_continue)
         except (EnvironmentFailure, ConfigError) as error:
             self.is_on = False
             self.close()
-            without = "no evaluation any more; training goes on, and ranks checkpoints by its own episodes"
+            without = "evaluation has ended; training continues, and ranks checkpoints by its own episodes"
             self._bus.publish(LogEmitted("warning", self._behavior, f"{without}: {error}"))
             return {}
         if scores is None:
             return {}
         self._reminder.done()
         self._version, self.mean_return = weights.version, float(scores.returns.mean())
-        self._tell(step, scores, time.monotonic() - start)
+        self._publish(step, scores, time.monotonic() - start)
         return scores.metrics
 
     def close(self) -> None:
@@ -80,31 +80,31 @@ class Evaluator:
             self.pool.close()
             self.pool = None
 
-    def _play(self, weights: Weights, may_go_on: Callable[[], bool]) -> Scores | None:
+    def _play(self, weights: Weights, should_continue: Callable[[], bool]) -> Scores | None:
         if self.pool is None:
             self.pool = self._make_pool()
             self.pool.start()
         self._policy.load(weights)
         self._policy.load_state(self._draws)
         policies = {self._behavior: self._policy}
-        patience = self._patience(may_go_on)
+        patience = self._patience(should_continue)
         return play(self.pool, policies, self._behavior, self._settings.episodes, self._seed, patience)
 
-    def _patience(self, may_go_on: Callable[[], bool]) -> Callable[[], bool]:
-        """The same, telling once that it takes long: episodes that never end would hold up training in silence."""
+    def _patience(self, should_continue: Callable[[], bool]) -> Callable[[], bool]:
+        """The same, with one warning when it takes long: episodes that never end would block training silently."""
         until: float | None = time.monotonic() + PATIENCE_SECONDS
 
-        def asked() -> bool:
+        def patient() -> bool:
             nonlocal until
             if until is not None and time.monotonic() > until:
                 until = None
                 text = f"{self._settings.episodes} episodes of evaluation have taken {PATIENCE_SECONDS:g} s so far"
                 self._bus.publish(LogEmitted("warning", self._behavior, f"{text}; training waits for their end"))
-            return may_go_on()
+            return should_continue()
 
-        return asked
+        return patient
 
-    def _tell(self, step: int, scores: Scores, seconds: float) -> None:
+    def _publish(self, step: int, scores: Scores, seconds: float) -> None:
         self._bus.publish(
             EvaluationReported(
                 behavior=self._behavior,

@@ -1,4 +1,4 @@
-"""A run's policies as its checkpoints hold them, played again."""
+"""Plays the policies in a run's checkpoints."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.building import derived_seed
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
-from rl_tui.engine.running.evaluation.episodes import Scores, play, unheard, unwatched
-from rl_tui.engine.running.evaluation.recording import Recording
+from rl_tui.engine.running.evaluation.episodes import Scores, ignore_return, ignore_steps, play
+from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.restoring import load_trainer
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.pools.serial import SerialPool
@@ -28,15 +28,15 @@ from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.file_names import CONFIGURATION
 from rl_tui.engine.storage.run_folder import RunFolder
 
-REPLAY_STEPS = 10_000  # at most: nobody fills that buffer, and this machine may be smaller than the one that trained
+REPLAY_STEPS = 10_000  # at most: that buffer stays empty, and this machine may be smaller than the one that trained
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be played.
+class EvaluationRequest:
+    """What to play.
 
-    behavior: None for the only one. checkpoint: "newest", "best" or a step, of that behavior; others that share its
-    environment act by their newest. is_onnx: as the exported file acts, not as the checkpoint does. record: a file to
+    behavior: None for the only one. checkpoint: "newest", "best" or a step, of that behavior; others in its
+    environment use their newest. is_onnx: play the exported file, not the checkpoint. record: a file to
     show the first episodes in.
     """
 
@@ -50,11 +50,11 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """What came of it.
+class EvaluationResult:
+    """The scores of one behavior.
 
     source: the checkpoint or the exported file. skipped: why newer checkpoints than the newest that verifies were not
-    taken, where the newest was wanted.
+    used, where the newest was requested.
     """
 
     behavior: str
@@ -65,7 +65,7 @@ class Played:
 
 
 class SavedRun:
-    """The folder of a run that goes on or has ended. Reads it, and changes nothing."""
+    """The folder of a run, live or ended. Reads it, and changes nothing."""
 
     def __init__(self, path: Path):
         """Raises ConfigError when its configuration cannot be read."""
@@ -73,10 +73,10 @@ class SavedRun:
         self._folder = RunFolder(path.parent.absolute(), path.name)  # an environment may change the working directory
         self._config = load_config(path / CONFIGURATION)
 
-    def play(self, wanted: Wanted, hear: Callable[[float], None] = unheard) -> Played:
-        """Episodes of one behavior, in the environment of the run; `hear` is given each return. Raises RlTuiError."""
-        source = self._environment(wanted.behavior).source
-        if wanted.record is not None:
+    def play(self, request: EvaluationRequest, on_return: Callable[[float], None] = ignore_return) -> EvaluationResult:
+        """Episodes of one behavior, in the environment of the run; `on_return` gets each return. Raises RlTuiError."""
+        source = self._environment(request.behavior).source
+        if request.record is not None:
             source = source.showing_frames()
         made: list[Environment] = []
 
@@ -84,20 +84,20 @@ class SavedRun:
             made.extend(source.make(first, count))
             return made
 
-        pool = SerialPool(source.env, make, min(self._config.env_settings.num_envs, wanted.episodes))
+        pool = SerialPool(source.env, make, min(self._config.env_settings.num_envs, request.episodes))
         with ExitStack() as leaving:
             leaving.callback(pool.close)
             pool.start()
-            behavior = _only(wanted.behavior, list(pool.specs))
-            acting = {name: self._acting(spec, name == behavior, wanted) for name, spec in pool.specs.items()}
-            watch = unwatched
-            if wanted.record is not None:
-                watch = leaving.enter_context(Recording(wanted.record, made[0])).watch
+            behavior = _only(request.behavior, list(pool.specs))
+            acting = {name: self._acting(spec, name == behavior, request) for name, spec in pool.specs.items()}
+            on_steps = ignore_steps
+            if request.record is not None:
+                on_steps = leaving.enter_context(VideoRecorder(request.record, made[0])).add
             policies = {name: one.policy for name, one in acting.items()}
-            scores = play(pool, policies, behavior, wanted.episodes, wanted.seed, lambda: True, watch, hear)
-        assert scores is not None, "nobody stops it"
+            scores = play(pool, policies, behavior, request.episodes, request.seed, lambda: True, on_steps, on_return)
+        assert scores is not None, "it is never interrupted"
         skipped = tuple(reason for one in acting.values() for reason in one.skipped)
-        return Played(behavior, acting[behavior].step, acting[behavior].source, scores, skipped)
+        return EvaluationResult(behavior, acting[behavior].step, acting[behavior].source, scores, skipped)
 
     def _environment(self, behavior: str | None) -> NamedEnvironment:
         environments = named_environments(self._config)
@@ -106,17 +106,17 @@ class SavedRun:
         name = _only(behavior, list(self._config.behaviors))
         return next(environment for environment in environments if name in environment.behaviors)
 
-    def _acting(self, spec: BehaviorSpec, is_chosen: bool, wanted: Wanted) -> _Acting:
+    def _acting(self, spec: BehaviorSpec, is_chosen: bool, request: EvaluationRequest) -> _Acting:
         config = settings_of(self._config, spec.name)
-        state, checkpoint, skipped = self._load(spec.name, wanted.checkpoint if is_chosen else "newest")
-        if wanted.is_onnx:
+        state, checkpoint, skipped = self._load(spec.name, request.checkpoint if is_chosen else "newest")
+        if request.is_onnx:
             path = self._exported(spec.name, checkpoint.step)
-            return _Acting(OnnxPolicy(path, spec, not wanted.is_stochastic), checkpoint.step, path, skipped)
+            return _Acting(OnnxPolicy(path, spec, not request.is_stochastic), checkpoint.step, path, skipped)
         trainer: Trainer = registry.load("trainers", config.trainer_type)(
-            spec, _for_playing(config, wanted.is_stochastic), 0, torch.device("cpu")
+            spec, _for_playing(config, request.is_stochastic), 0, torch.device("cpu")
         )
         load_trainer(trainer, state, checkpoint)
-        return _Acting(trainer.make_policy(derived_seed(wanted.seed)), checkpoint.step, checkpoint.path, skipped)
+        return _Acting(trainer.make_policy(derived_seed(request.seed)), checkpoint.step, checkpoint.path, skipped)
 
     def _exported(self, name: str, step: int) -> Path:
         """The policy exported with that checkpoint. Raises CheckpointError, naming those that have one."""
@@ -160,14 +160,14 @@ class _Acting:
     skipped: tuple[str, ...]
 
 
-def _only(wanted: str | None, names: list[str]) -> str:
-    """The behavior that is wanted, or the only one. Raises ConfigError, naming those that there are."""
-    if wanted is None and len(names) == 1:
+def _only(name: str | None, names: list[str]) -> str:
+    """The requested behavior, or the only one. Raises ConfigError, naming those that exist."""
+    if name is None and len(names) == 1:
         return names[0]
-    if wanted is None or wanted not in names:
-        found = "none is named" if wanted is None else f"there is no {wanted!r}"
+    if name is None or name not in names:
+        found = "none is named" if name is None else f"there is no {name!r}"
         raise ConfigError(f"--behavior: {found}, the run has {', '.join(names)}")
-    return wanted
+    return name
 
 
 def _for_playing(config: BehaviorConfig, is_stochastic: bool) -> BehaviorConfig:

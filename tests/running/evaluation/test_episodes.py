@@ -223,7 +223,7 @@ def test_failed_environment_ends_evaluation_and_training_goes_on(tmp_path: Path)
     assert run.launch.exit_code == 0
     (warning,) = [event for event in run.of(LogEmitted) if event.level == "warning"]
     assert warning.source == "Walker"
-    assert "no evaluation any more" in warning.message
+    assert "evaluation has ended" in warning.message
     assert "step raised ValueError: the wheels came off" in warning.message
     assert not run.of(EvaluationReported)
     assert run.of(CheckpointSaved)[-1].mean_return is not None, "training's own episodes rank checkpoints then"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rl_tui.engine.running.evaluation.saved_policy import Played, SavedRun, Wanted
+from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, EvaluationResult, SavedRun
 from rl_tui.engine.session.messages import CheckpointSaved, EvaluationReported
 from rl_tui.tui.cli import main
 from tests.running.runs import behavior, configuration, run_to_end
 
 imageio, imageio_ffmpeg = pytest.importorskip("imageio.v2"), pytest.importorskip("imageio_ffmpeg")
 
-NEWEST = Wanted(None, 12, "newest", 1, is_stochastic=False, is_onnx=False, record=None)
+NEWEST = EvaluationRequest(None, 12, "newest", 1, is_stochastic=False, is_onnx=False, record=None)
 
 
 def finished(folder: Path, env: Any = "toy:line", behaviors: dict[str, Any] | None = None, **settings: Any) -> Path:
@@ -29,12 +29,12 @@ def finished(folder: Path, env: Any = "toy:line", behaviors: dict[str, Any] | No
     return run.folder
 
 
-def wanted(**changes: Any) -> Wanted:
-    fields = {name: getattr(NEWEST, name) for name in Wanted.__slots__}
-    return Wanted(**fields | changes)
+def request(**changes: Any) -> EvaluationRequest:
+    fields = {name: getattr(NEWEST, name) for name in EvaluationRequest.__slots__}
+    return EvaluationRequest(**fields | changes)
 
 
-def numbers(played: Played) -> tuple[list[float], list[int]]:
+def numbers(played: EvaluationResult) -> tuple[list[float], list[int]]:
     return played.scores.returns.tolist(), played.scores.lengths.tolist()
 
 
@@ -44,20 +44,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_policy_plays_the_same_from_its_checkpoint_and_from_its_exported_file(run: Path) -> None:
-    checkpoint, exported = (SavedRun(run).play(wanted(is_onnx=is_onnx)) for is_onnx in (False, True))
+    checkpoint, exported = (SavedRun(run).play(request(is_onnx=is_onnx)) for is_onnx in (False, True))
     assert numbers(checkpoint) == numbers(exported)
     assert len(checkpoint.scores.returns) == 12
     assert checkpoint.source == run / "Walker/checkpoints" / f"Walker-{checkpoint.step}"
     assert exported.source == run / "Walker" / f"Walker-{checkpoint.step}.onnx"
-    assert numbers(SavedRun(run).play(wanted())) == numbers(checkpoint), "the same seed gives the same episodes"
-    assert numbers(SavedRun(run).play(wanted(is_stochastic=True))) != numbers(checkpoint)
+    assert numbers(SavedRun(run).play(request())) == numbers(checkpoint), "the same seed gives the same episodes"
+    assert numbers(SavedRun(run).play(request(is_stochastic=True))) != numbers(checkpoint)
 
 
 def test_checkpoint_whose_export_is_gone_names_those_that_have_one(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(run, tmp_path / "run")
-    newest = SavedRun(tmp_path / "run").play(wanted(is_onnx=True))
+    newest = SavedRun(tmp_path / "run").play(request(is_onnx=True))
     newest.source.unlink()
     others = sorted(int(path.stem.removeprefix("Walker-")) for path in (tmp_path / "run/Walker").glob("*.onnx"))
     assert others
@@ -70,18 +70,18 @@ def test_checkpoint_whose_export_is_gone_names_those_that_have_one(
 
 def test_checkpoint_is_the_one_that_was_named(run: Path) -> None:
     steps = sorted(int(path.name.removeprefix("Walker-")) for path in (run / "Walker/checkpoints").iterdir())
-    assert SavedRun(run).play(wanted()).step == steps[-1]
-    assert SavedRun(run).play(wanted(checkpoint=str(steps[0]))).step == steps[0]
-    assert SavedRun(run).play(wanted(checkpoint="best")).step in steps
+    assert SavedRun(run).play(request()).step == steps[-1]
+    assert SavedRun(run).play(request(checkpoint=str(steps[0]))).step == steps[0]
+    assert SavedRun(run).play(request(checkpoint="best")).step in steps
 
 
 def test_command_prints_what_was_earned(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["evaluate", "run", "--results-dir", str(run.parent), "--episodes", "12"]
     assert main(words) == 0
     head, *rows = capsys.readouterr().out.splitlines()
-    scores = SavedRun(run).play(wanted()).scores
+    scores = SavedRun(run).play(request()).scores
     assert head.startswith("Walker at step ")
-    assert head.endswith(str(SavedRun(run).play(wanted()).source))
+    assert head.endswith(str(SavedRun(run).play(request()).source))
     told = {row[:12].strip(): float(row[12:]) for row in rows}
     assert told == pytest.approx(scores.summary, rel=1e-5)
     assert list(told) == ["mean", "std", "min", "max", "mean length", "episodes"]
@@ -91,7 +91,7 @@ def test_command_prints_what_was_earned(run: Path, capsys: pytest.CaptureFixture
 
 def test_damaged_checkpoint_is_skipped_and_told(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(run, tmp_path / "run")
-    newest = SavedRun(tmp_path / "run").play(wanted()).source
+    newest = SavedRun(tmp_path / "run").play(request()).source
     (newest / "tensors.safetensors").write_bytes(b"damaged")
     assert main(["evaluate", "run", "--results-dir", str(tmp_path), "--episodes", "2"]) == 0
     out, error = capsys.readouterr()
@@ -132,7 +132,7 @@ def test_wrong_number_is_a_wrong_command_line(words: list[str], capsys: pytest.C
 def test_behaviors_that_share_an_environment_play_together(tmp_path: Path) -> None:
     behaviors = {name: behavior(checkpoint_interval=100) for name in ("Left", "Right")}
     folder = finished(tmp_path, "tests.running.worlds:Pair", behaviors)
-    played = SavedRun(folder).play(wanted(behavior="Right"))
+    played = SavedRun(folder).play(request(behavior="Right"))
     assert played.scores.summary | {"episodes": 0} == {
         "mean": 3, "std": 0, "min": 3, "max": 3, "mean length": 3, "episodes": 0,
     }  # fmt: skip
@@ -142,8 +142,8 @@ def test_behaviors_that_share_an_environment_play_together(tmp_path: Path) -> No
 def test_behavior_is_played_in_the_environment_of_its_own(tmp_path: Path) -> None:
     behaviors = {name: behavior(max_steps=256, checkpoint_interval=100) for name in ("Walker", "Pole")}
     folder = finished(tmp_path, {"Walker": "toy:line", "Pole": "toy:one-step"}, behaviors)
-    assert SavedRun(folder).play(wanted(behavior="Pole")).scores.lengths.tolist() == [1] * 12
-    assert SavedRun(folder).play(wanted(behavior="Walker")).scores.lengths.min() > 1
+    assert SavedRun(folder).play(request(behavior="Pole")).scores.lengths.tolist() == [1] * 12
+    assert SavedRun(folder).play(request(behavior="Walker")).scores.lengths.min() > 1
 
 
 def test_evaluation_while_training_scores_as_the_command_does(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_evaluation_while_training_scores_as_the_command_does(tmp_path: Path) ->
     run = run_to_end(configuration(tmp_path, {"Walker": settings}, "toy:one-step"))
     (told,) = run.of(EvaluationReported)
     assert told.mean_return > 0.9
-    assert SavedRun(run.folder).play(wanted(episodes=64)).scores.returns.mean() == pytest.approx(
+    assert SavedRun(run.folder).play(request(episodes=64)).scores.returns.mean() == pytest.approx(
         told.mean_return, abs=0.1
     )
 

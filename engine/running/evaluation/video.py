@@ -1,4 +1,4 @@
-"""A moving picture of an environment, written as it is played."""
+"""A video of an environment, written as it is played."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rl_tui.engine.specs import Steps
 from rl_tui.engine.storage.disk import UNFINISHED
 
 FORMATS = (".gif", ".mp4")
-STEPS = 300  # of whole episodes are shown, or a few more: ten seconds
+STEPS = 300  # of whole episodes, at least: ten seconds
 STEPS_HZ = 30
 GIF_STEPS = 2  # a frame for so many: a GIF is large, and slow to make
 
 
-class Recording:
-    """What the first agent of an environment lives through, in a file that appears when the recording is closed.
+class VideoRecorder:
+    """Records the episodes of an environment's first agent in a file that appears when the recorder is closed.
 
     Used as a context: left by an error, it leaves no file. Raises ConfigError when nothing can be recorded.
     """
@@ -42,8 +42,8 @@ class Recording:
         self._num_steps = 0
         self._is_over = False
 
-    def watch(self, instance: int, steps: Steps) -> None:
-        """Take a frame, until enough episodes of the first agent were seen."""
+    def add(self, instance: int, steps: Steps) -> None:
+        """Add a frame, until there are enough episodes of the first agent."""
         if instance or self._is_over:
             return
         if self._agent is None:
@@ -52,10 +52,10 @@ class Recording:
         if has_ended and self._num_steps >= STEPS:
             self._is_over = True
         elif _format(self._path) == ".mp4" or self._num_steps % GIF_STEPS == 0:
-            self._add(self._environment.render())
+            self._write(self._environment.render())
         self._num_steps += 1
 
-    def _add(self, frame: NDArray[np.uint8] | str | None) -> None:
+    def _write(self, frame: NDArray[np.uint8] | str | None) -> None:
         if frame is None or isinstance(frame, str):
             raise ConfigError(f"--record {self._path}: this environment shows no frames")
         height, width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2  # the codec halves the resolution of colors
@@ -64,7 +64,7 @@ class Recording:
         except OSError as error:
             raise self._refused(error) from error
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> VideoRecorder:
         import imageio.v2 as imageio
 
         options: dict[str, Any] = {"fps": STEPS_HZ, "macro_block_size": 2}

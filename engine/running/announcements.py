@@ -1,0 +1,40 @@
+"""What a run logs about a behavior before it trains."""
+
+from __future__ import annotations
+
+from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.specs import BehaviorSpec
+
+_NO_CONDITIONING = "network_settings.goal_conditioning_type: none"
+
+
+def describe(spec: BehaviorSpec) -> str:
+    """Its spaces: `observations: joints (3,) float32; actions: 2 continuous, branches of 3 and 2`."""
+    seen = ", ".join(f"{one.name} {one.shape} {one.dtype}{' as goal' * one.is_goal}" for one in spec.observations)
+    numbers = [f"{spec.actions.continuous} continuous"] if spec.actions.continuous else []
+    branches = [f"branches of {' and '.join(map(str, spec.actions.branches))}"] if spec.actions.branches else []
+    return f"observations: {seen}; actions: {', '.join(numbers + branches)}"
+
+
+def max_steps_reached(key: str, step: int, max_steps: int) -> str:
+    """Why a resumed behavior does not train. key: of its settings in the file."""
+    reached = f"has reached max_steps ({step} of {max_steps}) and learns no more"
+    return f"{reached}; to continue, raise max_steps in the file or with --set {key}.max_steps=1000000"
+
+
+def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: int, is_chosen: bool) -> str | None:
+    """What a user should know about a behavior's goals, if anything. is_chosen: the file sets how they are used."""
+    goals = [seen for seen in spec.observations if seen.is_goal]
+    if not goals or network.goal_conditioning_type == "none":
+        return None
+    names = ", ".join(goal.name for goal in goals)
+    if all(goal.kind == "entities" for goal in goals):
+        text = "a set of entities cannot compute the weights of a layer and is used as an ordinary observation"
+        return f"goal {names}: {text}, as in ML-Agents. Write {_NO_CONDITIONING} to avoid this warning"
+    if is_chosen:
+        return None
+    return (
+        f"goal {names}: the default goal_conditioning_type, hyper, computes the weights of a layer from it:"
+        f" {num_parameters:,} parameters in all, and training is many times slower. Write {_NO_CONDITIONING} to make"
+        " it an ordinary observation, or goal_conditioning_type: hyper to keep it without this warning"
+    )
