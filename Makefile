@@ -70,6 +70,8 @@ clean:
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "rl-tui needs Python 3.11 or newer; name one with PYTHON=python3.12" >&2; exit 1; }
+	@test -d src/rl_tui/engine || \
+	    { echo "src/rl_tui/engine must be a symbolic link: git config core.symlinks true; git checkout -- src" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python tools/install_torch.py $(TORCH) $(PIP)
 	@echo "Setting up $(VENV): everything else ..."

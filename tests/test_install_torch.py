@@ -18,7 +18,7 @@ FROM_CPU_INDEX = " ".join(install_torch.FROM_CPU_INDEX)
 
 
 class Pip:
-    """A pip install command that writes down its arguments; it fails where PyTorch's index is asked for, if told so."""
+    """A pip install command that writes down its arguments; it can fail for PyTorch's index."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self._log = folder / "pip", folder / "log"
@@ -96,9 +96,9 @@ def test_index_out_of_reach_is_said_and_pip_decides(linux: Path, pip: Pip, capfd
     pip.answer(1)
     assert install("auto", pip) == 0
     assert pip.calls == [f"-c constraints.txt {FROM_CPU_INDEX} torch", "-c constraints.txt torch"]
-    told = capfd.readouterr().out
-    assert "torch for the CPU could not be installed" in told
-    assert "5.6 GB" in told
+    printed = capfd.readouterr().out
+    assert "torch for the CPU could not be installed" in printed
+    assert "5.6 GB" in printed
 
 
 def test_cpu_that_was_asked_for_is_never_replaced_by_gigabytes(pip: Pip) -> None:
@@ -122,8 +122,8 @@ def test_other_words_are_refused(pip: Pip) -> None:
 
 def test_make_hands_over_the_choice_and_the_pinned_versions(tmp_path: Path) -> None:
     words = ["make", "-n", "run", f"VENV={tmp_path}/venv", "TORCH=cpu"]
-    told = subprocess.run(words, cwd=SCRIPT.parents[1], capture_output=True, text=True, check=True).stdout
-    (line,) = [line for line in told.splitlines() if SCRIPT.name in line]
+    printed = subprocess.run(words, cwd=SCRIPT.parents[1], capture_output=True, text=True, check=True).stdout
+    (line,) = [line for line in printed.splitlines() if SCRIPT.name in line]
     assert " cpu " in line
     assert line.endswith("-c constraints.txt")
 

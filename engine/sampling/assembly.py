@@ -1,4 +1,4 @@
-"""Agent steps become packed segments of experience, with a fixed number of numpy calls per step.
+"""From agent steps to packed segments of experience, with a fixed number of numpy calls per step.
 
 Shapes: N agents of one step.
 """

@@ -84,7 +84,7 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> str:
 
 
 def events_of(run_folder: Path) -> list[Event]:
-    """All that the run told, from its events.jsonl."""
+    """Every event of the run, from its events.jsonl."""
     return [decode(line).event for line in (run_folder / "events.jsonl").read_text().splitlines()]
 
 

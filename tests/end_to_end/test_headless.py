@@ -97,8 +97,8 @@ def test_json_lines_are_the_events_of_the_run(folder: Path) -> None:
     assert (lines[-1]["state"], lines[-1]["exit_code"]) == ("finished", 0)
     deltas = {kind.__name__ for kind in DELTAS}  # the file keeps one every few seconds
     assert deltas & {line["event"] for line in lines}
-    told = [type(event).__name__ for event in events_of(folder / "results/cartpole")]
-    assert [line["event"] for line in lines if line["event"] not in deltas] == [e for e in told if e not in deltas]
+    reported = [type(event).__name__ for event in events_of(folder / "results/cartpole")]
+    assert [line["event"] for line in lines if line["event"] not in deltas] == [e for e in reported if e not in deltas]
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ def test_pipe_that_closes_does_not_end_the_run(folder: Path) -> None:
     assert saved(events_of(folder / "results/cartpole"))[-1].reason == "final"
     assert process.stderr is not None
     with process.stderr:
-        (told,) = process.stderr.read().splitlines()  # one line, and no traceback at the exit
-    assert told == "stdout takes no more (Broken pipe): training goes on, events.jsonl has every line"
+        (reported,) = process.stderr.read().splitlines()  # one line, and no traceback at the exit
+    assert reported == "stdout takes no more (Broken pipe): training goes on, events.jsonl has every line"
 
 
 def test_reader_of_stdout_and_stderr_that_goes_away_does_not_end_the_run(folder: Path) -> None:

@@ -37,7 +37,7 @@ def lacks_canonical_input(screen: PseudoTerminal) -> bool:
 
 
 def test_every_key_of_a_session_does_what_it_says(folder: Path) -> None:
-    """Pause and go on, save, export, help, leave with a checkpoint; each outcome is shown with its file."""
+    """Pause and resume, save, export, help, leave with a checkpoint; each outcome is shown with its file."""
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
         screen.wait_for("CartPole")
         screen.wait_for("TRAINING")
@@ -102,9 +102,9 @@ def test_lost_terminal_saves_and_ends(folder: Path) -> None:
 
 def test_run_that_ignores_hangups_goes_on_without_its_terminal(folder: Path) -> None:
     with terminal("cartpole.yaml", *ENDLESS, folder=folder, shell="trap '' HUP") as screen:
-        told = wait_for_summary(folder / "results/cartpole")
+        summaries = wait_for_summary(folder / "results/cartpole")
         screen.hang_up()
-        wait_for_summary(folder / "results/cartpole", told + 40)  # seconds after the screen was left
+        wait_for_summary(folder / "results/cartpole", summaries + 40)  # seconds after the screen was left
         screen.process.send_signal(signal.SIGTERM)
         assert screen.wait() == 143
 
@@ -128,7 +128,7 @@ def test_finished_run_keeps_its_exit_code_when_its_terminal_is_lost(folder: Path
 def test_run_that_its_configuration_keeps_from_starting_leaves_the_screen(
     folder: Path, words: tuple[str, ...], reason: str
 ) -> None:
-    """The file is read when the first picture stands."""
+    """The file is read after the first frame."""
     with terminal("cartpole.yaml", *words, folder=folder) as screen:
         assert screen.wait() == 2
         assert_terminal_was_given_back(screen)

@@ -9,13 +9,13 @@ import pytest
 from rl_tui.engine.session.messages import LogEmitted, MetricsReported
 from tests.running.runs import behavior, configuration, run_to_end
 
-TELLING = "tests.sampling.environments.test_measuring:Telling"
+REPORTING = "tests.sampling.environments.test_measuring:Reporting"
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_named_keys_of_info_are_means_of_each_summary(tmp_path: Path, workers: int) -> None:
     settings = {"metrics": ["step", "Maze/last", "stepp"], "num_workers": workers, "env_kwargs": {"length": 3}}
-    run = run_to_end(configuration(tmp_path, {"Walker": behavior(max_steps=600)}, TELLING, env_settings=settings))
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(max_steps=600)}, REPORTING, env_settings=settings))
     assert run.launch.exit_code == 0, run.told()
     summaries = run.of(MetricsReported)
     assert len(summaries) > 1

@@ -149,7 +149,7 @@ class World:
         self.assembly.mark_silent()
 
     def _follow_departures(self) -> None:
-        """Only silent agents may have lost their places, and they begin anew if they come back."""
+        """Only silent agents may have lost their slots, and they start a new episode if they return."""
         departed = [int(agent) for agents in self.assembly._slots.departed for agent in agents]
         for agent in departed[len(self.departed) :]:
             life = self.lives[agent]
@@ -247,7 +247,7 @@ class World:
         assert self.assembly.num_complete == 0
 
     def check_fresh(self) -> None:
-        """Episodes are told once, in their order."""
+        """Episodes are reported once, in order."""
         returns, lengths = self.assembly.drain_new_episodes()
         assert list(zip(returns, lengths, strict=True)) == self.fresh
         self.fresh = []
@@ -404,7 +404,7 @@ def test_an_agent_that_never_acted_leaves_nothing() -> None:
 
 
 def test_columns_wrap_around_for_as_long_as_blocks_are_taken_when_full() -> None:
-    """No block is asked for otherwise, so each holds as many rows of the fast agent as fit."""
+    """No block is drained before, so each holds as many rows of the fast agent as fit."""
     assembly = Assembly(SPEC, 3)
     taken: list[float] = []
     for value in range(200):
@@ -435,7 +435,7 @@ def test_full_columns_say_so_before_anything_is_overwritten(horizon: int, most: 
 
 
 def test_room_of_those_who_ended_goes_to_newcomers() -> None:
-    """An environment that numbers every episode anew must not need more memory with every episode."""
+    """An environment that numbers agents from scratch in every episode must not need more memory with every episode."""
     assembly = Assembly(SPEC, 4, memory_size=1)
     for episode in range(100):
         agents = [3 * episode, 3 * episode + 1, 3 * episode + 2]
@@ -499,7 +499,7 @@ def test_agents_of_instances_that_answer_one_after_the_other_keep_apart() -> Non
 
 
 def test_memory_begins_at_zero_after_an_end_and_goes_on_after_a_cut() -> None:
-    """Agent 7 ends and begins anew in the same step; agent 8 goes on."""
+    """Agent 7 ends and starts a new episode in the same step; agent 8 continues."""
     assembly = Assembly(SPEC, 2, memory_size=1)
     for value in range(1, 7):
         if value == 4:

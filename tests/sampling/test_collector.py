@@ -1,4 +1,4 @@
-"""Pool, policies and assembly together: who acts for whom, and what is counted."""
+"""Pool, policies and assembly together: which policy acts for which agents, and what is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments that raise, die, hang or lie: each is named with its reason, wherever it runs."""
+"""Environments that raise, die, hang or return what is invalid: each is named with its reason, in either pool."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where agents live: one file per kind of environment."""
+"""From the name of an environment to columns of steps."""

@@ -170,7 +170,7 @@ class GymnasiumLoop:
                 raise EnvironmentFailure(f"copy {index} must have the spaces of copy 0")
 
 
-def _begun(returned: Any) -> tuple[Any, dict[str, Any]]:  # Any: whatever the environment returned
+def _begun(returned: Any) -> tuple[Any, dict[str, Any]]:  # Any: as the environment returned it
     """Observation and info of a reset; raises EnvironmentFailure for anything else."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:  # an array of two would pass for both
         raise _must_return(RESET, returned)
@@ -184,7 +184,7 @@ def _must_return(expected: str, returned: Any) -> EnvironmentFailure:  # Any: as
     return EnvironmentFailure(f"it must return {expected}, got {found}")
 
 
-def as_rewards(rewards: Sequence[Any]) -> Float32:  # Any: whatever the environment returned
+def as_rewards(rewards: Sequence[Any]) -> Float32:  # Any: as the environment returned it
     """f32[n] of n rewards; raises EnvironmentFailure naming the first that is not a number."""
     try:
         return np.frombuffer(array("f", rewards), np.float32)  # unlike numpy, array takes neither None nor text

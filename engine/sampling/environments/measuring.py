@@ -52,14 +52,14 @@ class Tally:
         drained, self._sums = self._sums, {}
         return drained or None
 
-    def _count(self, key: str, value: Any) -> None:  # Any: whatever the environment reports
+    def _count(self, key: str, value: Any) -> None:  # Any: as the environment returned it
         number = value if type(value) is float else as_number(key, value)
         if math.isfinite(number):
             total, count = self._sums.get(key, (0.0, 0))
             self._sums[key] = total + number, count + 1
 
 
-def as_number(key: str, value: Any) -> float:  # Any: whatever the environment reports
+def as_number(key: str, value: Any) -> float:  # Any: as the environment returned it
     """The one number that a scalar or an array of one entry holds. Raises EnvironmentFailure."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "biuf":

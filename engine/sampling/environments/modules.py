@@ -1,4 +1,4 @@
-"""The user's modules: found in the working folder too, whatever they are called, and named when importing one fails.
+"""The user's modules: found in the working folder too, under any name, and blamed if importing one fails.
 
 A module of that folder whose name Python or an installed package has taken is imported under a name of its own, and
 its own absolute imports of the taken name lead to it. Other modules of the folder that import the taken name get
@@ -28,7 +28,7 @@ def import_named(env: str, module: str) -> ModuleType:
     """The module of that name. env: for messages.
 
     Raises ConfigError for what cannot be the name of a module, ModuleNotFoundError when there is none, and
-    InstanceFailure saying where when it exists and importing it fails, in whatever way.
+    InstanceFailure with the line if importing it fails.
     """
     top, folder, name = module.partition(".")[0], Path.cwd(), module
     if top == "__main__" or not all(module.split(".")):

@@ -58,13 +58,13 @@ class ObservationLeaf:
         rows = np.empty((count, *self.spec.shape), self.spec.dtype)
         return rows.transpose(0, 3, 1, 2) if self.has_channels_first else rows.reshape(count, *self.raw_shape)
 
-    def pick(self, observation: Any) -> Any:  # Any: whatever the environment returned
+    def pick(self, observation: Any) -> Any:  # Any: as the environment returned it
         """This leaf's value inside a nested observation, single or batched."""
         for key in self.path:
             observation = observation[key]
         return observation
 
-    def write(self, raw: Array, row: int, observation: Any) -> None:  # Any: whatever the environment returned
+    def write(self, raw: Array, row: int, observation: Any) -> None:  # Any: as the environment returned it
         """Write one copy's value into its row; raises EnvironmentFailure if it does not fit the space."""
         value = self.pick(observation)
         shape = value.shape if isinstance(value, np.ndarray) else np.shape(value)
@@ -74,7 +74,7 @@ class ObservationLeaf:
             self.require_bytes(value)
         raw[row] = value
 
-    def batch(self, observation: Any, count: int) -> Observation:  # Any: whatever the environment returned
+    def batch(self, observation: Any, count: int) -> Observation:  # Any: as the environment returned it
         """[count, ...] of a batched observation; raises EnvironmentFailure if it does not fit the space."""
         value = self.pick(observation)
         if self.spec.dtype == "uint8":
@@ -91,7 +91,7 @@ class ObservationLeaf:
         columns: NDArray[Any] = raw.transpose(0, 2, 3, 1) if self.has_channels_first else raw
         return columns if columns.ndim == 2 else columns.reshape(len(raw), *self.spec.shape)
 
-    def require_bytes(self, value: Any) -> None:  # Any: whatever the environment returned
+    def require_bytes(self, value: Any) -> None:  # Any: as the environment returned it
         """Raise EnvironmentFailure for anything that converting to bytes would change."""
         dtype = getattr(value, "dtype", type(value).__name__)
         if dtype != np.uint8:

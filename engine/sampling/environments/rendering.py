@@ -17,7 +17,7 @@ _SHOWN_PIXELS = 336  # a small image is enlarged to about this height
 
 def rendered(
     render: Callable[[], Any],
-    mode: str | None,  # Any: whatever the environment returned
+    mode: str | None,  # Any: as the environment returned it
 ) -> Frame | str | None:
     """A frame of a Gymnasium environment, or text in the mode "ansi"; None in any mode but these two.
 

@@ -17,7 +17,7 @@ from rl_tui.engine.sampling.pools.worker_process import WorkerProcess
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 START_SECONDS = 60.0  # ML-Agents' timeout_wait: the time that an environment may take to start
-DRAW_MILLISECONDS = 50  # between checks of whether to go on waiting for a picture
+DRAW_MILLISECONDS = 50  # between checks of whether to keep waiting for a picture
 END_SECONDS = 2.0  # for environments to close
 
 logger = logging.getLogger(__name__)

@@ -149,7 +149,7 @@ def test_balanced_pole_is_truncated_at_the_registered_length(
 
 
 def test_unlimited_episodes_are_left_to_the_loop() -> None:
-    """The vectorized form of CartPole cannot be told to have no limit."""
+    """The vectorized form of CartPole always has a limit."""
     [environment] = GymnasiumEnvironment.make("CartPole-v1", "B", 2, {"max_episode_steps": -1})
     assert isinstance(environment, GymnasiumLoop)
 
@@ -227,7 +227,7 @@ def test_action_stays_what_it_was_for_an_environment_that_keeps_it() -> None:
 
 
 class Drawn(Counting):
-    """Draws a frame of its own, or whatever it is told to."""
+    """Draws a frame of its own, or a given one."""
 
     def __init__(self, render_mode: str | None = "rgb_array", frame: Any = None) -> None:
         super().__init__()

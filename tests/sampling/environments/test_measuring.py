@@ -1,4 +1,4 @@
-"""Numbers that environments report in `info` reach whoever asks for them, once and from the right step."""
+"""Numbers that environments report in `info` are counted once, and in the step that reported them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.sampling.worlds import Counting
 KEYS = ("step", "last", "start", "hidden")
 
 
-class Telling(Counting):
-    """Reports the number of each step, at the end of an episode its length, and at a reset what nobody asked for."""
+class Reporting(Counting):
+    """Reports the number of each step, at the end its length, and at a reset numbers that do not count."""
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         observation, _ = super().reset(**options)
@@ -36,7 +36,7 @@ class Telling(Counting):
 
 
 def make_vector(mode: str, lengths: list[int]) -> SyncVectorEnv:
-    makers = [lambda length=length: Telling(length=length) for length in lengths]
+    makers = [lambda length=length: Reporting(length=length) for length in lengths]
     return SyncVectorEnv(makers, autoreset_mode=AutoresetMode[mode])
 
 
@@ -61,7 +61,7 @@ def pool_of(where: str, env: str, copies: int, metrics: tuple[str, ...] = KEYS, 
 
 @pytest.mark.parametrize("where", ["serial", "process"])
 def test_every_step_of_every_copy_counts_once_and_resets_do_not(where: str) -> None:
-    pool = pool_of(where, f"{__name__}:Telling", 2)
+    pool = pool_of(where, f"{__name__}:Reporting", 2)
     assert measured_by(pool, 6) == {"step": (24.0, 12), "last": (12.0, 4)}
 
 
@@ -97,11 +97,11 @@ def nested_vector() -> SyncVectorEnv:
 
 
 def test_what_nobody_asks_for_is_not_gathered() -> None:
-    assert measured_by(pool_of("serial", f"{__name__}:Telling", 2, metrics=()), 6) == {}
+    assert measured_by(pool_of("serial", f"{__name__}:Reporting", 2, metrics=()), 6) == {}
 
 
 def test_values_that_are_not_finite_or_nothing_are_left_out() -> None:
-    assert measured_by(pool_of("serial", f"{__name__}:Telling", 1, metrics=("bad", "none")), 6) == {}
+    assert measured_by(pool_of("serial", f"{__name__}:Reporting", 1, metrics=("bad", "none")), 6) == {}
 
 
 @pytest.mark.parametrize("value", [True, 1, 1.0, np.float32(1), np.array(1), np.array([[1]], np.uint8)], ids=repr)

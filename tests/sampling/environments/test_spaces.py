@@ -1,4 +1,4 @@
-"""Spaces as columns and images: what becomes of every kind of observation, action and mask."""
+"""Spaces as columns and images: the columns of every kind of observation, action and mask."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NESTED = spaces.Dict(
 
 
 def columns_of(space: spaces.Dict, value: Any) -> dict[str, list[float]]:
-    """What one sample of NESTED should become, written out."""
+    """The columns of one sample of NESTED, written out."""
     del space
     return {
         "joints.0": value["joints"][0].tolist(),
@@ -153,7 +153,7 @@ def test_cameras_vectors_and_goals_stand_side_by_side(form: str) -> None:
 
 
 def test_image_that_goes_in_as_it_is_lies_in_memory_as_it_is_read() -> None:
-    """One write into the row, whatever the order of its axes, and nothing after it."""
+    """One write into the row, in any order of its axes, and nothing after it."""
     environment = GymnasiumLoop("B", [Recording(spaces.Box(0, 255, (4, 20, 20), np.uint8))])
     first = environment.reset(0)["B"].decisions.observations[0]
     second = environment.step({"B": discrete(0)})["B"].decisions.observations[0]
@@ -170,14 +170,14 @@ class Floating(VectorObservationWrapper[Any, Any, Any]):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_floats_in_a_space_of_bytes_are_refused_by_name(form: str) -> None:
-    """They would all become 0."""
+    """They would all be 0."""
 
-    class Lying(Recording):
+    class OutsideItsSpace(Recording):
         def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
             shown, infos = super().reset(**kwargs)
             return (shown / 255 if form == "loop" else shown), infos
 
-    copy = Lying(spaces.Box(0, 255, (8, 8, 3), np.uint8))
+    copy = OutsideItsSpace(spaces.Box(0, 255, (8, 8, 3), np.uint8))
     environment: Environment = GymnasiumLoop("B", [copy])
     if form == "vector":
         environment = GymnasiumVector("B", Floating(SyncVectorEnv([lambda: copy])))
@@ -304,10 +304,10 @@ def test_mask_of_another_size_is_refused(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_choice_outside_its_space_is_refused_by_name(form: str) -> None:
-    class Lying(Recording):
+    class OutsideItsSpace(Recording):
         def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
             super().reset(**kwargs)
             return np.int64(9), {}
 
     with pytest.raises(EnvironmentFailure, match="'observation' has a value outside its space"):
-        make(form, [Lying(spaces.Discrete(3))]).reset(0)
+        make(form, [OutsideItsSpace(spaces.Discrete(3))]).reset(0)

@@ -135,33 +135,33 @@ def test_reset_forgets_what_was_under_way(pool: EnvironmentPool, name: str) -> N
 
 def test_worker_processes_change_nothing(name: str) -> None:
     """The same seed gives the same numbers, bit for bit, in this process and in others."""
-    told = []
+    received = []
     for make in POOLS.values():
         pool = make(name)
         pool.start()
-        told.append([plain(answers) for answers in history(pool, 30)])
+        received.append([plain(answers) for answers in history(pool, 30)])
         pool.close()
-    assert told[0] == told[1]
+    assert received[0] == received[1]
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_another_pool_in_the_same_process_disturbs_nobody(name: str) -> None:
-    """As evaluation has one beside the pool that trains."""
-    alone, beside, other = serial(name), serial(name), serial(name)
-    for pool in (alone, beside, other):
+    """As evaluation has one next to the pool that trains."""
+    alone, first, other = serial(name), serial(name), serial(name)
+    for pool in (alone, first, other):
         pool.start()
     expected = [plain(answers) for answers in history(alone, 12)]
     random, random_of_other = np.random.default_rng(0), np.random.default_rng(5)
     other.reset(9)
-    beside.reset(1)
-    told = []
+    first.reset(1)
+    received = []
     for _ in range(13):
-        answers, answers_of_other = receive_all(beside), receive_all(other)
-        told.append(plain(answers))
-        send_all(beside, answers, random)
+        answers, answers_of_other = receive_all(first), receive_all(other)
+        received.append(plain(answers))
+        send_all(first, answers, random)
         send_all(other, answers_of_other, random_of_other)
-    assert told == expected
-    for pool in (alone, beside, other):
+    assert received == expected
+    for pool in (alone, first, other):
         pool.close()
 
 

@@ -76,9 +76,9 @@ def engine_with_workers(fault: str) -> Iterator[tuple[int, list[psutil.Process]]
             engine.kill()
 
 
-@pytest.mark.parametrize("whom", ["process", "group"])
+@pytest.mark.parametrize("target", ["process", "group"])
 @pytest.mark.parametrize("fault", ["behaves", "hangs", "hangs_with_a_child"])
-def test_killed_engine_takes_its_workers_along(whom: str, fault: str) -> None:
+def test_killed_engine_ends_its_workers(target: str, fault: str) -> None:
     files = shared_files()
     with engine_with_workers(fault) as (engine, workers):
         everything = list(workers)
@@ -87,7 +87,7 @@ def test_killed_engine_takes_its_workers_along(whom: str, fault: str) -> None:
             while not all(worker.children() for worker in workers):
                 assert time.monotonic() < deadline
             everything += [child for worker in workers for child in worker.children()]
-        kill = os.killpg if whom == "group" else os.kill
+        kill = os.killpg if target == "group" else os.kill
         kill(engine, signal.SIGKILL)
         assert survivors(everything, seconds=2) == []
     assert shared_files() == files

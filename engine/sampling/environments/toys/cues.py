@@ -1,4 +1,4 @@
-"""What tells an agent which side to move to: the side itself, a set, a goal or an image.  Shapes: N agents."""
+"""What shows agents which side to move to: the side itself, a set, a goal or an image.  Shapes: N agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rl_tui.engine.specs import Float32, Observations, ObservationSpec
 
 
 class Cue(Protocol):
-    """Something that agents observe, and the side that it stands for."""
+    """Something that agents observe, and the side that it means."""
 
     @property
     def observations(self) -> tuple[ObservationSpec, ...]:

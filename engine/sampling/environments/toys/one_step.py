@@ -1,4 +1,4 @@
-"""Tasks of one step: a cue is shown, and moving to the side that it stands for is rewarded.  Shapes: N agents."""
+"""Tasks of one step: a cue is shown, and moving to the side that it means is rewarded.  Shapes: N agents."""
 
 from __future__ import annotations
 
