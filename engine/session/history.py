@@ -1,4 +1,4 @@
-"""A curve that never outgrows its memory and never hides a spike."""
+"""Curves of bounded size that keep every spike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-HISTORY_POINTS = 4096  # more than any terminal has columns, so that there is something to zoom into
+HISTORY_POINTS = 4096  # more than any terminal has columns, so that zooming in shows more
 
 
 def _doubles() -> array[float]:
@@ -17,11 +17,11 @@ def _doubles() -> array[float]:
 
 @dataclass(slots=True)
 class History:
-    """A curve of at most HISTORY_POINTS buckets, the oldest never cut off: when it is full, neighbors become one.
+    """A curve of at most HISTORY_POINTS buckets from the first value on: when it is full, neighbors are merged.
 
-    A bucket keeps where it ends (step, wall time) and of its finite values the lowest, highest and mean, NaN without
-    any; broken counts the values in it that were not finite. Steps and times never decrease. numpy can view the arrays
-    without a copy; such a view must be gone before the next change.
+    A bucket has its end (step, wall time) and the lowest, highest and mean of its finite values, NaN without any;
+    broken: how many of its values were not finite. Steps and times never decrease. numpy can view the arrays without a
+    copy; such a view must be released before the next change.
     """
 
     steps: array[float] = field(default_factory=_doubles)
@@ -34,7 +34,7 @@ class History:
     filling: int = 0  # values in the newest bucket while it is not full; 0 when it is
 
     def append(self, step: float, time: float, value: float) -> None:
-        """Add one value. What lies beyond its step was given up; a clock that was set back stands still meanwhile."""
+        """Add one value, after dropping values beyond its step. Times do not decrease if the clock was set back."""
         if self.steps:
             if step < self.steps[-1]:
                 self.rewind(step)
@@ -46,12 +46,12 @@ class History:
         self.filling = (self.filling + 1) % self.stride
 
     def rewind(self, step: float) -> None:
-        """Forget every bucket that ends beyond `step`."""
+        """Drop every bucket that ends beyond `step`."""
         end = bisect_right(self.steps, step)
         if end < len(self.steps):
             self.filling = 0
         if end == 0:
-            self.stride = 1  # nothing is left that a finer curve would have to fit
+            self.stride = 1  # an empty curve can be fine again
         for column in (self.steps, self.times, self.low, self.high, self.mean, self.broken):
             del column[end:]
 
@@ -77,7 +77,7 @@ class History:
         self.mean[-1] += value / (num_before + 1) - self.mean[-1] / (num_before + 1)  # divided first: no overflow
 
     def _halve(self) -> None:
-        """Every two buckets become one, as if all values had come in pairs."""
+        """Merge every two buckets, as if all values had come in pairs."""
         pairs = range(0, len(self.steps) - 1, 2)
         full = self.stride
         merged_mean = _doubles()

@@ -1,8 +1,8 @@
-"""What a run and a behavior can be doing, and how they can end: each end has one word, in events, lists and on screens.
+"""The states of runs and behaviors, with the same word for each in events, lists and on screens.
 
-finished: every behavior has reached its max_steps. stopped: the user or a signal ended it. unsaved: it ended, and its
-last checkpoint could not be written. failed: an environment, a number or rl-tui itself ended it. interrupted: its
-process has gone without reporting an end, which only others can see.
+finished: every behavior has reached its max_steps. stopped: by the user or a signal. unsaved: it ended, but its last
+checkpoint could not be written. failed: because of an environment, a number that is not finite, or an internal error.
+interrupted: its process ended without reporting it, which only other processes can detect.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RunState: TypeAlias = Literal[
 BehaviorState: TypeAlias = Literal["starting", "training", "paused", "finished", "stopped", "failed", "interrupted"]
 SummaryState: TypeAlias = RunState | Literal["unknown"]
 
-REPORTED_ENDS = frozenset({"finished", "stopped", "unsaved", "failed"})  # by the run itself, with its exit code
+REPORTED_ENDS = frozenset({"finished", "stopped", "unsaved", "failed"})  # reported by the run itself
 ENDS = REPORTED_ENDS | {"interrupted"}
 BAD_ENDS = frozenset({"unsaved", "failed"})
 ACTIVE = frozenset({"starting", "training", "paused", "stopping"})

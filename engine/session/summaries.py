@@ -19,7 +19,7 @@ class BehaviorSummary:
     """How far one behavior came.
 
     best_return: of its best checkpoint. last_return: the mean of its newest episodes, at most a hundred; without any,
-    that of its newest checkpoint. algorithm is "" and max_steps 0 where nothing tells them.
+    that of its newest checkpoint. algorithm is "" and max_steps 0 while unknown.
     """
 
     name: str
@@ -95,5 +95,5 @@ def plain(summary: RunSummary) -> dict[str, PlainValue]:
 
 
 def _finite(value: float | None) -> float | str | None:
-    """JSON has no other numbers; as in the events, the rest become their names."""
+    """JSON has no NaN and infinity: as in the events, these are written as strings."""
     return value if value is None or math.isfinite(value) else str(value)

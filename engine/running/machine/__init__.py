@@ -1,1 +1,1 @@
-"""Devices, memory and processors of this machine. Knows nothing of learning."""
+"""GPUs, processors and memory of this machine. Knows nothing of learning."""

@@ -1,7 +1,7 @@
-"""What the kernel's control groups leave to this process (Linux, versions 1 and 2; elsewhere no limit is seen).
+"""The limits of this process's control groups (Linux, versions 1 and 2; other systems have none).
 
-A limit may stand in the process's own group or in any group above it; the tightest one counts. `root` is where the
-file system begins, for all functions here.
+A limit may be set for the process's own group or any group above it; the tightest one applies. `root` is the root of
+the file system for all functions here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROOT = Path("/")
 
 @dataclass(frozen=True, slots=True)
 class CpuQuota:
-    """num_cpus: how many CPUs' time the group may use, 1.5 for one and a half; used_seconds: CPU time used so far."""
+    """num_cpus: how many CPUs the group may use, for example 1.5. used_seconds: CPU time used so far."""
 
     num_cpus: float
     used_seconds: float | None
@@ -23,14 +23,14 @@ class CpuQuota:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """used_bytes leaves out file pages that the kernel can drop at any time."""
+    """used_bytes: without file pages that the kernel can drop at any time."""
 
     limit_bytes: int
     used_bytes: int
 
 
 def cpu_quota(root: Path = ROOT) -> CpuQuota | None:
-    """The tightest CPU quota on this process; None without one."""
+    """The tightest CPU quota of this process; None without one."""
     quotas = [(quota, folder) for folder in _folders("cpu", root) if (quota := _quota(folder)) is not None]
     if not quotas:
         return None
@@ -39,7 +39,7 @@ def cpu_quota(root: Path = ROOT) -> CpuQuota | None:
 
 
 def memory_limit(root: Path = ROOT) -> MemoryLimit | None:
-    """The tightest memory limit on this process, and how much of it is used; None without one."""
+    """The tightest memory limit of this process, and how much of it is used; None without one."""
     limits = []
     for folder in _folders("memory", root):
         limit = _integer(folder / "memory.max") or _integer(folder / "memory.limit_in_bytes")
@@ -81,7 +81,7 @@ def _folders(controller: str, root: Path) -> Iterator[Path]:
         elif controllers:
             continue
         group = PurePosixPath(path.lstrip("/"))
-        # Inside a container the path may be the host's, or lead out of the namespace: what exists is visited.
+        # Inside a container the path may be the host's, or lead out of the namespace: only existing folders count.
         for part in (group, *group.parents):
             if ".." not in part.parts and (mount / part).is_dir():
                 yield mount / part

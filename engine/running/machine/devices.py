@@ -1,4 +1,4 @@
-"""GPUs, CPU, memory and disk, as one event."""
+"""Measurements of GPUs, CPU, memory and disk, as one event."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rl_tui.engine.running.machine import cgroups
 from rl_tui.engine.running.machine.gpus import GpuProbe
 from rl_tui.engine.session.messages import DevicesSampled
 
-CHILDREN_SECONDS = 10.0  # between searches for child processes: a search reads the whole process table
+CHILDREN_SECONDS = 10.0  # between searches for child processes, each of which reads the whole process table
 
 
 def usable_cpus(root: Path = cgroups.ROOT) -> int:
-    """How many CPUs this process can keep busy: those it may run on, or fewer by its cgroup's quota; at least 1."""
+    """How many CPUs this process can use: those it may run on, or fewer by its cgroup's quota; at least 1."""
     allowed = len(_affinity()) or os.cpu_count() or 1
     quota = cgroups.cpu_quota(root)
     return max(1, allowed if quota is None else min(allowed, math.ceil(quota.num_cpus)))
 
 
 class DeviceSampler:
-    """Reads the devices when asked. Used by one thread. Owns the connection to the NVIDIA driver.
+    """Measures the devices on request. Used by one thread. Owns the connection to the NVIDIA driver.
 
     gpu_index: torch's index of the CUDA device that trains, None on the CPU.
     """
@@ -40,10 +40,10 @@ class DeviceSampler:
         self._searched_at = -math.inf
 
     def sample(self) -> DevicesSampled:
-        """What the devices report now. Never raises; sizes that cannot be read are 0.
+        """Measure everything now. Never raises; sizes that cannot be read are 0.
 
-        cpu_percent is of the usable CPUs together since the last call (0 at the first); process_memory_bytes includes
-        child processes, shared pages counted in each.
+        cpu_percent: of all usable CPUs since the last call, 0 at the first. process_memory_bytes: includes child
+        processes; shared pages count in each.
         """
         gpus, note = self._gpus.probe()
         used, total = self._memory()
@@ -61,7 +61,7 @@ class DeviceSampler:
         )
 
     def close(self) -> None:
-        """Leave the driver."""
+        """Disconnect from the driver."""
         self._gpus.close()
 
     def _memory(self) -> tuple[int, int]:
@@ -75,7 +75,7 @@ class DeviceSampler:
         for folder in (self._results_path, *self._results_path.absolute().parents):
             try:
                 usage = shutil.disk_usage(folder)
-            except OSError:  # the results folder is made by the first run in it
+            except OSError:  # the results folder is created by its first run
                 continue
             return usage.free, usage.total
         return 0, 0
@@ -88,7 +88,7 @@ class DeviceSampler:
 
 
 class CpuMeter:
-    """How busy the usable CPUs are: this group's share under a quota, otherwise everybody's on the allowed CPUs."""
+    """The load of the usable CPUs: of this group under a quota, otherwise of all processes on the allowed CPUs."""
 
     def __init__(self, root: Path = cgroups.ROOT):
         self._root = root
@@ -113,7 +113,7 @@ def _affinity() -> set[int]:
 
 
 def _busy_seconds() -> float:
-    """CPU time spent on the allowed CPUs, by anybody, since the machine started."""
+    """CPU time of all processes on the allowed CPUs since the machine started."""
     allowed = _affinity()
     times = psutil.cpu_times(percpu=True)
     counted = [cpu for number, cpu in enumerate(times) if not allowed or number in allowed] or times
@@ -121,7 +121,7 @@ def _busy_seconds() -> float:
 
 
 def _busy(cpu: Any) -> float:
-    # The kernel counts guest time within user time, and iowait is idle time (proc(5)).
+    # The kernel includes guest time in user time, and iowait is idle time (proc(5)).
     others = ("idle", "iowait", "guest", "guest_nice")
     return float(sum(cpu) - sum(getattr(cpu, name, 0.0) for name in others))
 

@@ -1,4 +1,4 @@
-"""TensorBoard event files: one per behavior, with the tags that the summaries carry."""
+"""TensorBoard event files: one per behavior, with the tags of its summaries."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from rl_tui.engine.storage.block_file import BlockFile
 RETURNS_TAG = "Environment/Cumulative Reward_hist"
 HYPERPARAMETERS_TAG = "Hyperparameters/text_summary"
 CHANGES_TAG, NOTES_TAG = "Hyperparameters/changes", "Notes"
-HIDDEN_TAGS = frozenset({"Step", "Is Training"})  # ML-Agents has them among its statistics and keeps them out of here
+HIDDEN_TAGS = frozenset({"Step", "Is Training"})  # statistics that ML-Agents does not write to TensorBoard either
 
 
 class TensorBoardWriter:
     """Writes each summary to `events.out.tfevents...` in `folder_of(behavior)`; x axis: environment steps.
 
-    Used by one thread; starts none. Owns its files: a new one per behavior and run, also when the run is resumed, so
-    that TensorBoard joins them. A summary is on disk, whole, when `write` returns. tensorboard is imported with the
-    first file (0.2 s, without TensorFlow).
+    Used by one thread; starts none. Owns its files: a new one per behavior and process, which TensorBoard joins when a
+    run is resumed. A summary is completely on disk when `write` returns. The first file imports tensorboard (0.2 s,
+    without TensorFlow).
     """
 
     def __init__(self, folder_of: Callable[[str], Path]):
         self._folder_of = folder_of
         self._files: dict[str, _EventFile] = {}
-        self._steps: dict[str, int] = {}  # where each behavior stands, for notes on the run
+        self._steps: dict[str, int] = {}  # of each behavior, for notes on the run
 
     @property
     def failed(self) -> str | None:
-        """Why summaries were lost, when the disk refused some; None while all is well."""
+        """Why summaries were lost, if the disk refused some; else None."""
         return next((file.failed for file in self._files.values() if file.failed), None)
 
     def write(self, envelope: Envelope) -> None:
-        """Write a summary, a changed hyperparameter or a note; every other event has no place in TensorBoard."""
+        """Write a summary, a changed hyperparameter or a note; every other event is ignored."""
         match envelope.event:
             case MetricsReported() as event:
                 metrics = {tag: value for tag, value in event.metrics.items() if tag not in HIDDEN_TAGS}
@@ -63,7 +63,7 @@ class TensorBoardWriter:
                 self._steps[event.behavior] = event.step
 
     def write_hyperparameters(self, behavior: str, settings: Mapping[str, object]) -> None:
-        """Write the behavior's settings as text, one `key: value` a line, nested ones indented by a tab."""
+        """Write the behavior's settings as text, one `key: value` per line, nested ones indented by a tab."""
         self._file(behavior).write_text(time.time(), 0, HYPERPARAMETERS_TAG, _as_text(settings, 0))
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class TensorBoardWriter:
 
 
 class _EventFile:
-    """One event file: records of length, checksum, protobuf, checksum, as tensorboard's RecordWriter frames them."""
+    """One event file: records of length, checksum, protobuf and checksum, as tensorboard's RecordWriter writes them."""
 
     def __init__(self, path: Path):
         from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -103,7 +103,7 @@ class _EventFile:
         self._append(self._event(wall_time=now, step=step, summary=self._summary.Summary(value=values)))
 
     def write_text(self, now: float, step: int, tag: str, text: str) -> None:
-        """Append one text of the text plug-in."""
+        """Append one text for the text plug-in."""
         plugin = self._summary.SummaryMetadata.PluginData(plugin_name="text")
         tensor = self._tensor(dtype="DT_STRING", string_val=[text.encode("utf-8", "replace")])
         tensor.tensor_shape.CopyFrom(self._shape(dim=[self._shape.Dim(size=1)]))
@@ -136,7 +136,7 @@ class _EventFile:
 
 
 def _new_path(folder: Path) -> Path:
-    """A name of tensorboard's form that no file has, not even one of the same second and process."""
+    """An unused name of tensorboard's form, even within the same second and process."""
     stem = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
     return next(path for number in itertools.count() if not (path := folder / f"{stem}.{number}").exists())
 
