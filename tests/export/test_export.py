@@ -163,7 +163,7 @@ def test_constants_stand_in_the_graph_as_initializers(tmp_path: Path, name: str)
         assert source in initializers
 
 
-def test_an_observation_of_no_size_is_no_input(tmp_path: Path) -> None:
+def test_an_observation_of_size_zero_is_not_an_input(tmp_path: Path) -> None:
     model = onnx.load_from_string(exported(tmp_path, KINDS["ppo unused observation"]))
     assert [value.name for value in model.graph.input] == ["obs_1", "action_masks"]
 
@@ -447,7 +447,7 @@ def test_exporting_in_a_thread_changes_nothing_for_the_others(
         num_updates += 1
     exporting.join(10)
     assert place(tmp_path, kind).final_export.exists()
-    assert num_updates > 1, "nothing happened beside the export"
+    assert num_updates > 1, "nothing happened during the export"
     assert torch.equal(state, torch.random.get_rng_state())
     assert capfd.readouterr() == ("", "")
 

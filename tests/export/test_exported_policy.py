@@ -45,7 +45,7 @@ def test_inputs_and_outputs_are_named_in_the_order_of_ml_agents() -> None:
     assert list(output_names(MIXED, 8, "unity")) == first + continuous + discrete + last
 
 
-def test_other_graphs_tell_one_kind_of_actions_under_the_plain_names() -> None:
+def test_other_graphs_have_one_kind_of_actions_under_the_plain_names() -> None:
     plain = ["continuous_actions", "discrete_actions", "recurrent_out"]
     assert output_names(MIXED, 8, "stochastic") == {name: name for name in plain}
     assert output_names(MIXED, 8, "greedy") == {
@@ -108,7 +108,7 @@ def test_bounds_can_be_undone_between_them(name: str) -> None:
     assert policy.bounded(torch.tensor([-1e9, 1e9])).tolist() == [-1, 1]
 
 
-def test_constants_tell_version_memory_and_sizes_as_floats() -> None:
+def test_constants_have_version_memory_and_sizes_as_floats() -> None:
     kind = KINDS["sac hybrid memory"]
     outputs = outputs_of(kind, [*inputs_of(kind), torch.zeros(60, 1, 8)])
     constants = {name: outputs[name] for name in outputs if "actions" not in name and "recurrent" not in name}

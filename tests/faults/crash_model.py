@@ -31,7 +31,7 @@ class Call:
 
 
 class RecordingDisk(Disk):
-    """A real disk that remembers every call, leaves out the syncs it is told to, and kills at a given call."""
+    """A real disk that records every call, omits chosen syncs, and kills at a given call."""
 
     def __init__(self, leaves_out: Callable[[Path], bool] = lambda path: False) -> None:
         self.calls: list[Call] = []

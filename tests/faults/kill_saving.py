@@ -77,22 +77,22 @@ def kill_one(results: Path, first_step: int, luck: random.Random) -> int:
             os._exit(1)  # whatever went wrong: never into the parent's code
     os.close(writer)
     with open(reader, "rb", buffering=0) as promises:
-        told = [await_number(promises)]
+        numbers = [await_number(promises)]
         begun = time.perf_counter()
-        told += [await_number(promises) for _ in range(luck.choice((0, 1, 1, 2)))]
-        save_seconds = (time.perf_counter() - begun) / (len(told) - 1) if len(told) > 1 else SAVE_SECONDS
+        numbers += [await_number(promises) for _ in range(luck.choice((0, 1, 1, 2)))]
+        save_seconds = (time.perf_counter() - begun) / (len(numbers) - 1) if len(numbers) > 1 else SAVE_SECONDS
         time.sleep(luck.uniform(0, save_seconds))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), f"the child ended by itself: {status}"
         content = promises.readall()
-    return int(max([*told, *(number for (number,) in NUMBER.iter_unpack(content))]))
+    return int(max([*numbers, *(number for (number,) in NUMBER.iter_unpack(content))]))
 
 
 def await_number(promises: io.FileIO) -> int:
-    """The next number the child has told."""
+    """The next number from the child."""
     ready, _, _ = select.select([promises], [], [], 20)
-    assert ready, "the child does not go on"
+    assert ready, "the child makes no progress"
     (number,) = NUMBER.unpack(promises.read(NUMBER.size))
     return int(number)
 

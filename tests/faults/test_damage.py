@@ -1,4 +1,4 @@
-"""Files that were cut, flipped, lost, swapped or planted: told from good ones, and never executed."""
+"""Files that were cut, flipped, lost, swapped or planted are detected and never executed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Hostile:
 
 
 def test_a_planted_pickle_is_never_executed(store: CheckpointStore, tmp_path: Path) -> None:
-    """In the place of each file, with a manifest that signs it, and beside them."""
+    """Instead of each file, with a matching manifest, and next to them."""
     trace = tmp_path / "executed"
     hostile = pickle.dumps(Hostile(trace))
     pickle.loads(hostile)

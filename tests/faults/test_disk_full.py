@@ -1,4 +1,4 @@
-"""The disk refuses a write: what was saved stays, nothing half remains, and saving goes on once there is room."""
+"""The disk refuses a write: what was saved stays, nothing partial remains, and saving works once there is room."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_full_disk_at_any_call_leaves_the_earlier_checkpoint_and_nothing_else(
     assert store.save(2, state_at(2), None, "interval") == store.newest_valid().path
 
 
-def test_a_refusal_of_the_very_last_sync_is_told_and_mended_by_the_next_save(tmp_path: Path) -> None:
+def test_a_failure_of_the_very_last_sync_is_reported_and_repaired_by_the_next_save(tmp_path: Path) -> None:
     """The checkpoint stands under its name then, but a power cut might still take it: it is not promised."""
     CheckpointStore(tmp_path / "checkpoints", "Walker", 5).save(1, state_at(1), None, "interval")
     disk = FullDisk(CALLS_TO_PUBLISH)

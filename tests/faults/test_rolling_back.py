@@ -43,7 +43,7 @@ def roll_back(store: CheckpointStore) -> None:
 
 
 def resumed_step(root: Path) -> int:
-    """Where a run would go on; every checkpoint under its name is whole."""
+    """The step from which a run would resume; every published checkpoint is whole."""
     newest = store_in(root).newest_valid()
     assert newest.path is not None
     assert newest.skipped == ()
@@ -73,7 +73,7 @@ def test_killed_at_any_call_it_is_before_or_after_and_nothing_is_lost(tmp_path: 
 
 
 def crashes(tmp_path: Path, leaves_out: Callable[[Path], bool] = lambda path: False) -> tuple[set[int], list[str]]:
-    """Where runs would go on after the power went, and what was wrong with that."""
+    """The steps from which runs would resume after a power failure, and what was wrong."""
     root, luck, disk = tmp_path / "disk", random.Random(7), RecordingDisk(leaves_out)
     saved(root, disk)
     begin = len(disk.calls)
@@ -87,7 +87,7 @@ def crashes(tmp_path: Path, leaves_out: Callable[[Path], bool] = lambda path: Fa
             step = resumed_step(tmp_path / "after")
             found.add(step)
             if step not in ((BACK_TO,) if call.step == BACK_TO else (NEWEST, BACK_TO)):
-                wrong.append(f"call {number}: goes on from {step}")
+                wrong.append(f"call {number}: resumes from {step}")
             if call.step == BACK_TO and not all(
                 (tmp_path / "after" / ASIDE / f"Walker-{s}").exists() for s in STEPS[2:]
             ):

@@ -120,7 +120,7 @@ def test_a_live_run_is_alive_and_one_that_ended_is_not(tmp_path: Path) -> None:
     endless = configuration(tmp_path, {"Line": behavior(max_steps=10**9)})
     with live(endless) as run:
         run.wait_for(ProgressReported, lambda event: event.step > 0)
-        run.send(SaveCheckpoint())  # so that what was told before is in the file
+        run.send(SaveCheckpoint())  # so that earlier events are in the file
         deadline = time.monotonic() + 10
         while (summary := summary_of(run.folder)).state != "training" and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -155,7 +155,7 @@ def test_a_killed_run_is_interrupted_and_was_alive_until_then(tmp_path: Path) ->
     assert dead.behaviors == alive.behaviors == (BehaviorSummary("Walker", "ppo", 500, 1000, None, 3.0),)
 
 
-def test_looking_at_a_run_holds_nobody_up(tmp_path: Path) -> None:
+def test_looking_at_a_run_does_not_block_its_writer(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as folder:
         folder.open()
     summarize(tmp_path / "first")
@@ -247,7 +247,7 @@ def test_time_of_a_resumed_run_is_its_newest_processes(tmp_path: Path) -> None:
     assert summary_of(make_run(tmp_path, "first", lines(RUN, started()) + noise + tail)).elapsed_seconds == 31.0
 
 
-def test_a_rolled_back_behavior_stands_where_it_was_put(tmp_path: Path) -> None:
+def test_a_rolled_back_behavior_has_the_step_of_its_checkpoint(tmp_path: Path) -> None:
     events = lines(RUN, started(), episodes(900, -50.0), BehaviorRolledBack("Walker", 300, 900, "x"))
     (walker,) = summary_of(make_run(tmp_path, "first", events)).behaviors
     assert (walker.step, walker.last_return) == (300, None)
@@ -289,7 +289,7 @@ def test_the_list_has_the_numbers_of_the_screen(tmp_path: Path, last: Event) -> 
     slow = [
         event for n in range(150) for event in (*(progress(600 + n) for _ in range(4)), episodes(600 + n, float(n), 1))
     ]
-    told = [
+    published = [
         RUN,
         started(),
         TRAINING,
@@ -306,7 +306,7 @@ def test_the_list_has_the_numbers_of_the_screen(tmp_path: Path, last: Event) -> 
         progress(120),
         episodes(120, 8.0, 5),
     ]
-    stories = {"a": (told, {100: 9.0, 750: 99.0}), "b": ([*told, *given_up], {100: 9.0})}
+    stories = {"a": (published, {100: 9.0, 750: 99.0}), "b": ([*published, *given_up], {100: 9.0})}
     for name, (events, on_disk) in stories.items():
         folder = make_run(tmp_path, name, lines(*events))
         list_checkpoints(folder, on_disk)
@@ -316,7 +316,9 @@ def test_the_list_has_the_numbers_of_the_screen(tmp_path: Path, last: Event) -> 
 
 
 @pytest.mark.parametrize(("last", "state"), [(progress(700), "training"), (DEVICES, "paused")])
-def test_what_a_live_run_does_shows_where_its_state_was_told_long_ago(tmp_path: Path, last: Event, state: str) -> None:
+def test_what_a_live_run_does_shows_where_its_state_was_published_long_ago(
+    tmp_path: Path, last: Event, state: str
+) -> None:
     noise = lines(*(DEVICES for _ in range(2 * LONG_TAIL_BYTES // 200)))
     make_run(tmp_path, "first", lines(RUN, started(), TRAINING) + noise + lines(last))
     with RunFolder(tmp_path, "first") as folder:
@@ -324,7 +326,7 @@ def test_what_a_live_run_does_shows_where_its_state_was_told_long_ago(tmp_path: 
         assert summary_of(tmp_path / "first").state == state
 
 
-def test_a_run_that_has_not_told_anything_is_starting(tmp_path: Path) -> None:
+def test_a_run_that_has_not_published_anything_is_starting(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as folder:
         folder.open()
         summary = summary_of(tmp_path / "first")
@@ -425,7 +427,7 @@ def test_without_results_there_are_no_runs(tmp_path: Path) -> None:
         Archive(tmp_path / "results").runs()
 
 
-def test_a_folder_that_has_gone_is_no_run(tmp_path: Path) -> None:
+def test_a_folder_that_has_gone_is_not_a_run(tmp_path: Path) -> None:
     assert summarize(tmp_path / "gone") is None
 
 
@@ -494,15 +496,15 @@ def test_a_name_that_is_none_is_refused_with_a_guess(
 def test_events_that_cannot_be_read_are_refused_with_their_line(tmp_path: Path) -> None:
     make_run(tmp_path, "first", lines(RUN) + "garbage\n" + lines(END))
     make_run(tmp_path, "empty", "").joinpath("events.jsonl").unlink()
-    told: list[Any] = []
+    published: list[Any] = []
     with pytest.raises(ConfigError, match=r"events\.jsonl:2: "):
-        told.extend(Archive(tmp_path).events("first"))
-    assert [envelope.event for envelope in told] == [RUN]
+        published.extend(Archive(tmp_path).events("first"))
+    assert [envelope.event for envelope in published] == [RUN]
     with pytest.raises(ConfigError, match=r"events\.jsonl: there is no such file"):
         next(Archive(tmp_path).events("empty"))
 
 
-def test_a_configuration_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_configuration_must_be_text(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "first", "")
     (folder / "configuration.yaml").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match=r"configuration\.yaml: must be UTF-8 text"):

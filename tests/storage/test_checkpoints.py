@@ -201,7 +201,7 @@ def test_a_damaged_newest_is_skipped_with_its_reason(tmp_path: Path) -> None:
     assert f"Walker-2/{TENSORS}: must have" in newest.skipped[1]
 
 
-def test_when_none_verifies_the_reasons_are_told(tmp_path: Path) -> None:
+def test_when_none_is_valid_the_reasons_are_listed(tmp_path: Path) -> None:
     store = a_store(tmp_path)
     for step in (1, 2):
         (store.save(step, a_state(), None, "interval") / STATE).write_text("{}")
@@ -342,7 +342,7 @@ def sign(path: Path) -> None:
     (path / MANIFEST).write_bytes(encode_manifest(files))
 
 
-def test_a_name_that_is_no_file_name_is_slugged_and_kept_inside(tmp_path: Path) -> None:
+def test_a_name_that_cannot_name_a_file_gets_a_slug_inside_the_folder(tmp_path: Path) -> None:
     store = CheckpointStore(tmp_path / "checkpoints", "../../Evil?team=1", 5)
     path = store.save(3, a_state(), None, "final")
     assert path.parent == store.folder

@@ -1,4 +1,4 @@
-"""What stands in a folder before a run begins in it: whose it is, and that nobody else's files are touched."""
+"""What is in a folder before a run starts in it: who wrote it, and that other programs' files are not touched."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_run_is_known_by_its_checkpoints_alone(tmp_path: Path) -> None:
         folder.open(resume=True)
 
 
-def test_a_run_that_was_killed_before_its_first_checkpoint_starts_anew_and_says_so(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_before_its_first_checkpoint_starts_from_scratch_and_says_so(tmp_path: Path) -> None:
     write(tmp_path / "results/run", runDOTlock="4711\n", configurationDOTyaml=CONFIGURED)
     config = configuration(tmp_path, {"Line": behavior()}, checkpoint_settings={"resume": True})
     run = run_to_end(config)
@@ -147,7 +147,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_starts_anew_and_says_
     ("make", "expected"),
     [(ml_agents_run, "holds a run of ML-Agents"), (lambda path: write(path, a="b"), r"holds other files .* \(a\)")],
 )
-def test_nothing_is_initialized_from_what_is_no_run_of_ours(tmp_path: Path, make, expected: str) -> None:
+def test_nothing_is_initialized_from_another_programs_folder(tmp_path: Path, make, expected: str) -> None:
     make(tmp_path / "other")
     before = picture(tmp_path)
     with pytest.raises(ConfigError, match=f"^--initialize-from other: .*{expected}"):
@@ -158,7 +158,7 @@ def test_nothing_is_initialized_from_what_is_no_run_of_ours(tmp_path: Path, make
 @pytest.mark.parametrize(
     "left", ["Line/checkpoints/Line-5/x", "Line/checkpoints.previous/Line-5/x", "Line.onnx", "Line/Line-5.onnx"]
 )
-def test_a_run_that_has_learned_something_is_not_begun_anew_unasked(tmp_path: Path, left: str) -> None:
+def test_a_run_that_has_learned_something_is_only_replaced_with_force(tmp_path: Path, left: str) -> None:
     folder = write(tmp_path / "walk", runDOTlock="4711\n", configurationDOTyaml=CONFIGURED)
     (folder / left).parent.mkdir(parents=True, exist_ok=True)
     (folder / left).write_text("learned")
@@ -166,7 +166,7 @@ def test_a_run_that_has_learned_something_is_not_begun_anew_unasked(tmp_path: Pa
         RunFolder(tmp_path, "walk").open()
 
 
-def test_a_run_that_has_reported_summaries_is_not_begun_anew_unasked(tmp_path: Path) -> None:
+def test_a_run_that_has_reported_summaries_is_only_replaced_with_force(tmp_path: Path) -> None:
     """It was killed before its first checkpoint, late enough for curves."""
     config = configuration(tmp_path, {"Line": behavior()})
     run = run_to_end(config)
@@ -190,7 +190,7 @@ def test_a_run_that_failed_before_its_first_step_is_tried_again_without_force(tm
     assert said == [f"{run.folder}: its earlier run ended before it learned anything and is replaced"]
 
 
-def test_a_run_without_a_checkpoint_starts_anew_from_its_initial_one(tmp_path: Path) -> None:
+def test_a_run_without_a_checkpoint_starts_again_from_its_initial_one(tmp_path: Path) -> None:
     first = run_to_end(configuration(tmp_path, {"Line": behavior()}, checkpoint_settings={"run_id": "first"}))
     (initial,) = map(str, first.folder.glob("Line/checkpoints/*"))
     write(tmp_path / "results/run", runDOTlock="4711\n", configurationDOTyaml=CONFIGURED)

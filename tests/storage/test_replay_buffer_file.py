@@ -147,7 +147,7 @@ def held(run: LiveRun) -> int:
     return int((saved.tensors["remaining"] > 0).sum())
 
 
-def test_resumed_run_goes_on_with_its_replay_buffer(tmp_path: Path) -> None:
+def test_resumed_run_continues_with_its_replay_buffer(tmp_path: Path) -> None:
     run = sac(tmp_path, {"save_replay_buffer": True})
     assert run.launch.exit_code == 0
     (started,) = run.of(BehaviorStarted)
@@ -188,7 +188,7 @@ def test_forced_run_does_not_keep_the_buffer_of_the_one_before(tmp_path: Path) -
     assert f"removed {path}" in logged(run, "warning")
 
 
-def test_buffer_is_saved_when_asked_for_and_a_rolled_back_run_goes_on(tmp_path: Path) -> None:
+def test_buffer_is_saved_on_request_and_a_rolled_back_run_continues(tmp_path: Path) -> None:
     walker = behavior(trainer_type="sac", hyperparameters=SAC | {"save_replay_buffer": True}, max_steps=ENDLESS)
     with live(configuration(tmp_path, {"Walker": walker})) as run:
         first = run.send(SaveCheckpoint())

@@ -98,7 +98,7 @@ def test_results_may_stand_on_another_disk_behind_a_link(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("run_id", ["", ".", "..", "a/b", "/etc", "-x", "a\n", "a\0", "ü", "x" * 65, "a b"])
-def test_a_run_id_that_is_no_plain_name_is_refused(tmp_path: Path, run_id: str) -> None:
+def test_a_run_id_must_be_a_plain_name(tmp_path: Path, run_id: str) -> None:
     with pytest.raises(ConfigError, match="--run-id"):
         RunFolder(tmp_path, run_id)
 
@@ -199,7 +199,7 @@ NOT_PLAIN += ["run_logs", "Configuration.YAML", "run.lock", "events.jsonl", "A.o
 
 
 @pytest.mark.parametrize("name", NOT_PLAIN)
-def test_any_other_name_becomes_a_slug_and_a_hash(name: str) -> None:
+def test_any_other_name_is_converted_to_a_slug_and_a_hash(name: str) -> None:
     found = file_name(name)
     assert found != name
     assert file_name(found) == found, "the outcome is itself a plain name"

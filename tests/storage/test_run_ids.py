@@ -1,4 +1,4 @@
-"""Runs that nobody named: each has a folder of its own, and --resume finds the newest."""
+"""Runs without --run-id: each has a folder of its own, and --resume finds the newest."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_newest_run_has_the_highest_number(tmp_path: Path) -> None:
     (tmp_path / "Walker-10/run.lock").touch()
     with (tmp_path / "Walker-10/run.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert newest_run_id(tmp_path, "Walker") == "Walker-10", "it goes on, and may learn yet"
+        assert newest_run_id(tmp_path, "Walker") == "Walker-10", "it is still running"
 
 
 def test_runs_of_files_that_are_numbered_themselves_are_not_taken_for_each_other(tmp_path: Path) -> None:
@@ -97,11 +97,11 @@ def unnamed(folder: Path, file: str = "config/Line.yaml", max_steps: int = 256, 
     return parse_config(yaml.safe_dump(document).encode(), file)
 
 
-def told(run: LiveRun, text: str) -> list[str]:
+def logged(run: LiveRun, text: str) -> list[str]:
     return [event.message for event in run.of(LogEmitted) if text in event.message]
 
 
-def test_each_run_without_a_name_has_a_folder_of_its_own_and_resume_goes_on_with_the_newest(tmp_path: Path) -> None:
+def test_each_run_without_a_name_has_its_own_folder_and_resume_continues_the_newest(tmp_path: Path) -> None:
     for run_id in ("Line", "Line-2"):
         run = run_to_end(unnamed(tmp_path))
         assert run.launch.exit_code == 0
@@ -111,7 +111,7 @@ def test_each_run_without_a_name_has_a_folder_of_its_own_and_resume_goes_on_with
     run = run_to_end(unnamed(tmp_path, max_steps=512, resume=True))
     (started,) = run.of(RunStarted)
     assert (started.run_id, started.resumed) == ("Line-2", True)
-    assert told(run, "--resume") == ["--resume continues Line-2, the newest run of Line; --run-id names another"]
+    assert logged(run, "--resume") == ["--resume continues Line-2, the newest run of Line; --run-id names another"]
     run = run_to_end(unnamed(tmp_path, "other/Walker.yaml", resume=True))
     assert (run.launch.exit_code, ending(run).reason.partition(" in ")[0]) == (2, "--resume: there is no run of Walker")
     assert sorted(os.listdir(tmp_path / "results")) == ["Line", "Line-2"]
@@ -122,7 +122,7 @@ def test_force_leaves_earlier_runs_alone_where_no_run_is_named(tmp_path: Path) -
         earlier.open()
     run = run_to_end(unnamed(tmp_path, force=True))
     assert run.of(RunStarted)[0].run_id == "Line-2"
-    assert told(run, "--force") == ["--force has no effect without --run-id: this run has a folder of its own"]
+    assert logged(run, "--force") == ["--force has no effect without --run-id: this run has a folder of its own"]
 
 
 def test_a_run_that_cannot_start_leaves_no_folder_and_takes_no_number(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_processes_that_start_at_once_get_different_folders(tmp_path: Path) -> N
     assert sorted(taken) == ["Line", "Line-2", "Line-3", "Line-4"]
 
 
-def test_whoever_is_second_to_make_a_folder_takes_the_next(tmp_path: Path) -> None:
+def test_the_second_process_to_create_a_folder_uses_the_next_number(tmp_path: Path) -> None:
     """Another process makes it between the look and the making."""
 
     class Slow(Disk):

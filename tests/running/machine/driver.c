@@ -1,4 +1,4 @@
-/* A stand-in for the NVIDIA driver's library: two GPUs, of which the second tells little, as passively cooled or
+/* A stand-in for the NVIDIA driver's library: two GPUs, of which the second reports little, as passively cooled or
    partitioned ones do. NVML's functions, return codes and structures are described in the NVML API reference. */
 
 #include <stdio.h>
@@ -92,7 +92,7 @@ int nvmlDeviceGetEnforcedPowerLimit(void *handle, unsigned int *milliwatts) {
     return SUCCESS;
 }
 
-/* The first GPU's processes stand in the environment as "PID:BYTES PID:BYTES"; no bytes, and they are not told. */
+/* The first GPU's processes are in the environment as "PID:BYTES PID:BYTES"; without bytes, these are unknown. */
 static int list_processes(void *handle, const char *variable, unsigned int *count, Process *processes) {
     const char *rest = getenv(variable);
     unsigned int room = *count;

@@ -1,4 +1,4 @@
-"""GPUs, CPU, memory and disk as the machine tells them."""
+"""GPUs, CPU, memory and disk as the machine reports them."""
 
 import os
 import shutil
@@ -203,7 +203,8 @@ def driver(tmp_path_factory):
 PROBE = """
 import sys, time
 from rl_tui.engine.running.machine.gpus import GpuProbe
-from rl_tui.engine.session.messages import DevicesSampled, Envelope, encode
+from rl_tui.engine.session.codec import encode
+from rl_tui.engine.session.messages import DevicesSampled, Envelope
 probe = GpuProbe(int(sys.argv[1]) if len(sys.argv) > 1 else None)
 for number in (1, 2):
     gpus, note = probe.probe()
@@ -236,14 +237,14 @@ def test_every_number_of_the_driver_arrives(driver):
     assert (gpu.power_watts, gpu.power_limit_watts) == (123.456, 700.0)
 
 
-def test_what_the_driver_does_not_tell_is_none(driver):
+def test_what_the_driver_does_not_report_is_none(driver):
     _, gpu = probed(driver / "current")[0].event.gpus
     assert (gpu.name, gpu.in_use) == ("GPU 1", False)
     assert gpu.utilization_percent is gpu.temperature_celsius is gpu.power_watts is gpu.power_limit_watts is None
     assert gpu.memory_total_bytes == 80 * GIB
 
 
-def test_an_old_driver_still_tells_its_memory(driver):
+def test_an_old_driver_still_reports_its_memory(driver):
     assert probed(driver / "old")[0].event.gpus[0].memory_used_bytes == 6 * GIB
 
 
@@ -299,7 +300,8 @@ def test_cuda_visible_devices_is_read_as_cuda_reads_it(index, visible, position)
 OWN_PROCESSES = """
 import os, psutil, subprocess, sys
 from rl_tui.engine.running.machine.gpus import GpuProbe
-from rl_tui.engine.session.messages import DevicesSampled, Envelope, encode
+from rl_tui.engine.session.codec import encode
+from rl_tui.engine.session.messages import DevicesSampled, Envelope
 with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as child:
     os.environ["DRIVER_COMPUTE"] = f"{os.getpid()}:100 {child.pid}:300 {os.getppid()}:200"
     probe = GpuProbe()
@@ -328,7 +330,7 @@ def test_processes_on_a_gpu_have_names_and_ours_are_known(driver):
     ]
     assert first[0].processes[1].pid == os.getpid()
     assert all(process.name == psutil.Process().name() for process in first[0].processes)
-    assert first[1].processes == (), "a GPU that does not tell has none"
+    assert first[1].processes == (), "a GPU that does not report any has none"
     assert [process.memory_used_bytes for process in second[0].processes] == [100]
 
 
@@ -341,7 +343,7 @@ def test_a_process_that_computes_and_draws_is_one(driver):
         (4294967294, 3),
         (4294967295, None),
     ]
-    assert [process.name for process in gpu.processes[1:]] == ["", ""], "nobody knows them"
+    assert [process.name for process in gpu.processes[1:]] == ["", ""], "they are unknown"
 
 
 def test_a_crowded_gpu_shows_who_has_most(driver):
@@ -350,12 +352,12 @@ def test_a_crowded_gpu_shows_who_has_most(driver):
     assert [process.pid for process in gpu.processes] == list(range(1099, 1067, -1))
 
 
-def test_an_old_driver_still_tells_its_processes(driver):
+def test_an_old_driver_still_reports_its_processes(driver):
     gpu, _ = probed(driver / "old", DRIVER_COMPUTE="1:5", DRIVER_GRAPHICS="2:6")[0].event.gpus
     assert [process.pid for process in gpu.processes] == [2, 1]
 
 
-def test_a_probe_opens_nothing_before_it_is_asked():
+def test_a_probe_opens_nothing_before_its_first_query():
     program = (
         "import sys; from rl_tui.engine.running.machine.devices import DeviceSampler\n"
         "DeviceSampler('x'); sys.exit('pynvml' in sys.modules)"

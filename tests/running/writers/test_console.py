@@ -136,7 +136,7 @@ def test_warning_that_has_passed_is_named_in_its_own_words():
     assert printed(raised, WarningCleared("entropy", "B"))[1] == "[INFO] B: no longer: entropy 0.01 since step 5"
 
 
-def test_why_a_run_failed_is_told_here_once_it_had_begun_and_else_by_whoever_started_it():
+def test_the_reason_of_a_failed_run_is_printed_here_only_if_it_had_started():
     failed = RunStateChanged("failed", "no", 3)
     assert printed(failed) == ["[ERROR] Run failed (exit code 3)"]
     assert printed(RunStateChanged("training"), failed)[1] == "[ERROR] Run failed: no (exit code 3)"
@@ -238,7 +238,7 @@ def test_a_reader_that_left_ends_the_writing_and_not_the_run(log_format):
         assert writer.failed == "Broken pipe"
     writer.close()
     with pytest.raises(BrokenPipeError):
-        stream.close()  # the lines that nobody took
+        stream.close()  # the lines that were not read
 
 
 def test_a_closed_stream_ends_the_writing_and_not_the_run():
