@@ -36,7 +36,7 @@ def parse(text: str, overrides: Mapping[str, object] | None = None) -> RunConfig
     return parse_config(text.encode(), "c.yaml", overrides)
 
 
-def mistakes(text: str, overrides: Mapping[str, object] | None = None) -> list[str]:
+def errors(text: str, overrides: Mapping[str, object] | None = None) -> list[str]:
     with pytest.raises(ConfigError) as error:
         parse(text, overrides)
     return str(error.value).split("\n")
@@ -121,7 +121,7 @@ def test_trainer_type_may_be_any_registered_trainer(monkeypatch: pytest.MonkeyPa
     assert parse(effective_yaml(config)).model_dump() == config.model_dump()
     assert "c.yaml:1:31: behaviors.A.trainer_type: the trainer other is not supported yet" in find_unsupported(config)
     wrong = "behaviors: {A: {trainer_type: other, hyperparameters: {patienc: 7}, patience: 1}}"
-    assert [line.split(": ", 1)[1] for line in mistakes(wrong)] == [
+    assert [line.split(": ", 1)[1] for line in errors(wrong)] == [
         "behaviors.A.hyperparameters.patienc: unknown key. Did you mean patience?",
         "behaviors.A.patience: unknown key. Did you mean hyperparameters.patience?",
     ]
@@ -196,7 +196,7 @@ environment_parameters:
     assert parse(effective_yaml(parse(text))).environment_parameters == parameters
 
 
-def test_our_additions_default_to_what_mlagents_does() -> None:
+def test_additions_default_to_what_mlagents_does() -> None:
     config = parse("behaviors: {A: {}}")
     hyper = ppo(config, "A")
     assert (hyper.max_grad_norm, hyper.value_coefficient, hyper.value_clip, hyper.target_kl) == (None, 0.5, None, None)
@@ -206,7 +206,7 @@ def test_our_additions_default_to_what_mlagents_does() -> None:
     assert (config.env_settings.env, config.env_settings.env_kwargs, config.env_settings.num_workers) == (None, {}, 0)
 
 
-def test_our_additions_to_sac_are_off_unless_written() -> None:
+def test_additions_to_sac_are_off_unless_written() -> None:
     text = "behaviors: {A: {trainer_type: sac, hyperparameters: {%s}}}"
     plain = sac(parse(text % ""))
     assert (plain.target_q, plain.n_step, plain.prioritized_replay, plain.target_entropy) == (False, 1, None, None)
@@ -328,7 +328,7 @@ default_settings:
 """
 
 
-def test_defaults_lie_under_every_behavior() -> None:
+def test_every_behavior_is_merged_over_the_defaults() -> None:
     config = parse(
         DEFAULTS
         + """
@@ -362,24 +362,24 @@ def test_behavior_that_only_the_environments_name_gets_the_defaults() -> None:
     assert config.behaviors == {"A": config.default_settings}
 
 
-def test_mistake_in_the_defaults_is_told_once() -> None:
+def test_error_in_the_defaults_is_reported_once() -> None:
     text = "default_settings: {max_steps: 0}\nbehaviors: {A: {}, B: {time_horizon: 0}}\n"
-    assert mistakes(text) == [
+    assert errors(text) == [
         "c.yaml:1:31: default_settings.max_steps: must be at least 1, got 0",
         "c.yaml:2:38: behaviors.B.time_horizon: must be at least 1, got 0",
     ]
 
 
-def test_mistake_that_merging_brings_is_told_where_its_cause_is_written() -> None:
+def test_error_of_a_merged_behavior_is_reported_where_its_value_is_written() -> None:
     text = "default_settings:\n  network_settings: {memory: {}}\nbehaviors:\n  A:\n"
     text += "    trainer_type: ppo\n    hyperparameters: {batch_size: 8}\n"
-    assert mistakes(text) == [
+    assert errors(text) == [
         "c.yaml:2:22: behaviors.A.network_settings.memory.sequence_length: must be at most batch_size (8), got 64"
     ]
 
 
 def test_behavior_with_another_trainer_than_the_defaults_is_refused_once() -> None:
-    assert mistakes("default_settings: {}\nbehaviors: {A: {trainer_type: sac, max_steps: 0}}\n") == [
+    assert errors("default_settings: {}\nbehaviors: {A: {trainer_type: sac, max_steps: 0}}\n") == [
         (
             "c.yaml:2:31: behaviors.A.trainer_type: must be ppo as in default_settings, whose hyperparameters it "
             "inherits, got sac"
@@ -428,9 +428,9 @@ debug: 1
 """
 
 
-def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() -> None:
+def test_every_error_is_reported_at_once_with_its_place_and_what_must_be() -> None:
     hyper, network = "behaviors.Walker.hyperparameters", "behaviors.Walker.network_settings"
-    assert mistakes(BROKEN) == [
+    assert errors(BROKEN) == [
         f"c.yaml:5:7: {hyper}.learning_rte: unknown key. Did you mean learning_rate?",
         f"c.yaml:6:19: {hyper}.batch_size: must be a whole number, got 64.7",
         f'c.yaml:7:20: {hyper}.buffer_size: must be a whole number, got "12". Remove the quotes',
@@ -472,7 +472,7 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
 
 
 @pytest.mark.parametrize(
-    ("text", "mistake"),
+    ("text", "error"),
     [
         (
             "behaviors: {A: {hyperparameters: {batch_size: 3}}}",
@@ -668,21 +668,21 @@ def test_every_mistake_is_told_at_once_with_its_place_and_what_would_be_right() 
         ),
     ],
 )
-def test_mistake_is_told_with_its_place(text: str, mistake: str) -> None:
-    [line] = mistakes(text)
-    assert line.startswith(f"c.yaml:{mistake}")
+def test_error_is_reported_with_its_place(text: str, error: str) -> None:
+    [line] = errors(text)
+    assert line.startswith(f"c.yaml:{error}")
 
 
 @pytest.mark.parametrize(
     "setting", ["checkpoint_settings.results_dir", "env_settings.env_path", "behaviors.A.init_path"]
 )
-def test_path_with_a_character_that_no_path_holds_is_refused(setting: str) -> None:
+def test_path_with_a_null_character_is_refused(setting: str) -> None:
     with pytest.raises(ConfigError, match="U\\+0000"):
         parse("behaviors: {A: {}}", {setting: "a\0b"})
 
 
-def test_key_that_stands_one_level_too_high_is_sent_where_it_belongs() -> None:
-    lines = mistakes("behaviors: {A: {hidden_units: 3, network: {}, sequence_length: 3, gamma: 1, tau: 1}}")
+def test_key_one_level_too_high_is_refused_with_its_right_path() -> None:
+    lines = errors("behaviors: {A: {hidden_units: 3, network: {}, sequence_length: 3, gamma: 1, tau: 1}}")
     assert [line.split("unknown key. ")[1] for line in lines] == [
         "Did you mean network_settings.hidden_units?",
         "Did you mean network_settings?",
@@ -693,13 +693,13 @@ def test_key_that_stands_one_level_too_high_is_sent_where_it_belongs() -> None:
 
 
 def test_escape_sequences_from_the_file_do_not_reach_the_terminal() -> None:
-    lines = mistakes('"a\\e[2J\\u202e\\n": 1\ntorch_settings: {device: "cuda\\a\\x9b"}\ndebug: "\\0"\n')
+    lines = errors('"a\\e[2J\\u202e\\n": 1\ntorch_settings: {device: "cuda\\a\\x9b"}\ndebug: "\\0"\n')
     assert len(lines) == 3
     assert all(line.isprintable() and line.isascii() for line in lines)
     assert lines[0].startswith(r"c.yaml:1:1: a\x1b[2J\u202e\n: unknown key")
 
 
-def test_file_without_an_end_is_refused() -> None:
+def test_endless_file_is_refused() -> None:
     with pytest.raises(ConfigError, match="/dev/zero: must be a configuration of at most 16 MiB"):
         load_config(Path("/dev/zero"))
 
@@ -735,7 +735,7 @@ def test_flags_win_over_the_file() -> None:
     assert config.behaviors["B.c"].network_settings.hidden_units == 5
 
 
-def test_mistakes_of_flags_are_told_by_flag_and_come_first() -> None:
+def test_errors_of_flags_name_the_flag_and_come_first() -> None:
     overrides: dict[str, object] = {
         "env_settings.num_envs": 0,
         "checkpoint_settings.run_id": "a b",
@@ -746,7 +746,7 @@ def test_mistakes_of_flags_are_told_by_flag_and_come_first() -> None:
         "behaviors.A.max_step": 3,
         "behaviors.A.summary_freq": 10**400,
     }
-    lines = mistakes("behaviors: {A: {max_steps: 0}}\nenv_settings: {num_envs: x}\n", overrides)
+    lines = errors("behaviors: {A: {max_steps: 0}}\nenv_settings: {num_envs: x}\n", overrides)
     assert sorted(line.split(": ")[0] for line in lines[:-1]) == [
         "--debug",
         "--env",
@@ -829,7 +829,7 @@ def test_schema_describes_every_section_and_refuses_unknown_keys() -> None:
         assert all("description" in described[key] for key in ours), name
 
 
-def test_page_of_the_configuration_has_every_key_that_mlagents_has_not() -> None:
+def test_page_of_the_configuration_has_every_key_that_mlagents_lacks() -> None:
     """Those are the ones that carry a description."""
     page = (Path(__file__).parents[2] / "docs/configuration.md").read_text()
     definitions = json_schema()["$defs"]
@@ -873,7 +873,7 @@ def test_long_file_is_read_in_well_under_50_ms() -> None:
         ("[3]", "text"),
     ],
 )
-def test_keys_that_cannot_become_statistics_are_refused(written: str, words: str) -> None:
+def test_keys_that_cannot_be_statistics_are_refused(written: str, words: str) -> None:
     text = f"behaviors: {{A: {{}}}}\nenv_settings: {{env: 'toy:line', metrics: {written}}}\n"
     with pytest.raises(ConfigError, match=words):
         parse_config(text.encode(), "test.yaml")

@@ -1,4 +1,4 @@
-"""Thousands of configurations, sound and damaged: accepted and written unchanged, or refused in good order."""
+"""Thousands of configurations, valid and damaged: accepted and written unchanged, or refused with places."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ BEHAVIOR: dict[str, list[object]] = {
     "export_interval": [None, 100],
     "export_policies": [[], ["raw", "greedy"]],
 }
-# Of ML-Agents 0.16 and before: all beside each other.
+# Of ML-Agents 0.16 and before: no sections.
 FLAT: dict[str, list[object]] = {
     "trainer": ["ppo", "sac"],
     "batch_size": [64, 128.0],
@@ -180,7 +180,7 @@ def some(choices: dict[str, list[object]], chance: random.Random) -> dict[str, o
     return {key: copy.deepcopy(chance.choice(choices[key])) for key in keys}
 
 
-def sound_behavior(trainer: str, chance: random.Random) -> dict[str, object]:
+def valid_behavior(trainer: str, chance: random.Random) -> dict[str, object]:
     behavior = some(BEHAVIOR, chance)
     behavior["trainer_type"] = trainer
     behavior["hyperparameters"] = some(HYPERPARAMETERS[trainer], chance)
@@ -190,13 +190,13 @@ def sound_behavior(trainer: str, chance: random.Random) -> dict[str, object]:
     return behavior
 
 
-def sound_file(chance: random.Random) -> str:
+def valid_file(chance: random.Random) -> str:
     """A configuration that has to be accepted."""
     trainer = chance.choice(list(HYPERPARAMETERS))
     file: dict[str, object] = {name: some(choices, chance) for name, choices in some_sections(chance)}
-    file["behaviors"] = {f"B{number}": sound_behavior(trainer, chance) for number in range(chance.randint(0, 3))}
+    file["behaviors"] = {f"B{number}": valid_behavior(trainer, chance) for number in range(chance.randint(0, 3))}
     if chance.random() < 0.3:
-        file["default_settings"] = sound_behavior(trainer, chance)
+        file["default_settings"] = valid_behavior(trainer, chance)
     return yaml.dump(
         file, Dumper=Quoting, sort_keys=False, allow_unicode=True, default_flow_style=chance.random() < 0.2
     )
@@ -255,13 +255,13 @@ def check_refused(error: ConfigError, text: str) -> None:
         assert int(match[1]) <= len(re.split("\r\n|[\r\n\x85\u2028\u2029]", text))
 
 
-def test_sound_files_are_accepted_and_damaged_ones_refused_in_good_order() -> None:
+def test_valid_files_are_accepted_and_damaged_ones_refused_with_places() -> None:
     chance = random.Random(2)
     num_accepted, slowest = 0, 0.0
     for number in range(NUM_FILES):
-        is_sound = number % 5 < 2
-        text = old_file(chance) if chance.random() < 0.3 else sound_file(chance)
-        text = text if is_sound else damaged(text, chance)
+        is_valid = number % 5 < 2
+        text = old_file(chance) if chance.random() < 0.3 else valid_file(chance)
+        text = text if is_valid else damaged(text, chance)
         started = time.perf_counter()
         outcome = read(text)
         slowest = max(slowest, time.perf_counter() - started)
@@ -271,7 +271,7 @@ def test_sound_files_are_accepted_and_damaged_ones_refused_in_good_order() -> No
             if number % 3 == 0:
                 check_upgraded(outcome, text)
         else:
-            assert not is_sound, f"{outcome}\n{text}"
+            assert not is_valid, f"{outcome}\n{text}"
             check_refused(outcome, text)
     assert 0.3 * NUM_FILES <= num_accepted < 0.9 * NUM_FILES
     assert slowest < 1.0

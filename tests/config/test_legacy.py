@@ -1,4 +1,4 @@
-"""Files of older versions of ML-Agents: read as what they mean today, told about, and rewritten."""
+"""Files of older versions of ML-Agents: read as today's, noted, and rewritten."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def parse(text: str, **overrides: object) -> RunConfig:
     return parse_config(text.encode(), "old.yaml", overrides)
 
 
-def mistakes(text: str) -> list[str]:
+def errors(text: str) -> list[str]:
     with pytest.raises(ConfigError) as error:
         parse(text)
     return str(error.value).split("\n")
@@ -187,7 +187,7 @@ def sac(behavior: BehaviorConfig) -> SACSettings:
 # What they mean
 
 
-def test_default_lies_under_every_flat_behavior() -> None:
+def test_every_flat_behavior_is_merged_over_default() -> None:
     behaviors = parse(SAC).behaviors
     assert list(behaviors) == ["3DBall", "Crawler", "Hallway", "Tennis"]
     ball = behaviors["3DBall"]
@@ -203,7 +203,7 @@ def test_default_lies_under_every_flat_behavior() -> None:
     assert ball.network_settings.memory is None
 
 
-def test_trainings_of_several_updates_become_steps_per_update() -> None:
+def test_updates_per_training_are_converted_to_steps_per_update() -> None:
     behaviors = parse(SAC).behaviors
     assert sac(behaviors["3DBall"]).steps_per_update == 0.5  # two updates at every step
     crawler = sac(behaviors["Crawler"])
@@ -274,19 +274,17 @@ B:
         "old.yaml:7:1: B: written twice, first at line 6. The last one counts",
     ]
     assert parse(upgrade(text.encode(), "old.yaml").content.decode()).behaviors == config.behaviors
-    assert mistakes(text.replace("max_steps: 7", "max_steps: many"))[0].startswith(
-        "old.yaml:9:16: B.max_steps: must be"
-    )
-    assert "duplicate key, first at line 1" in mistakes("behaviors: {A: {}}\nbehaviors: {B: {}}\n")[0]
+    assert errors(text.replace("max_steps: 7", "max_steps: many"))[0].startswith("old.yaml:9:16: B.max_steps: must be")
+    assert "duplicate key, first at line 1" in errors("behaviors: {A: {}}\nbehaviors: {B: {}}\n")[0]
 
 
-def test_setting_that_only_gail_once_had_is_ignored() -> None:
+def test_former_setting_of_gail_is_ignored() -> None:
     config = parse("A: {trainer: ppo, reward_signals: {gail: {demo_path: d, samples_per_update: 5}}}")
     assert list(config.behaviors["A"].reward_signals) == ["gail"]
     assert "No effect: samples_per_update" in list_warnings(config)[0]
 
 
-def test_flat_behaviors_may_stand_under_behaviors_already() -> None:
+def test_flat_behaviors_may_be_under_behaviors_already() -> None:
     config = parse(RANDOMIZED)
     ball = config.behaviors["3DBall"]
     assert isinstance(ball.hyperparameters, PPOSettings)
@@ -302,7 +300,7 @@ def test_flat_behaviors_may_stand_under_behaviors_already() -> None:
     assert (sac(behaviors["A"]).tau, sac(behaviors["B"]).tau) == (0.2, 0.1)
 
 
-def test_randomized_parameters_become_environment_parameters() -> None:
+def test_randomized_parameters_are_converted_to_environment_parameters() -> None:
     parameters = parse(RANDOMIZED).model_dump()["environment_parameters"]
     assert list(parameters) == ["mass", "gravity"]
     assert parameters["mass"]["sampler_parameters"] == {"min_value": 0.5, "max_value": 10.0, "seed": -1}
@@ -310,7 +308,7 @@ def test_randomized_parameters_become_environment_parameters() -> None:
     assert parameters["gravity"]["sampler_parameters"]["intervals"] == [[7.0, 10.0], [15.0, 20.0]]
 
 
-def test_curriculum_becomes_lessons_of_each_parameter() -> None:
+def test_curriculum_is_converted_to_lessons_of_each_parameter() -> None:
     parameters = parse(CURRICULUM).model_dump()["environment_parameters"]
     assert list(parameters) == ["big_wall_min_height", "big_wall_max_height"]
     first, second, last = parameters["big_wall_min_height"]["curriculum"]
@@ -343,7 +341,7 @@ def test_old_keys_are_understood_in_a_file_of_today() -> None:
     assert (b.network_settings.normalize, b.network_settings.memory) == (True, None)
 
 
-def test_number_of_updates_among_the_hyperparameters_is_read_as_later_pages_have_it() -> None:
+def test_number_of_updates_among_the_hyperparameters_is_read_as_later_documentation_has_it() -> None:
     """There the name means steps; under reward_signals and in flat files it is a number of updates."""
     text = "behaviors: {A: {trainer_type: sac, hyperparameters: {steps_per_update: 10, reward_signal_num_update: 20}}}"
     assert sac(parse(text).behaviors["A"]).reward_signal_steps_per_update == 20.0
@@ -365,7 +363,7 @@ def test_flags_reach_the_settings_of_an_old_file() -> None:
 # What is said about them
 
 
-def test_flat_file_is_told_in_one_note() -> None:
+def test_flat_file_has_one_note() -> None:
     [note] = list_warnings(parse(SAC))
     assert note == (
         "old.yaml:1:1: the format of ML-Agents 0.16 and before, understood: 3DBall, Crawler, Hallway, Tennis, each "
@@ -379,7 +377,7 @@ def test_flat_file_is_told_in_one_note() -> None:
     assert "understood: B0, B1, B2, B3, B4, 3 more. Today's" in list_warnings(parse(many))[0]
 
 
-def test_every_old_key_of_another_file_has_a_line_with_todays_spelling() -> None:
+def test_every_legacy_key_of_another_file_has_a_line_with_todays_spelling() -> None:
     assert list_warnings(parse(OLD_KEYS)) == [
         "old.yaml:2:3: default_settings.trainer: deprecated. Today's spelling: trainer_type",
         "old.yaml:3:3: default_settings.framework: deprecated and ignored: there is one framework",
@@ -410,7 +408,7 @@ def test_every_old_key_of_another_file_has_a_line_with_todays_spelling() -> None
     ]
 
 
-def test_old_environment_parameters_are_told() -> None:
+def test_legacy_environment_parameters_are_noted() -> None:
     assert list_warnings(parse(RANDOMIZED))[1:] == [
         "old.yaml:8:1: parameter_randomization: deprecated. Today's spelling: environment_parameters",
         (
@@ -426,8 +424,8 @@ def test_old_environment_parameters_are_told() -> None:
     ]
 
 
-def test_configuration_that_mlagents_wrote_is_no_old_file() -> None:
-    """encoding_size: null stands in every one of them."""
+def test_configuration_written_by_mlagents_is_no_legacy_file() -> None:
+    """Each of them contains encoding_size: null."""
     assert list_warnings(parse("behaviors: {A: {reward_signals: {rnd: {encoding_size: null}}}}")) == []
 
 
@@ -520,8 +518,8 @@ def test_configuration_that_mlagents_wrote_is_no_old_file() -> None:
         ("curriculum: old.yaml", ["1:1: curriculum: unknown key. Did you mean environment_parameters?"]),
     ],
 )
-def test_mistake_in_an_old_file_is_told_with_its_place_and_its_own_spelling(text: str, expected: list[str]) -> None:
-    lines = mistakes(text)
+def test_error_in_a_legacy_file_has_the_files_own_place_and_spelling(text: str, expected: list[str]) -> None:
+    lines = errors(text)
     assert len(lines) == len(expected), lines
     for line, start in zip(lines, expected, strict=True):
         assert line.startswith(f"old.yaml:{start}")
@@ -541,7 +539,7 @@ def test_rewritten_file_means_the_same_and_needs_no_note(name: str) -> None:
     assert (again.content, again.notes) == (upgraded.content, ())
 
 
-def test_rewritten_file_holds_what_was_written_in_its_order() -> None:
+def test_rewritten_file_has_the_written_keys_in_their_order() -> None:
     text = upgrade(CURIOUS.replace("gamma: 0.98", "max_steps: 5.0e5").encode(), "old.yaml").content.decode()
     assert text == (
         "behaviors:\n"
@@ -579,7 +577,7 @@ def test_command_copies_a_file_of_today(tmp_path: Path, capsys: pytest.CaptureFi
     assert new.read_text() == "# kept\nbehaviors: {A: {}}\n"
 
 
-def test_command_replaces_a_file_only_when_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_replaces_a_file_only_with_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "old.yaml"
     path.write_text(CURIOUS)
     assert main(["upgrade-config", str(path), str(path)]) == 2
@@ -589,7 +587,7 @@ def test_command_replaces_a_file_only_when_told(tmp_path: Path, capsys: pytest.C
     assert path.read_text().startswith("behaviors:\n")
 
 
-def test_command_writes_nothing_where_there_are_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_nothing_for_an_invalid_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
     old.write_text("A: {trainer: sac, max_steps: 0}\n")
     assert main(["upgrade-config", str(old), str(new)]) == 2

@@ -21,14 +21,14 @@ def test_every_file_under_config_is_a_preset() -> None:
     assert {"ppo/Pendulum", "sac/Pendulum"} <= set(preset_names())
 
 
-def test_presets_of_one_name_are_told_apart_by_their_trainer() -> None:
+def test_presets_of_one_name_differ_by_their_trainer() -> None:
     for trainer in ("ppo", "sac"):
         behaviors = load_config(preset_path(f"{trainer}/Pendulum")).behaviors
         assert [behavior.trainer_type for behavior in behaviors.values()] == [trainer]
 
 
 @pytest.mark.parametrize("name", preset_names())
-def test_preset_loads_and_can_start_and_says_nothing_in_vain(name: str) -> None:
+def test_preset_loads_and_can_start_and_has_no_unused_key(name: str) -> None:
     config = load_config(preset_path(name))
     assert find_unsupported(config) == []
     assert find_unused(config) == []

@@ -1,4 +1,4 @@
-"""What of a valid configuration is refused at start, ignored, or wondered about."""
+"""What of a valid configuration is refused at start, ignored, or warned of."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_UNITY = (
     "env or --env must be gymnasium:ID, toy:NAME or package.module:factory"
 )
 
-# What stands in the way of each file of ML-Agents once an environment is given: path and line.
+# What keeps each file of ML-Agents from starting in an environment: path and line.
 EXPECTED = {
     "imitation/Hallway": [("reward_signals.gail", 25)],
     "imitation/PushBlock": [("reward_signals.gail", 22), ("behavioral_cloning", 38)],
@@ -36,7 +36,7 @@ def parse(text: str, **overrides: object) -> RunConfig:
 
 
 @pytest.mark.skipif(not MLAGENTS, reason="MLAGENTS_DATA names no folder of ML-Agents' files")
-def test_exactly_the_unbuilt_parts_of_mlagents_files_are_refused() -> None:
+def test_exactly_the_unsupported_parts_of_mlagents_files_are_refused() -> None:
     folder = Path(str(MLAGENTS)) / "config"
     for path in sorted(folder.rglob("*.yaml")):
         lines = find_unsupported(load_config(path, CARTPOLE))
@@ -47,7 +47,7 @@ def test_exactly_the_unbuilt_parts_of_mlagents_files_are_refused() -> None:
             assert line.startswith(f"{path}:{number}:" if number else f"--env: {part}")
 
 
-def test_everything_unbuilt_is_named_with_its_place() -> None:
+def test_everything_unsupported_is_named_with_its_place() -> None:
     text = """\
 behaviors:
   A:
@@ -77,7 +77,7 @@ env_settings:
     ]
 
 
-def test_what_is_inherited_is_named_where_the_defaults_are_written() -> None:
+def test_inherited_setting_is_named_where_the_defaults_are_written() -> None:
     text = "default_settings: {self_play: {}}\nbehaviors: {A: {}}\nenv_settings: {env: 'a:b'}\n"
     assert find_unsupported(parse(text)) == ["c.yaml:1:20: behaviors.A.self_play: self-play is not supported yet"]
 
@@ -136,7 +136,7 @@ def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several()
     assert find_unsupported(parse(text % "{A: 'gymnasium:X-v1', B: 'gymnasium:Y-v1'}")) == []
 
 
-def test_configuration_built_in_code_is_judged_without_places() -> None:
+def test_configuration_built_in_code_is_checked_without_places() -> None:
     config = RunConfig(behaviors={"A": BehaviorConfig(trainer_type="poca")})
     assert find_unsupported(config)[0] == "behaviors.A.trainer_type: the trainer poca is not supported yet"
     assert find_unused(config) == []
@@ -217,9 +217,7 @@ env_settings: {env: "gymnasium:X-v1"}
         ("inference: false", "", None),
     ],
 )
-def test_policy_that_plays_without_having_learned_is_warned_of(
-    settings: str, init_path: str, untrained: str | None
-) -> None:
+def test_untrained_policy_that_plays_has_a_warning(settings: str, init_path: str, untrained: str | None) -> None:
     text = f"behaviors:\n  A: {{{init_path}}}\n  B: {{}}\ncheckpoint_settings: {{{settings}}}\n"
     advice = "Add --resume, --initialize-from or an init_path"
     expected = f"c.yaml:4:34: checkpoint_settings.inference: {untrained} will act untrained. {advice}"

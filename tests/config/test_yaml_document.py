@@ -1,4 +1,4 @@
-"""Reading YAML: what values mean, where they stand, and what is refused."""
+"""Reading YAML: what values mean, where they are, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rl_tui.engine.config.diagnostics import Mark
 from rl_tui.engine.config.yaml_document import Document, plain_value, read_yaml
 
 
-def told(content: str | bytes) -> list[tuple[int, int, str]]:
-    """Line, column and text of every mistake."""
+def errors(content: str | bytes) -> list[tuple[int, int, str]]:
+    """Line, column and text of every error."""
     document = read_yaml(content.encode() if isinstance(content, str) else content)
-    return [(*(mistake.mark or Mark(0, 0)), mistake.text) for mistake in document.diagnostics]
+    return [(*(diagnostic.mark or Mark(0, 0)), diagnostic.text) for diagnostic in document.diagnostics]
 
 
 def values(text: str) -> dict[str, object]:
@@ -58,7 +58,7 @@ def values(text: str) -> dict[str, object]:
         ("٣", "٣"),
     ],
 )
-def test_unquoted_words_mean_what_people_expect(text: str, value: object) -> None:
+def test_unquoted_words_have_their_usual_meaning(text: str, value: object) -> None:
     found = plain_value(text)
     assert (found, type(found)) == (value, type(value))
 
@@ -80,8 +80,8 @@ def test_quoted_number_is_text(quoted: str) -> None:
         ("0777", "must have no leading zero (octal in YAML 1.1) or be quoted, got 0777"),
     ],
 )
-def test_number_that_cannot_be_one_is_refused_where_it_stands(text: str, found: str) -> None:
-    assert told(f"a:\n  b: {text}\n") == [(2, 6, found)]
+def test_unusable_number_is_refused_at_its_place(text: str, found: str) -> None:
+    assert errors(f"a:\n  b: {text}\n") == [(2, 6, found)]
 
 
 def test_keys_are_text_whatever_they_look_like() -> None:
@@ -113,7 +113,7 @@ def test_byte_order_mark_is_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "mistakes"),
+    ("content", "expected"),
     [
         (
             "a: 1\nb: 2\na: 3\n",
@@ -150,10 +150,8 @@ def test_byte_order_mark_is_skipped() -> None:
         ("a:" + " [" * 40, [(1, 66, "must be at most 32 levels deep")]),
     ],
 )
-def test_what_a_settings_file_does_not_need_is_refused(
-    content: str | bytes, mistakes: list[tuple[int, int, str]]
-) -> None:
-    assert told(content) == mistakes
+def test_yaml_that_hides_values_is_refused(content: str | bytes, expected: list[tuple[int, int, str]]) -> None:
+    assert errors(content) == expected
 
 
 @pytest.mark.parametrize(
@@ -169,19 +167,19 @@ def test_what_a_settings_file_does_not_need_is_refused(
         ("a: @b\n", (1, 4), "cannot start any token"),
     ],
 )
-def test_broken_yaml_is_told_with_its_place(text: str, place: tuple[int, int], part: str) -> None:
-    [(line, column, found)] = told(text)
+def test_broken_yaml_is_reported_with_its_place(text: str, place: tuple[int, int], part: str) -> None:
+    [(line, column, found)] = errors(text)
     assert (line, column) == place
     assert found.startswith("not valid YAML")
     assert part in found
 
 
-def test_mistakes_before_broken_yaml_are_told_too() -> None:
-    assert [mistake[:2] for mistake in told("a: 1\na: 2\nb: .nan\nc: {")] == [(2, 1), (3, 4), (4, 5)]
+def test_errors_before_broken_yaml_are_reported_too() -> None:
+    assert [diagnostic[:2] for diagnostic in errors("a: 1\na: 2\nb: .nan\nc: {")] == [(2, 1), (3, 4), (4, 5)]
 
 
-def test_nesting_without_end_neither_crashes_nor_takes_long() -> None:
-    assert told("[" * 1_000_000) == [(1, 33, "must be at most 32 levels deep")]
+def test_endless_nesting_neither_crashes_nor_takes_long() -> None:
+    assert errors("[" * 1_000_000) == [(1, 33, "must be at most 32 levels deep")]
 
 
 def test_unusable_values_are_known() -> None:
@@ -192,11 +190,11 @@ def test_unusable_values_are_known() -> None:
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.one_of(st.binary(max_size=60), st.text("abc:-?*&!|>%@`'\"[]{}#,<~ \n\t01.e+_", max_size=40).map(str.encode)))
-def test_any_bytes_give_a_document_or_mistakes_with_places(content: bytes) -> None:
+def test_any_bytes_give_a_document_or_errors_with_places(content: bytes) -> None:
     document = read_yaml(content)
     assert isinstance(document, Document)
     assert document.complete or document.diagnostics
-    for mistake in document.diagnostics:
-        assert mistake.mark is not None
-        assert mistake.mark >= (1, 1)
-        assert mistake.text.isprintable()
+    for diagnostic in document.diagnostics:
+        assert diagnostic.mark is not None
+        assert diagnostic.mark >= (1, 1)
+        assert diagnostic.text.isprintable()
