@@ -5,11 +5,10 @@ configuration is read without importing any algorithm.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny, ValidationInfo
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
+from pydantic import BeforeValidator, SerializeAsAny, ValidationInfo
+from pydantic_core import PydanticUseDefault
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import must_be_one_of
@@ -94,32 +93,6 @@ def _read_hyperparameters(value: object, info: ValidationInfo) -> object:
     return hyperparameters_of(info.data["trainer_type"]).model_validate(value, context=info.context)
 
 
-class _AnyTrainer:
-    """The JSON Schema of `trainer_type`."""
-
-    @staticmethod
-    def __get_pydantic_json_schema__(_: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"enum": trainer_names(), "type": "string"}
-
-
-class _OfAnyTrainer:
-    """The JSON Schema of `hyperparameters`."""
-
-    @staticmethod
-    def __get_pydantic_json_schema__(_: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        union = core_schema.union_schema([_schema_of(hyperparameters_of(name)) for name in trainer_names()])
-        return {"title": "Hyperparameters", **handler(union)}
-
-
-def _schema_of(settings: type[Hyperparameters]) -> CoreSchema:
-    """With a name, so that the JSON Schema defines it once."""
-    settings.model_rebuild()  # it is built when first used
-    reference = f"{settings.__module__}.{settings.__qualname__}:{id(settings)}"
-    return cast(CoreSchema, {**settings.__pydantic_core_schema__, "ref": reference})
-
-
-TrainerType: TypeAlias = Annotated[str, BeforeValidator(_check_trainer), _AnyTrainer]
-TrainerHyperparameters: TypeAlias = Annotated[
-    SerializeAsAny[Hyperparameters], BeforeValidator(_read_hyperparameters), _OfAnyTrainer
-]
+TrainerType: TypeAlias = Annotated[str, BeforeValidator(_check_trainer)]
+TrainerHyperparameters: TypeAlias = Annotated[SerializeAsAny[Hyperparameters], BeforeValidator(_read_hyperparameters)]
 """Those of the `trainer_type` that is declared before."""

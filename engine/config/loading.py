@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
+from pydantic.json_schema import models_json_schema
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.defaults import merge_defaults, missing_trainers
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, own_and_inherited, visible
 from rl_tui.engine.config.flags import set_flags, settle_start
+from rl_tui.engine.config.hyperparameters import hyperparameters_of, trainer_names
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.types import Settings, as_diagnostic
@@ -110,6 +112,15 @@ def effective_yaml(config: RunConfig) -> str:
 
 
 def json_schema() -> dict[str, JsonValue]:
-    """The JSON Schema of a configuration file, for editors."""
-    schema: dict[str, JsonValue] = RunConfig.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "rl-tui configuration"}
+    """The JSON Schema of a configuration file, for editors, with the hyperparameters of every trainer."""
+    trainers = [hyperparameters_of(name) for name in trainer_names()]
+    models: list[type[Settings]] = [RunConfig, *trainers]
+    references, schema = models_json_schema([(model, "validation") for model in models])
+    definitions = schema["$defs"]
+    del definitions["Hyperparameters"], definitions["RewardSignalSettings"]  # base classes
+    keys = definitions["BehaviorConfig"]["properties"]
+    keys["trainer_type"]["enum"] = trainer_names()
+    of_trainers = [references[trainer, "validation"] for trainer in trainers]
+    keys["hyperparameters"] = {"anyOf": of_trainers, "title": "Hyperparameters"}
+    root = {**definitions.pop("RunConfig"), "title": "rl-tui configuration"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions, **root}

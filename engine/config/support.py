@@ -65,10 +65,9 @@ def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterato
     for signal in behavior.reward_signals:
         if signal != "extrinsic":
             yield Diagnostic((*path, "reward_signals", signal), f"the reward signal {signal} {_LATER}", of_key=True)
-    if behavior.self_play:
-        yield Diagnostic((*path, "self_play"), f"self-play {_LATER}", of_key=True)
-    if behavior.behavioral_cloning:
-        yield Diagnostic((*path, "behavioral_cloning"), f"behavioral cloning {_LATER}", of_key=True)
+    for key, name in (("self_play", "self-play"), ("behavioral_cloning", "behavioral cloning")):
+        if getattr(behavior, key) is not None:
+            yield Diagnostic((*path, key), f"{name} {_LATER}", of_key=True)
     if behavior.init_path is not None and behavior.init_path.endswith(".pt"):
         yield Diagnostic((*path, "init_path"), f"starting from a PyTorch file (.pt) {_LATER}")
 
