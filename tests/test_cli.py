@@ -23,9 +23,9 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.tui.cli import main, why_headless
 from rl_tui.tui.command_line.configuration import find_config
-from rl_tui.tui.command_line.train_arguments import Look, parse_arguments, words_of
+from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse_train_arguments, screen_flags
 from rl_tui.tui.terminal.signals import StopSignals
-from rl_tui.tui.terminal.streams import complain
+from rl_tui.tui.terminal.streams import write_stderr
 
 ROOT = Path(__file__).parent.parent
 
@@ -38,7 +38,7 @@ env_settings:
   env: gymnasium:CartPole-v1
 """
 
-# flag, value as typed, setting, value as understood; the flags of mlagents-learn and ours
+# flag, value as typed, setting, value as parse; the flags of mlagents-learn and ours
 FLAGS = [
     ("--debug", None, "debug", True),
     ("--run-id", "walk 1", "checkpoint_settings.run_id", "walk 1"),
@@ -76,56 +76,58 @@ FLAGS = [
 @pytest.mark.parametrize(("flag", "typed", "path", "value"), FLAGS)
 def test_flag_becomes_its_setting(flag: str, typed: str | None, path: str, value: object) -> None:
     words = ["run.yaml", flag] if typed is None else ["run.yaml", f"{flag}={typed}"]
-    assert parse_arguments(words).overrides == {path: value}
+    assert parse_train_arguments(words).overrides == {path: value}
     if typed is not None:
-        assert parse_arguments(["run.yaml", flag, typed]).overrides == {path: value}
+        assert parse_train_arguments(["run.yaml", flag, typed]).overrides == {path: value}
 
 
 def test_flag_that_was_not_typed_leaves_the_setting_to_the_file() -> None:
-    assert parse_arguments(["run.yaml"]).overrides == {}
+    assert parse_train_arguments(["run.yaml"]).overrides == {}
 
 
 def test_everything_after_env_args_belongs_to_the_player() -> None:
-    arguments = parse_arguments(["run.yaml", "--seed", "1", "--env-args", "--seed", "2", "-x"])
+    arguments = parse_train_arguments(["run.yaml", "--seed", "1", "--env-args", "--seed", "2", "-x"])
     assert arguments.overrides == {"env_settings.seed": 1, "env_settings.env_args": ["--seed", "2", "-x"]}
 
 
 def test_flag_may_be_shortened_while_it_is_unambiguous() -> None:
-    assert parse_arguments(["run.yaml", "--num-e", "2"]).overrides == {"env_settings.num_envs": 2}
+    assert parse_train_arguments(["run.yaml", "--num-e", "2"]).overrides == {"env_settings.num_envs": 2}
 
 
 def test_several_settings_may_be_set() -> None:
-    arguments = parse_arguments(["run.yaml", "--set", "a.b=1", "--set", "a.c=x=y"])
+    arguments = parse_train_arguments(["run.yaml", "--set", "a.b=1", "--set", "a.c=x=y"])
     assert arguments.overrides == {"a.b": 1, "a.c": "x=y"}
 
 
 def test_screen_is_as_the_flags_say() -> None:
-    assert parse_arguments(["run.yaml"]).look == Look()
-    typed = parse_arguments(["run.yaml", "--ascii", "--theme", "ansi", "--readonly", "--no-bell", "--no-mouse"])
-    assert typed.look == Look(is_ascii=True, theme="ansi", is_readonly=True, has_bell=False, has_mouse=False)
+    assert parse_train_arguments(["run.yaml"]).options == ScreenOptions()
+    typed = parse_train_arguments(["run.yaml", "--ascii", "--theme", "ansi", "--readonly", "--no-bell", "--no-mouse"])
+    assert typed.options == ScreenOptions(
+        is_ascii=True, theme="ansi", is_readonly=True, has_bell=False, has_mouse=False
+    )
     assert typed.overrides == {}
 
 
 def test_a_look_is_asked_for_by_the_flags_that_were_typed() -> None:
     flags = ["--theme", "ansi", "--ascii", "--readonly", "--no-bell", "--no-mouse", "--no-title"]
-    assert words_of(parse_arguments(["run.yaml", *flags]).look) == flags
-    assert words_of(parse_arguments(["run.yaml"]).look) == []
+    assert screen_flags(parse_train_arguments(["run.yaml", *flags]).options) == flags
+    assert screen_flags(parse_train_arguments(["run.yaml"]).options) == []
 
 
 @pytest.mark.parametrize("flag", ["--load", "--train", "--torch", "--tensorflow"])
 def test_deprecated_flag_is_accepted_with_a_warning(flag: str) -> None:
-    arguments = parse_arguments(["run.yaml", flag])
+    arguments = parse_train_arguments(["run.yaml", flag])
     assert arguments.overrides == {}
     assert len(arguments.warnings) == 1
     assert flag in arguments.warnings[0]
 
 
 def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
-    assert parse_arguments(["run.yaml", "--no-ui", "--theme", "ansi", "--no-bell"]).warnings == (
+    assert parse_train_arguments(["run.yaml", "--no-ui", "--theme", "ansi", "--no-bell"]).warnings == (
         "--theme: no effect with --no-ui",
         "--no-bell: no effect with --no-ui",
     )
-    assert parse_arguments(["run.yaml", "--theme", "ansi"]).warnings == ()
+    assert parse_train_arguments(["run.yaml", "--theme", "ansi"]).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
         (["--multi-gpu"], "--multi-gpu: no such flag. --torch-device names the one device that trains"),
         (["--save-freq", "5000"], "--set behaviors.NAME.checkpoint_interval=50000"),
         (["--save-freq=5000"], "--save-freq: no such flag"),
-        (["--savefreq=5000"], "--savefreq: no such flag. Each behavior has an interval of its own"),
+        (["--savefreq=5000"], "--savefreq: no such flag. Each behavior has its own interval"),
         (["--keep-checkpoints", "3"], "--set behaviors.NAME.keep_checkpoints=5"),
         (["--lesson=2"], "--lesson: no such flag. Curricula are not supported yet"),
         (["--curriculum", "c.yaml"], "environment_parameters"),
@@ -146,7 +148,7 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
         (["--docker-target-name", "x"], "--results-dir"),
         (["--num-env", "2", "--sed", "1"], "--sed: no such flag. Did you mean --seed?"),
         (["--wholly-unknown"], "--wholly-unknown: no such flag. `rl-tui --help` lists them"),
-        (["more.yaml"], "unexpected words: more.yaml"),
+        (["more.yaml"], "unexpected arguments: more.yaml"),
     ],
 )
 def test_flag_that_there_is_not_is_answered_with_what_there_is(words: list[str], hint: str, capsys) -> None:
@@ -164,7 +166,7 @@ def test_flag_that_there_is_not_is_answered_with_what_there_is(words: list[str],
         ("ls --jsn", "--jsn: no such flag. Did you mean --json?"),
         ("ls --docker-target-name", "--docker-target-name: no such flag. `rl-tui ls --help` lists them"),
         ("presets --zzz", "--zzz: no such flag. `rl-tui presets --help` lists them"),
-        ("demo fast", "unexpected words: fast"),
+        ("demo fast", "unexpected arguments: fast"),
     ],
 )
 def test_misspelled_flag_of_a_command_is_answered_with_the_one_that_was_meant(
@@ -460,7 +462,7 @@ def test_every_mistake_stands_on_a_line_of_its_own(tmp_path: Path, capsys) -> No
 
 
 def test_complaint_carries_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    complain("bad key \x1b]0;title\x07 here\nand \x9b2J there \u202e")
+    write_stderr("bad key \x1b]0;title\x07 here\nand \x9b2J there \u202e")
     shown = capsys.readouterr().err
     assert len(shown.splitlines()) == 2
     assert not any(c in shown for c in "\x1b\x07\x9b\u202e")
@@ -468,8 +470,8 @@ def test_complaint_carries_no_control_characters(capsys: pytest.CaptureFixture[s
 
 def test_redirected_standard_input_means_no_screen() -> None:
     """pytest's own stdin is no terminal."""
-    assert why_headless(parse_arguments(["run.yaml"])) == "stdin is not a terminal"
-    assert why_headless(parse_arguments(["run.yaml", "--no-ui"])) == ""
+    assert why_headless(parse_train_arguments(["run.yaml"])) == "stdin is not a terminal"
+    assert why_headless(parse_train_arguments(["run.yaml", "--no-ui"])) == ""
 
 
 @pytest.mark.parametrize("words", [["demo"], ["replay", "walk"]])
@@ -516,7 +518,7 @@ def test_folder_without_runs_is_no_mistake_but_a_missing_one_is(tmp_path: Path, 
     assert main(["ls"]) == 0
     assert capsys.readouterr().out == "no runs in results\n"
     assert main(["ls", "reslts"]) == 2
-    assert capsys.readouterr().err == "reslts: no such folder, expected one that holds runs\n"
+    assert capsys.readouterr().err == "reslts: no such folder of runs\n"
 
 
 def test_reader_that_goes_away_ends_the_answer_quietly() -> None:
@@ -560,8 +562,8 @@ def test_closed_stdin_changes_nothing(tmp_path: Path) -> None:
 HAS_STREAMS = "import os; [os.fstat(number) for number in (0, 1, 2)]"
 START_A_PROCESS = f"""
 import subprocess, sys
-from rl_tui.tui.terminal.streams import open_streams
-open_streams()
+from rl_tui.tui.terminal.streams import ensure_streams
+ensure_streams()
 subprocess.run([sys.executable, "-c", {HAS_STREAMS!r}], check=True)
 """
 
@@ -624,7 +626,7 @@ def test_first_signal_saves_and_second_leaves_at_once() -> None:
     with StopSignals() as signals:
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGINT)
-        stops = [(stop.mode, stop.exit_code) for stop in signals.take()]
+        stops = [(stop.mode, stop.exit_code) for stop in signals.pop_stops()]
     assert stops == [("checkpoint", 143), ("now", 130)]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

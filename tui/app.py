@@ -32,7 +32,7 @@ from rl_tui.tui.panes.faults import Faults, traceback_of, write_beside
 from rl_tui.tui.panes.first_keys import FirstKeys
 from rl_tui.tui.panes.frames import Frames
 from rl_tui.tui.panes.state_line import title_of
-from rl_tui.tui.runs.history import Past
+from rl_tui.tui.runs.history import RunHistory
 from rl_tui.tui.runs.sources import Player, Runs
 from rl_tui.tui.screens.alerts import Alerts
 from rl_tui.tui.screens.base import HELP, RunScreen, prepare_help
@@ -141,7 +141,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._session = session
         self._subscription, self._owns_subscription = subscription, subscription is None
         self._frozen: RunView | None = None
-        self._past: Past | None = None
+        self._history: RunHistory | None = None
         self._signals = LoopSignals(self.exit_policy.on_signal)
         self._former_switch_seconds = sys.getswitchinterval()
         self._config_name, self._clock, self._notes = config_name, clock, notes
@@ -221,7 +221,7 @@ class TrainerApp(FailingApp[ExitReason]):
         if not self.is_headless:
             self._signals.start()
         self.set_keymap({id: ",".join(keys) for id, keys in self._user_keys.chosen.items()})
-        self._complain(self._user_keys.problems)
+        self._warn(self._user_keys.problems)
         self.set_interval(self._pace.usual, self._beat)
         self._follow_up = self.set_interval(OUTCOME_SECONDS, self._beat, pause=True)
         self.call_after_refresh(self.tick)
@@ -236,22 +236,22 @@ class TrainerApp(FailingApp[ExitReason]):
         prepare_help(self, self.context)
         mount_early(self, HELP)
 
-    def recall(self, events: Iterator[Envelope]) -> None:
-        """Let the view begin with a run's past; events that come until it is read wait in the mailbox."""
-        self._past = Past(events)
-        self.run_worker(self._live_through(self._past))
+    def load_history(self, events: Iterator[Envelope]) -> None:
+        """The view begins with the earlier events of a run; new ones wait in the mailbox until these are read."""
+        self._history = RunHistory(events)
+        self.run_worker(self._load(self._history))
 
-    async def _live_through(self, past: Past) -> None:
-        await past.become(self.view)
-        self._past = None
-        self._complain([f"the run's past is not all here: {past.problem}"] if past.problem else [])
+    async def _load(self, history: RunHistory) -> None:
+        await history.load_into(self.view)
+        self._history = None
+        self._warn([f"not all earlier events of the run could be read: {history.problem}"] if history.problem else [])
         self.tick()
 
     def on_unmount(self) -> None:
         """Signals mean again what they meant before."""
-        if self._past is not None:
-            self._past.close()
-            self._past = None
+        if self._history is not None:
+            self._history.close()
+            self._history = None
         sys.setswitchinterval(self._former_switch_seconds)
         self._signals.stop()
         self._saved_view.save()
@@ -277,7 +277,7 @@ class TrainerApp(FailingApp[ExitReason]):
         now = time.monotonic()
         has_news = self.fold() or self._saved_view.restore() or self._owes_a_picture
         self._saved_view.save_periodically(now)
-        self._complain(self._preferences.pop_problems() if self._preferences is not None else [])
+        self._warn(self._preferences.pop_problems() if self._preferences is not None else [])
         if self.exit_policy.update():
             return
         self._alerts.show(now)
@@ -294,7 +294,7 @@ class TrainerApp(FailingApp[ExitReason]):
         if self._has_title and self.terminal is not None and not is_behind(self):
             self.terminal.show_title(title_of(self._frozen or self.view, self._config_name), now)
 
-    def _complain(self, problems: Sequence[str]) -> None:
+    def _warn(self, problems: Sequence[str]) -> None:
         """What the user's own files are not good for is in the log, and the first of it is said."""
         for problem in problems:
             self.view.add_log(self._clock(), "warning", "SCREEN", "", problem)
@@ -305,7 +305,7 @@ class TrainerApp(FailingApp[ExitReason]):
     def fold(self) -> bool:
         """Bring the view up to the newest event; returns whether a command has ended or a state has changed."""
         self._go_along()
-        if self._subscription is not None and self._past is None:
+        if self._subscription is not None and self._history is None:
             for envelope in self._subscription.drain():
                 self.view.apply(envelope)
                 self._alerts.add(envelope.event)

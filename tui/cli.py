@@ -1,4 +1,4 @@
-"""rl-tui: do what the command line says, and end with the promised exit code.
+"""rl-tui: run one command line, and end with the documented exit code.
 
 Textual, torch and the configuration's libraries are imported inside the branch that needs them, so that --help and
 --version answer at once.
@@ -17,9 +17,9 @@ from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.commands import COMMANDS
-from rl_tui.tui.command_line.configuration import LONGEST_NAME, configuration, find_config, runnable
-from rl_tui.tui.command_line.train_arguments import Arguments, parse_arguments
-from rl_tui.tui.terminal.streams import answer, complain, complain_of, give_up, open_streams, why_no_screen
+from rl_tui.tui.command_line.configuration import LONGEST_NAME, find_config, read_configuration, runnable_configuration
+from rl_tui.tui.command_line.train_arguments import TrainArguments, parse_train_arguments
+from rl_tui.tui.terminal.streams import ensure_streams, silence, why_no_screen, write_error, write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
@@ -28,72 +28,71 @@ FIRST_WORDS = """\
 rl-tui trains game and robot agents, with a live screen in this terminal.
 
   rl-tui demo             try the screen on a made-up run, without training
-  rl-tui presets          list what can be trained in at once
+  rl-tui presets          list configurations that are ready to train
   rl-tui ppo/CartPole     train one of them
-  rl-tui CONFIG           train a configuration of yours, e.g. my.yaml
+  rl-tui CONFIG           train your own configuration, e.g. my.yaml
   rl-tui --help           all commands and flags"""
-SIGPIPE_EXIT_CODE = 141  # what a shell shows for a program whose reader went away
+SIGPIPE_EXIT_CODE = 141  # what a shell reports for a program whose reader is gone
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. --help, --version and a wrong flag leave through SystemExit."""
-    open_streams()
+    ensure_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         try:
             return run_command(words)
         finally:
-            answer("")  # what argparse printed, too, which the interpreter would else write at its exit
+            write_stdout("")  # also what argparse printed, which the interpreter would otherwise write at its exit
     except RlTuiError as error:
-        complain_of(error)
+        write_error(error)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        give_up(sys.stdout)
+        silence(sys.stdout)
         return SIGPIPE_EXIT_CODE
     except OSError as error:
         if error.filename is None:
-            raise  # not about a path that anybody named
-        complain(f"{visible(os.fsdecode(error.filename), limit=LONGEST_NAME)}: {error.strerror or error}")
+            raise  # not about a path that the user named
+        write_stderr(f"{visible(os.fsdecode(error.filename), limit=LONGEST_NAME)}: {error.strerror or error}")
         return ConfigError.exit_code
 
 
 def run_command(words: Sequence[str]) -> int:
-    """Do what the first word names; anything that is no command names a configuration. Raises RlTuiError."""
+    """Run the command that the first word names; any other word names a configuration. Raises RlTuiError."""
     if not words:
-        complain(FIRST_WORDS)
+        write_stderr(FIRST_WORDS)
         return ConfigError.exit_code
     command = COMMANDS.get(words[0])
-    return train(parse_arguments(words)) if command is None else command(words[1:])
+    return train(parse_train_arguments(words)) if command is None else command(words[1:])
 
 
-def train(arguments: Arguments) -> int:
-    """The run that the command line describes is over; returns its exit code. Raises RlTuiError before it begins."""
+def train(arguments: TrainArguments) -> int:
+    """Run a training until its end; returns its exit code. Raises RlTuiError if it cannot start."""
     for warning in arguments.warnings:
-        complain(warning)
+        write_stderr(warning)
     find_config(arguments.config)  # before anything heavy is imported
     if arguments.is_dry_run:
-        return print_effective(configuration(arguments))
+        return print_effective(read_configuration(arguments))
     reason = why_headless(arguments)
     if reason is None:
-        require_folder(arguments)  # a screen that opens for what is refused would only flash
-        from rl_tui.tui.command_line.train_on_screen import run_on_screen
+        require_folder(arguments)  # else a screen would open and close at once
+        from rl_tui.tui.command_line.train_on_screen import train_on_screen
 
-        return run_on_screen(arguments)
-    config = runnable(arguments)
+        return train_on_screen(arguments)
+    config = runnable_configuration(arguments)
     if reason:
-        complain(f"no screen: {reason}")
-    from rl_tui.tui.command_line.train_headless import run_headless
+        write_stderr(f"no screen: {reason}")
+    from rl_tui.tui.command_line.train_headless import train_headless
 
-    return run_headless(config, arguments)
+    return train_headless(config, arguments)
 
 
-def require_folder(arguments: Arguments) -> None:
-    """The run's folder would be taken, where the flags alone say which it is. Raises RlTuiError.
+def require_folder(arguments: TrainArguments) -> None:
+    """The run can use its folder, if the flags alone determine which it is. Raises RlTuiError otherwise.
 
-    For what is to be said without a screen that opens and closes: the configuration is not read for it, which takes
-    half as long as everything else before the first picture.
+    The configuration is not read for this: that takes half as long as everything else before the first picture.
     """
     from rl_tui.engine.storage.run_folder import RunFolder
     from rl_tui.engine.storage.run_ids import run_name
@@ -106,29 +105,29 @@ def require_folder(arguments: Arguments) -> None:
     if not isinstance(results_dir, str) or not isinstance(run_id, str | None):
         return
     folder = RunFolder(Path(results_dir).absolute(), run_id or run_name(str(path)), is_counted=run_id is None)
-    with suppress(OSError):  # the run will say so
+    with suppress(OSError):  # the run will report it
         folder.require_startable(
             resume=flags.get("checkpoint_settings.resume") is True, force=flags.get("checkpoint_settings.force") is True
         )
 
 
 def print_effective(config: RunConfig) -> int:
-    """The effective configuration is on stdout, and on stderr why it would not start and what of it has no effect.
+    """The effective configuration is on stdout, and on stderr why it would not start and which settings are unused.
 
-    Returns the exit code: 2 for a run that would not start, 0 for one that would and where no environment is named.
+    Returns the exit code: 2 for a run that would not start, 0 for one that would or that names no environment.
     """
     from rl_tui.engine.config.loading import effective_yaml
     from rl_tui.engine.config.support import find_unused, list_warnings
     from rl_tui.engine.running.preflight import refusals
 
-    answer(effective_yaml(config))
+    write_stdout(effective_yaml(config))
     refused = refusals(config)
     for note in (*refused, *find_unused(config), *list_warnings(config)):
-        complain(note)
+        write_stderr(note)
     names_environment = config.env_settings.env is not None or config.env_settings.env_path is not None
     return ConfigError.exit_code if refused and names_environment else 0
 
 
-def why_headless(arguments: Arguments) -> str | None:
-    """Why this run has no screen: None when it has one, an empty text when that was asked for."""
+def why_headless(arguments: TrainArguments) -> str | None:
+    """Why this run has no screen: None when it has one, "" with --no-ui."""
     return "" if arguments.is_headless else why_no_screen() or None

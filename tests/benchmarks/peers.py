@@ -201,11 +201,11 @@ def make_ppo(workload: Workload, seed: int) -> PPO:
 
 def train_rl_tui(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
     """Train with the whole of rl-tui as `--no-ui` runs it: checkpoints, exports, every log file, console lines."""
-    run_headless(workload.cut(WARM_UP_ROLLOUTS), seed, peer)
-    return run_headless(workload, seed, peer)
+    train_headless(workload.cut(WARM_UP_ROLLOUTS), seed, peer)
+    return train_headless(workload, seed, peer)
 
 
-def run_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
+def train_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
     """One run as tui/command_line/train_headless.py runs it; its lines go nowhere, its files to a temporary folder."""
     from rl_tui.engine.config.loading import parse_config
     from rl_tui.engine.running.launch import Launch

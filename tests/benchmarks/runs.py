@@ -29,7 +29,7 @@ def run_without_screen(configuration: Path) -> list[Envelope]:
     return read_events(configuration.parent)
 
 
-def run_on_screen(configuration: Path) -> list[Envelope]:
+def train_on_screen(configuration: Path) -> list[Envelope]:
     """The same for `rl-tui CONFIG` on a pseudo-terminal that is read as fast as it is written; left with q."""
     folder = configuration.parent
     master, slave = pty.openpty()

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from tests.benchmarks.runs import COLUMNS, ROWS, run_on_screen, run_without_screen, throughput
+from tests.benchmarks.runs import COLUMNS, ROWS, run_without_screen, throughput, train_on_screen
 from tests.benchmarks.settings import WORKLOADS, configuration
 from tests.benchmarks.tables import table, verdict
 
@@ -33,7 +33,7 @@ def measure_screen_cost(pairs: int, *, is_quick: bool) -> list[Pair]:
     """Pairs of the same run; which of the two comes first changes from pair to pair."""
     measured = []
     for index in range(pairs):
-        runs = {"without_screen": run_without_screen, "on_screen": run_on_screen}
+        runs = {"without_screen": run_without_screen, "on_screen": train_on_screen}
         speeds = {}
         for name in sorted(runs, reverse=index % 2 == 0):
             with TemporaryDirectory(prefix="rl-tui-bench-") as folder:

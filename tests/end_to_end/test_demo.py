@@ -68,7 +68,7 @@ def test_demo_runs_to_its_end_and_the_screen_stays(tmp_path: Path) -> None:
 def test_unknown_theme_is_refused_by_name(tmp_path: Path) -> None:
     with terminal("demo", "--theme", "plaid", folder=tmp_path) as screen:
         assert screen.wait() == 2
-        assert b"--theme: found plaid, expected one of" in screen.raw
+        assert b"--theme: must be one of" in screen.raw
 
 
 def test_mouse_is_left_to_the_terminal_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -157,10 +157,10 @@ def test_constructor_that_raises_shows_where_and_what_was_printed_before(folder:
 def test_what_was_printed_is_shown_once_the_log_is_gone_with_the_folder_of_the_run(folder: Path) -> None:
     program = f"""if True:
         from pathlib import Path
-        from rl_tui.tui.terminal.captured_output import OwnOutput
-        with OwnOutput() as output:
+        from rl_tui.tui.terminal.captured_output import CapturedOutput
+        with CapturedOutput() as output:
             print("made")
-            output.keep_in(Path({str(folder / "results/a/run_logs/output.log")!r}))
+            output.save_to(Path({str(folder / "results/a/run_logs/output.log")!r}))
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert (done.stdout, done.stderr) == ("", "made\n")

@@ -237,7 +237,7 @@ def test_pipe_that_closes_does_not_end_the_run(folder: Path) -> None:
     assert process.stderr is not None
     with process.stderr:
         (reported,) = process.stderr.read().splitlines()  # one line, and no traceback at the exit
-    assert reported == "stdout takes no more (Broken pipe): training goes on, events.jsonl has every line"
+    assert reported == "stdout cannot be written (Broken pipe): training continues, events.jsonl has every line"
 
 
 def test_reader_of_stdout_and_stderr_that_goes_away_does_not_end_the_run(folder: Path) -> None:
@@ -290,6 +290,6 @@ def test_run_whose_streams_are_closed_trains_and_keeps_its_files_clean(folder: P
     """No file of the run gets the number of a closed stream, to which libraries print."""
     done = closing("<&- >&-", "cartpole.yaml", folder=folder)
     assert done.returncode == 0, done.stderr
-    assert "stdout takes no more" in done.stderr
+    assert "stdout cannot be written" in done.stderr
     assert "no screen: stdin is not a terminal" in done.stderr
     assert [e for e in events_of(folder / "results/cartpole") if isinstance(e, RunStateChanged)][-1].exit_code == 0

@@ -216,7 +216,7 @@ def test_run_goes_on_in_lines_when_the_screen_fails_and_a_signal_saves_and_ends_
     """Drawing fails as a whole, some frames after training began."""
     (folder / "sitecustomize.py").write_text(BROKEN_SCREEN.format(where="redraw", when='app.view.state == "training"'))
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
-        screen.wait_for_bytes(b"the screen failed (RuntimeError: the picture fell off): training goes on")
+        screen.wait_for_bytes(b"the screen failed (RuntimeError: the picture fell off): training continues")
         screen.wait_for_bytes(b"CartPole. Step: ")
         assert_terminal_was_given_back(screen)
         assert lacks_canonical_input(screen) is False

@@ -3,8 +3,8 @@
 import pytest
 
 from rl_tui.engine.session.messages import RunStateChanged
-from rl_tui.tui.command_line.resuming import can_be_resumed, resume_command
-from rl_tui.tui.command_line.train_arguments import parse_arguments
+from rl_tui.tui.command_line.train_arguments import parse_train_arguments
+from rl_tui.tui.command_line.train_on_screen import can_be_resumed, resume_command
 from tests.tui import scenes
 
 
@@ -21,7 +21,7 @@ from tests.tui import scenes
     ],
 )  # fmt: skip
 def test_the_command_keeps_all_but_how_the_run_began(words: list[str], command: str) -> None:
-    assert resume_command(parse_arguments(words).words, "a-2") == command
+    assert resume_command(parse_train_arguments(words).words, "a-2") == command
 
 
 @pytest.mark.parametrize(

@@ -364,7 +364,7 @@ def test_the_screenshot_is_what_the_terminal_shows(tmp_path: Path) -> None:
 
 
 def test_what_was_chosen_is_kept_when_a_signal_ends_the_run(tmp_path: Path) -> None:
-    with LiveScreen(tmp_path, "--memory", str(tmp_path / "state")) as live:
+    with LiveScreen(tmp_path, "--preferences", str(tmp_path / "state")) as live:
         live.terminal.press("2")
         live.terminal.wait_for("▸ 2 Walker1")
         os.kill(live.terminal.process.pid, signal.SIGTERM)

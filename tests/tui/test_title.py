@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rl_tui.engine.session.messages import RunStateChanged
 from rl_tui.engine.session.view import RunView
-from rl_tui.tui.command_line.train_arguments import look_of, parse_arguments
+from rl_tui.tui.command_line.train_arguments import parse_train_arguments, screen_options
 from rl_tui.tui.panes.state_line import title_of
 from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE, title_sequence
 from tests.tui import scenes
@@ -39,8 +39,8 @@ def test_console_that_would_print_the_title_gets_none() -> None:
 
 
 def test_title_is_wanted_unless_it_is_said_otherwise() -> None:
-    assert look_of({}).has_title
-    assert not parse_arguments(["x.yaml", "--no-title"]).look.has_title
+    assert screen_options({}).has_title
+    assert not parse_train_arguments(["x.yaml", "--no-title"]).options.has_title
 
 
 def test_former_title_comes_back_at_the_end(tmp_path: Path) -> None:

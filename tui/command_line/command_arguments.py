@@ -1,4 +1,4 @@
-"""The command lines that do not train: `rl-tui evaluate`, `check-env`, `upgrade-config`, `ls`, `demo` and `replay`."""
+"""The arguments of every command but training."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rl_tui.tui.command_line.train_arguments import Look, add_look_flags, look_of, understood
+from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, parse, screen_options
 from rl_tui.tui.demo.script import HOURS
 
 RESULTS_DIR = "results"
+FOLDER_TEXT = f"folder of the runs (default {RESULTS_DIR})"
+SEED_TEXT = "seed of the environment and the actions (default 1)"
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluateArguments:
-    """`rl-tui evaluate`. checkpoint: newest, best or a step; behavior: None when none was typed."""
+    """`rl-tui evaluate`. checkpoint: newest, best or a step; behavior: None if it was not typed."""
 
     run: str
     results_dir: str
@@ -31,7 +33,7 @@ class EvaluateArguments:
 
 @dataclass(frozen=True, slots=True)
 class CheckArguments:
-    """`rl-tui check-env`. kwargs: arguments of the environment. timeout: seconds of a call."""
+    """`rl-tui check-env`. kwargs: arguments of the environment. timeout: seconds for each call."""
 
     env: str
     kwargs: Mapping[str, object]
@@ -43,7 +45,7 @@ class CheckArguments:
 
 @dataclass(frozen=True, slots=True)
 class ListArguments:
-    """`rl-tui ls`. results_dir: None when none was typed."""
+    """`rl-tui ls`. results_dir: None if it was not typed."""
 
     results_dir: str | None
     is_json: bool
@@ -51,10 +53,10 @@ class ListArguments:
 
 @dataclass(frozen=True, slots=True)
 class RunsArguments:
-    """`rl-tui runs`. results_dir: None when none was typed."""
+    """`rl-tui runs`. results_dir: None if it was not typed."""
 
     results_dir: str | None
-    look: Look
+    options: ScreenOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,41 +76,40 @@ class DemoArguments:
     seed: int
     behaviors: int
     hours: float
-    look: Look
+    options: ScreenOptions
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayArguments:
-    """`rl-tui replay`. speed: None for one that suits the length of the run."""
+    """`rl-tui replay`. speed: None for one that depends on the length of the run."""
 
     run: str
     results_dir: str
     speed: float | None
-    look: Look
+    options: ScreenOptions
 
 
 def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
-    """Whether there is such a run is not known yet."""
+    """Does not check whether the run exists."""
     parser = argparse.ArgumentParser(
         "rl-tui evaluate",
-        description="Play a run's policy in the environment of its run, and print what it earns. Nothing is changed.",
+        description="Run a trained policy in the environment of its run, and print its returns.",
     )
-    parser.add_argument("run", metavar="RUN", help="its id or its folder")
-    folder_text = f"where runs are kept (default {RESULTS_DIR})"
-    parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=folder_text)
-    parser.add_argument("--behavior", metavar="NAME", help="which one, where the run has several")
+    parser.add_argument("run", metavar="RUN", help="id or folder of the run")
+    parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=FOLDER_TEXT)
+    parser.add_argument("--behavior", metavar="NAME", help="which behavior, if the run has several")
     episodes = _number("a whole number, at least 1", int, 1, 2**31)
-    parser.add_argument("--episodes", type=episodes, default=100, metavar="N", help="how many (default 100)")
+    parser.add_argument("--episodes", type=episodes, default=100, metavar="N", help="number of episodes (default 100)")
     checkpoint_text = "newest, best or a step (default newest)"
     parser.add_argument("--checkpoint", type=_checkpoint, default="newest", metavar="WHICH", help=checkpoint_text)
     seed = _number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
-    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of environments and draws (default 1)")
-    parser.add_argument("--stochastic", action="store_true", help="draw actions, as in training")
-    parser.add_argument("--onnx", action="store_true", help="act by the file that was exported at that checkpoint")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help=SEED_TEXT)
+    parser.add_argument("--stochastic", action="store_true", help="sample actions, as in training")
+    parser.add_argument("--onnx", action="store_true", help="use the ONNX file that was exported at that checkpoint")
     record_text = "write the first episodes to a .gif or .mp4 (needs the extra `record`)"
     parser.add_argument("--record", metavar="FILE", help=record_text)
-    parser.add_argument("--progress", action="store_true", help="say on stderr how far it is, about once a second")
-    typed = understood(parser, words)
+    parser.add_argument("--progress", action="store_true", help="print progress on stderr, about once a second")
+    typed = parse(parser, words)
     return EvaluateArguments(
         run=typed.run,
         results_dir=typed.results_dir,
@@ -124,96 +125,109 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
 
 
 def parse_check(words: Sequence[str]) -> CheckArguments:
-    """Whether there is such an environment is not known yet."""
+    """Does not check whether the environment exists."""
     parser = argparse.ArgumentParser(
         "rl-tui check-env",
-        description="Make an environment, act in it at random, and say whether it can be trained in.",
+        description="Make an environment, take random actions in it, and report whether it can be used for training.",
     )
     parser.add_argument("env", metavar="NAME", help="as env in a file: package.module:factory, gymnasium:ID, ...")
     kwargs_text = "env_kwargs as JSON, e.g. '{\"length\": 12}'"
     parser.add_argument("--env-kwargs", type=_mapping, default={}, metavar="JSON", help=kwargs_text)
     copies = _number("a whole number from 1 to 1024", int, 1, 1024)
-    parser.add_argument("--num-envs", type=copies, default=2, metavar="N", help="copies (default 2)")
+    parser.add_argument("--num-envs", type=copies, default=2, metavar="N", help="copies of the environment (default 2)")
     steps = _number("a whole number, at least 1", int, 1, 2**31)
-    parser.add_argument("--steps", type=steps, default=500, metavar="N", help="of each agent (default 500)")
+    parser.add_argument("--steps", type=steps, default=500, metavar="N", help="steps of each agent (default 500)")
     seed = _number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
-    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of environments and actions (default 1)")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help=SEED_TEXT)
     timeout = _number("a whole number, at least 1", int, 1, 2**31)
-    timeout_text = "seconds until a call counts as hung (default 60)"
+    timeout_text = "seconds before a call counts as hung (default 60)"
     parser.add_argument("--timeout-wait", type=timeout, default=60, metavar="S", help=timeout_text)
-    typed = understood(parser, words)
+    typed = parse(parser, words)
     return CheckArguments(typed.env, typed.env_kwargs, typed.num_envs, typed.steps, typed.seed, typed.timeout_wait)
 
 
 def parse_ls(words: Sequence[str]) -> ListArguments:
-    """Leaves through SystemExit for --help and mistakes (code 2); so do the others."""
-    parser = argparse.ArgumentParser("rl-tui ls", description="List the runs of a folder, the newest first.")
-    parser.add_argument("results_dir", nargs="?", metavar="RESULTS_DIR", help=f"default {RESULTS_DIR}")
-    parser.add_argument("--json", action="store_true", help="one JSON object per run and line, with all that is known")
-    typed = understood(parser, words)
+    """Raises SystemExit for --help and errors (code 2), as the others do."""
+    parser = argparse.ArgumentParser("rl-tui ls", description="List the runs of a folder, newest first.")
+    parser.add_argument("results_dir", nargs="?", metavar="RESULTS_DIR", help=FOLDER_TEXT)
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line and run, with every field")
+    typed = parse(parser, words)
     return ListArguments(typed.results_dir, typed.json)
 
 
 def parse_runs(words: Sequence[str]) -> RunsArguments:
-    """Whether there is such a folder is not known yet."""
+    """Does not check whether the folder exists."""
     parser = argparse.ArgumentParser(
         "rl-tui runs",
-        description="Look at the runs of a folder on a screen: sort, group and compare them, resume, evaluate, delete.",
+        description="Show the runs of a folder on a screen: sort, group, compare, resume, evaluate or delete them.",
         argument_default=argparse.SUPPRESS,
     )
-    parser.add_argument("results_dir", nargs="?", default=None, metavar="RESULTS_DIR", help=f"default {RESULTS_DIR}")
-    add_look_flags(parser)
-    typed = understood(parser, words)
-    return RunsArguments(typed.results_dir, look_of(vars(typed)))
+    parser.add_argument(
+        "results_dir",
+        nargs="?",
+        default=None,
+        metavar="RESULTS_DIR",
+        help=FOLDER_TEXT,
+    )
+    add_screen_flags(parser)
+    typed = parse(parser, words)
+    return RunsArguments(typed.results_dir, screen_options(vars(typed)))
 
 
 def parse_upgrade(words: Sequence[str]) -> UpgradeArguments:
-    """Nothing is read or written yet."""
+    """Does not read the files."""
     parser = argparse.ArgumentParser(
         "rl-tui upgrade-config",
-        description="Rewrite a configuration of an older ML-Agents in today's format. Comments are lost.",
+        description="Convert a configuration of an older ML-Agents to the current format. Comments are lost.",
     )
-    parser.add_argument("source", metavar="IN", help="the file to read; it stays as it is")
+    parser.add_argument("source", metavar="IN", help="the file to read; it is not changed")
     parser.add_argument("target", metavar="OUT", help="the file to write")
     parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
-    typed = understood(parser, words)
+    typed = parse(parser, words)
     return UpgradeArguments(typed.source, typed.target, typed.force)
 
 
 def parse_demo(words: Sequence[str]) -> DemoArguments:
-    """Every number is within what the demo can tell."""
+    """Every number is in a range that the demo can show."""
     parser = argparse.ArgumentParser(
         "rl-tui demo",
-        description="Try every key on a made-up run. Nobody trains, and nothing is written to disk.",
+        description="Try every key on a made-up run. Nothing is trained, and nothing is written to disk.",
         argument_default=argparse.SUPPRESS,
     )
     speed = _number("a number from 0 to 100000", float, 0, 100_000)
-    parser.add_argument("--speed", type=speed, default=10.0, metavar="X", help="of its time (default 10)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another one, another story (default 1)")
+    parser.add_argument("--speed", type=speed, default=10.0, metavar="X", help="times real time (default 10)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the made-up run (default 1)")
     behaviors = _number("a whole number from 1 to 12", int, 1, 12)
-    parser.add_argument("--behaviors", type=behaviors, default=3, metavar="N", help="1 to 12 (default 3)")
+    parser.add_argument("--behaviors", type=behaviors, default=3, metavar="N", help="from 1 to 12 (default 3)")
     hours = _number("a number from 0 to 24", float, 0, 24)
-    parser.add_argument("--hours", type=hours, default=HOURS, metavar="H", help=f"of past, 0 to 24 (default {HOURS})")
-    add_look_flags(parser)
-    typed = understood(parser, words)
-    return DemoArguments(typed.speed, typed.seed, typed.behaviors, typed.hours, look_of(vars(typed)))
+    parser.add_argument(
+        "--hours",
+        type=hours,
+        default=HOURS,
+        metavar="H",
+        help=f"already trained, 0 to 24 (default {HOURS})",
+    )
+    add_screen_flags(parser)
+    typed = parse(parser, words)
+    return DemoArguments(typed.speed, typed.seed, typed.behaviors, typed.hours, screen_options(vars(typed)))
 
 
 def parse_replay(words: Sequence[str]) -> ReplayArguments:
-    """Whether there is such a run is not known yet."""
+    """Does not check whether the run exists."""
     parser = argparse.ArgumentParser(
         "rl-tui replay",
-        description="Watch a recorded run again. On the screen, < and > change the speed, ( and ) go back and forward.",
+        description="Play a recorded run. On the screen, < and > change the speed, ( and ) go back and forward.",
         argument_default=argparse.SUPPRESS,
     )
-    parser.add_argument("run", metavar="RUN", help="its id, its folder, or a file of events")
-    folder_text = f"where runs are kept (default {RESULTS_DIR})"
-    parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=folder_text)
+    parser.add_argument("run", metavar="RUN", help="id or folder of the run, or a file of events")
+    parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=FOLDER_TEXT)
     speed = _number("a number, at least 0", float, 0, math.inf)
-    parser.add_argument("--speed", type=speed, default=None, metavar="X", help="default: it takes about a minute")
-    add_look_flags(parser)
-    typed = understood(parser, words)
-    return ReplayArguments(typed.run, typed.results_dir, typed.speed, look_of(vars(typed)))
+    parser.add_argument(
+        "--speed", type=speed, default=None, metavar="X", help="times real time (default: it takes a minute)"
+    )
+    add_screen_flags(parser)
+    typed = parse(parser, words)
+    return ReplayArguments(typed.run, typed.results_dir, typed.speed, screen_options(vars(typed)))
 
 
 def _mapping(text: str) -> dict[str, object]:
@@ -224,18 +238,18 @@ def _mapping(text: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError(f'found {text!r}, expected a JSON object such as {{"length": 12}}')
+        raise argparse.ArgumentTypeError(f'must be a JSON object such as {{"length": 12}}, got {text!r}')
     return value
 
 
 def _checkpoint(text: str) -> str:
     if text in ("newest", "best") or (text.isascii() and text.isdigit()):
         return text
-    raise argparse.ArgumentTypeError(f"found {text!r}, expected newest, best or a step")
+    raise argparse.ArgumentTypeError(f"must be newest, best or a step, got {text!r}")
 
 
 def _number(expected: str, kind: Callable[[str], float], low: float, high: float) -> Callable[[str], float]:
-    """What reads a flag's number between these bounds; `expected` names it where it is none."""
+    """A reader of numbers between these bounds; `expected` describes them in its error."""
 
     def read(text: str) -> float:
         try:
@@ -243,7 +257,7 @@ def _number(expected: str, kind: Callable[[str], float], low: float, high: float
         except ValueError:
             value = math.nan
         if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}")
+            raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
         return value
 
     return read

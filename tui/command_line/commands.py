@@ -1,4 +1,4 @@
-"""Every command but training, by its first word. What a command needs is imported when it runs, as in `cli.py`."""
+"""Every command but training. What a command needs is imported when it runs, as in `cli.py`."""
 
 from __future__ import annotations
 
@@ -31,42 +31,42 @@ from rl_tui.tui.command_line.command_arguments import (
     parse_runs,
     parse_upgrade,
 )
-from rl_tui.tui.command_line.train_arguments import Look, understood
-from rl_tui.tui.terminal.captured_output import OwnOutput
-from rl_tui.tui.terminal.own_command import become
-from rl_tui.tui.terminal.streams import answer, complain, why_no_screen
+from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse
+from rl_tui.tui.terminal.captured_output import CapturedOutput
+from rl_tui.tui.terminal.relaunch import relaunch
+from rl_tui.tui.terminal.streams import why_no_screen, write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.log_position import LogPosition
     from rl_tui.engine.session.messages import Envelope
-    from rl_tui.tui.command_line.run_screen import Subject
+    from rl_tui.tui.command_line.run_screen import ScreenSubject
     from rl_tui.tui.screens.exit_policy import ExitReason
 
 PROGRESS_SECONDS = 1.0  # from one line to the next
-PRINTED_LINES = 5  # of what a checked environment printed: enough to see what prints
+PRINTED_LINES = 5  # of the output of a checked environment: enough to see where it comes from
 
 
 def print_schema(words: Sequence[str]) -> int:
     """The JSON Schema of the configuration is on stdout."""
     parser = argparse.ArgumentParser("rl-tui schema", description="Print the JSON Schema of the configuration.")
-    understood(parser, words)
+    parse(parser, words)
     import json
 
     from rl_tui.engine.config.loading import json_schema
 
-    answer(json.dumps(json_schema(), indent=2) + "\n")
+    write_stdout(json.dumps(json_schema(), indent=2) + "\n")
     return 0
 
 
 def print_presets(words: Sequence[str]) -> int:
-    """Every preset with its steps and what it is, or the text of one, is on stdout."""
+    """The list of presets, or the text of one, is on stdout."""
     parser = argparse.ArgumentParser("rl-tui presets", description="List the presets, or print one.")
     parser.add_argument("name", nargs="?", metavar="NAME", help="print this preset, e.g. ppo/CartPole")
-    name: str | None = understood(parser, words).name
+    name: str | None = parse(parser, words).name
     from rl_tui.engine.config.presets import preset_names, read_preset, summarize_preset
 
     if name is not None:
-        answer(read_preset(name))
+        write_stdout(read_preset(name))
         return 0
     import textwrap
 
@@ -75,20 +75,20 @@ def print_presets(words: Sequence[str]) -> int:
     indent = " " * (longest + 19)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for summary in summaries:
-        told = f"{summary.name:{longest}}  {summary.steps:>9,} steps  {summary.words}"
-        answer("\n".join(textwrap.wrap(told, max(60, width), subsequent_indent=indent)) + "\n")
+        text = f"{summary.name:{longest}}  {summary.steps:>9,} steps  {summary.words}"
+        write_stdout("\n".join(textwrap.wrap(text, max(60, width), subsequent_indent=indent)) + "\n")
     return 0
 
 
 def upgrade_config(arguments: UpgradeArguments) -> int:
-    """OUT holds what IN says, in today's format, and stdout tells what was rewritten. Raises ConfigError."""
+    """OUT is IN in the current format, and stdout lists what was changed. Raises ConfigError."""
     from rl_tui.engine.config.legacy.upgrade import upgrade
     from rl_tui.engine.config.loading import read_file
     from rl_tui.engine.storage.disk import write_atomically
 
     target = Path(arguments.target)
     if os.path.lexists(target) and not arguments.is_forced:
-        raise ConfigError(f"{target}: exists already. Choose another name, or replace it with --force")
+        raise ConfigError(f"{target}: already exists. Choose another name, or replace it with --force")
     if os.path.lexists(target) and not stat.S_ISREG(os.lstat(target).st_mode):
         raise ConfigError(f"{target}: must be a regular file to be replaced with --force")
     upgraded = upgrade(read_file(Path(arguments.source)), arguments.source)
@@ -96,9 +96,9 @@ def upgrade_config(arguments: UpgradeArguments) -> int:
         write_atomically(target, upgraded.content)
     except OSError as error:
         raise ConfigError(f"{target}: cannot be written: {error.strerror or error}") from error
-    kind = "in today's format" if upgraded.notes else f"a copy: {arguments.source} is in today's format already"
+    kind = "in the current format" if upgraded.notes else f"a copy: {arguments.source} is in the current format already"
     for line in (*upgraded.notes, f"{target}: written, {kind}"):
-        answer(safe_text(line) + "\n")
+        write_stdout(safe_text(line) + "\n")
     return 0
 
 
@@ -130,37 +130,38 @@ def evaluate(arguments: EvaluateArguments) -> int:
         Progress(arguments.episodes).on_return if arguments.shows_progress else ignore_return,
     )
     for reason in played.skipped:
-        complain(f"a checkpoint was skipped: {reason}")
+        write_stderr(f"a checkpoint was skipped: {reason}")
     kind = "stochastic" if arguments.is_stochastic else "deterministic"
-    answer(safe_text(f"{played.behavior} at step {played.step}, {kind}, seed {arguments.seed}: {played.source}") + "\n")
+    head = f"{played.behavior} at step {played.step}, {kind}, seed {arguments.seed}: {played.source}"
+    write_stdout(safe_text(head) + "\n")
     for name, value in played.scores.summary.items():
-        answer(f"{name:12}{value:12.6g}\n")
+        write_stdout(f"{name:12}{value:12.6g}\n")
     if record is not None:
-        answer(safe_text(f"recorded    {record}") + "\n")
+        write_stdout(safe_text(f"recorded    {record}") + "\n")
     return 0
 
 
 class Progress:
-    """How far an evaluation is, on stderr, about once a second."""
+    """The progress of an evaluation on stderr, about once a second."""
 
     def __init__(self, num_episodes: int) -> None:
         self._num_episodes = num_episodes
         self._count, self._mean = 0, 0.0
-        self._said_at = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def on_return(self, total: float) -> None:
         """An episode ended with that return."""
         self._count += 1
         self._mean += total / self._count - self._mean / self._count
-        if time.monotonic() - self._said_at >= PROGRESS_SECONDS:
-            self._said_at = time.monotonic()
-            complain(f"{self._count} of {self._num_episodes} episodes, mean {self._mean:.6g} so far")
+        if time.monotonic() - self._printed_at >= PROGRESS_SECONDS:
+            self._printed_at = time.monotonic()
+            write_stderr(f"{self._count} of {self._num_episodes} episodes, mean {self._mean:.6g} so far")
 
 
 def check_environment(arguments: CheckArguments) -> int:
-    """What is found about an environment is on stdout, and the last of what it printed afterwards on stderr.
+    """What is found about an environment is on stdout, and then the last lines that it printed on stderr.
 
-    Raises RlTuiError for what keeps it from being trained in.
+    Raises RlTuiError if it cannot be used for training.
     """
     from rl_tui.engine.running.environment_check import check
 
@@ -168,33 +169,33 @@ def check_environment(arguments: CheckArguments) -> int:
     findings = check(
         arguments.env, arguments.kwargs, arguments.num_envs, arguments.steps, arguments.seed, arguments.timeout
     )
-    with OwnOutput(num_shown=PRINTED_LINES) as output:
+    with CapturedOutput(num_shown=PRINTED_LINES) as output:
         for finding in findings:
             sign = "" if finding.kind == "about" else finding.kind
             num_warnings += finding.kind == "warning"
-            answer(safe_text(f"{sign:8} {finding.text}") + "\n", output.stdout)
+            write_stdout(safe_text(f"{sign:8} {finding.text}") + "\n", output.stdout)
         warned = "" if not num_warnings else f", with {num_warnings} warning{'s' if num_warnings > 1 else ''}"
-        answer(safe_text(f"{arguments.env} can be trained in{warned}") + "\n", output.stdout)
+        write_stdout(safe_text(f"{arguments.env} can be trained in{warned}") + "\n", output.stdout)
     return 0
 
 
 def folder_of_runs(typed: str | None) -> str:
-    """The folder that was typed, or the usual one. Raises ConfigError where what was typed is none."""
+    """The folder that was typed, or the default. Raises ConfigError if it is not a folder."""
     if typed is not None and not os.path.isdir(typed):
-        raise ConfigError(f"{typed}: no such folder, expected one that holds runs")
+        raise ConfigError(f"{typed}: no such folder of runs")
     return typed or RESULTS_DIR
 
 
 def browse_runs(arguments: RunsArguments) -> int:
-    """The runs of a folder were shown. Raises ConfigError where there is no such folder."""
+    """The runs of a folder were shown. Raises ConfigError if there is no such folder."""
     require_screen("runs")
     from rl_tui.engine.storage.archive import Archive
-    from rl_tui.tui.command_line.run_screen import Subject
+    from rl_tui.tui.command_line.run_screen import ScreenSubject
     from rl_tui.tui.runs.browsing import NoRun, no_view
 
     folder = folder_of_runs(arguments.results_dir)
     session = NoRun()
-    subject = Subject(
+    subject = ScreenSubject(
         session,
         lambda: None,
         folder,
@@ -203,28 +204,28 @@ def browse_runs(arguments: RunsArguments) -> int:
         runs=Archive(Path(folder)),
         opened="runs",
     )
-    return 1 if show_alone(subject, arguments.look) is None else 0
+    return 1 if show_alone(subject, arguments.options) is None else 0
 
 
 def list_runs(arguments: ListArguments) -> int:
-    """The runs of a folder are on stdout. Raises ConfigError where that folder cannot be read."""
+    """The runs of a folder are on stdout. Raises ConfigError if the folder cannot be read."""
     from rl_tui.engine.storage.archive import Archive
     from rl_tui.tui.command_line.listing import json_lines, table
 
     folder = folder_of_runs(arguments.results_dir)
     runs = Archive(Path(folder)).runs()
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    answer(json_lines(runs) if arguments.is_json else table(runs, folder, time.time(), width))
+    write_stdout(json_lines(runs) if arguments.is_json else table(runs, folder, time.time(), width))
     return 0
 
 
 def demo(arguments: DemoArguments) -> int:
-    """A made-up run was shown; returns the exit code that a real one would have had."""
+    """A made-up run was shown; returns the exit code that a real one would have."""
     require_screen("demo")
     from rl_tui.engine.running.workers import spawn
     from rl_tui.engine.session.view import RunView
     from rl_tui.engine.session.watching import Unwatchable
-    from rl_tui.tui.command_line.run_screen import Subject
+    from rl_tui.tui.command_line.run_screen import ScreenSubject
     from rl_tui.tui.demo.session import DemoSession
 
     session = DemoSession(
@@ -238,7 +239,7 @@ def demo(arguments: DemoArguments) -> int:
     def start() -> None:
         spawn("demo", session.main, session.bus, session.crashed)
 
-    subject = Subject(
+    subject = ScreenSubject(
         session,
         start,
         "demo",
@@ -248,21 +249,21 @@ def demo(arguments: DemoArguments) -> int:
         runs=session.runs(),
         notes=lambda: (f"demo {arguments.speed:g}x",),
         watching=Unwatchable("the demo's policies are made up; those of `rl-tui ppo/CartPole` can be watched"),
-        is_remembered=False,
+        saves_preferences=False,
     )
-    show_alone(subject, arguments.look)
+    show_alone(subject, arguments.options)
     return session.exit_code
 
 
 def replay(arguments: ReplayArguments) -> int:
-    """A recorded run was shown again. Raises ConfigError where there is none of that name."""
+    """A recorded run was played. Raises ConfigError if there is none of that name."""
     require_screen("replay")
     from rl_tui.engine.running.workers import spawn
     from rl_tui.engine.session.view import RunView
     from rl_tui.engine.session.watching import Unwatchable
     from rl_tui.engine.storage.archive import Archive
     from rl_tui.engine.storage.run_summary import summarize
-    from rl_tui.tui.command_line.run_screen import Subject
+    from rl_tui.tui.command_line.run_screen import ScreenSubject
     from rl_tui.tui.runs.playback import REFUSAL, Replay, start_speed
 
     archive, speed = Archive(Path(arguments.results_dir)), arguments.speed
@@ -279,7 +280,7 @@ def replay(arguments: ReplayArguments) -> int:
     def start() -> None:
         spawn("replay", session.main, session.bus, session.crashed)
 
-    subject = Subject(
+    subject = ScreenSubject(
         session,
         start,
         arguments.run,
@@ -292,27 +293,27 @@ def replay(arguments: ReplayArguments) -> int:
         watching=Unwatchable(f"a replay has no policy; `rl-tui evaluate {arguments.run}` plays a saved one"),
         notes=session.notes,
     )
-    return 1 if show_alone(subject, arguments.look) is None else 0
+    return 1 if show_alone(subject, arguments.options) is None else 0
 
 
 def require_screen(command: str) -> None:
-    """There can be a screen. Raises ConfigError otherwise."""
+    """Raises ConfigError if no screen is possible here."""
     reason = why_no_screen()
     if reason:
         raise ConfigError(f"rl-tui {command}: needs a screen, but {reason}")
 
 
-def show_alone(subject: Subject, look: Look) -> ExitReason | None:
-    """What has no folder for its output was shown; returns how the screen was left, None when it failed."""
-    from rl_tui.tui.command_line.run_screen import show
+def show_alone(subject: ScreenSubject, options: ScreenOptions) -> ExitReason | None:
+    """A screen that trains nothing was shown; returns why it was left, None if it failed."""
+    from rl_tui.tui.command_line.run_screen import run_screen
     from rl_tui.tui.terminal.signals import StopSignals
 
     with StopSignals() as signals:
-        shown = show(subject, look, signals)
+        shown = run_screen(subject, options, signals)
     if shown.exit_reason != "hangup" and shown.printed:
-        complain(shown.printed)
+        write_stderr(shown.printed)
     if shown.next_command:
-        become(shown.next_command)
+        relaunch(shown.next_command)
     return shown.exit_reason
 
 

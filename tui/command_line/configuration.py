@@ -8,30 +8,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_tui.engine.config.diagnostics import visible
+from rl_tui.engine.config.diagnostics import closest, one_of, visible
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.tui.command_line.train_arguments import Arguments
+from rl_tui.tui.command_line.commands import COMMANDS
+from rl_tui.tui.command_line.train_arguments import TrainArguments
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
 
 LONGEST_NAME = 400  # in a message
+ENDINGS = (".yaml", ".yml")
 
 
-def configuration(arguments: Arguments) -> RunConfig:
-    """What the file and the flags say together. Raises ConfigError with every mistake."""
+def read_configuration(arguments: TrainArguments) -> RunConfig:
+    """The configuration of the file and the flags together. Raises ConfigError with every diagnostic."""
     path = find_config(arguments.config)
     from rl_tui.engine.config.loading import load_config
 
     config = load_config(path, arguments.overrides)
-    return without_chance(config) if arguments.is_deterministic else config
+    return deterministic(config) if arguments.is_deterministic else config
 
 
-def runnable(arguments: Arguments) -> RunConfig:
-    """The same, and all of it can be run. Raises NotSupportedError otherwise."""
+def runnable_configuration(arguments: TrainArguments) -> RunConfig:
+    """The same, with nothing in it that is not supported yet. Raises NotSupportedError otherwise."""
     from rl_tui.engine.config.support import find_unsupported
 
-    config = configuration(arguments)
+    config = read_configuration(arguments)
     unsupported = find_unsupported(config)
     if unsupported:
         raise NotSupportedError("\n".join(unsupported))
@@ -39,7 +41,7 @@ def runnable(arguments: Arguments) -> RunConfig:
 
 
 def find_config(name: str) -> Path:
-    """The file of that name, or else the preset of that name. Raises ConfigError when there is neither."""
+    """The file of that name, or else the preset of that name. Raises ConfigError if there is neither."""
     path = Path(name)
     if path.exists():
         return path
@@ -47,13 +49,11 @@ def find_config(name: str) -> Path:
 
     if name in preset_names():
         return preset_path(name)
-    from rl_tui.tui.command_line.suggestions import meant_by
-
-    raise ConfigError(f"{visible(name, limit=LONGEST_NAME)}: no such file, preset or command. {meant_by(name)}")
+    raise ConfigError(f"{visible(name, limit=LONGEST_NAME)}: no such file, preset or command. {suggest_names(name)}")
 
 
-def without_chance(config: RunConfig) -> RunConfig:
-    """The same settings with every listed behavior acting deterministically, as ML-Agents' flag has it."""
+def deterministic(config: RunConfig) -> RunConfig:
+    """The same settings with every listed behavior acting deterministically, as ML-Agents' flag does."""
     behaviors = {
         name: behavior.model_copy(
             update={"network_settings": behavior.network_settings.model_copy(update={"deterministic": True})}
@@ -61,3 +61,38 @@ def without_chance(config: RunConfig) -> RunConfig:
         for name, behavior in config.behaviors.items()
     }
     return config.model_copy(update={"behaviors": behaviors})
+
+
+def suggest_names(name: str) -> str:
+    """A similar file, command or preset, as a question; else how to list them."""
+    from rl_tui.engine.config.presets import presets_like
+
+    files = _files_beside(name)
+    bare = _without_ending(name.rpartition("/")[2]).lower()
+    same = [file for file in files if _without_ending(file.rpartition("/")[2]).lower() == bare]
+    command = closest(name, COMMANDS) if "/" not in name else None
+    if same:
+        similar = one_of(map(visible, same))
+    elif command is not None:
+        similar = f"the command {command}"
+    elif presets := presets_like(name):
+        similar = one_of(presets)
+    elif (file := closest(name, files)) is not None:
+        similar = visible(file)
+    else:
+        return "`rl-tui presets` lists the presets, `rl-tui --help` the commands"
+    return f"Did you mean {similar}?"
+
+
+def _files_beside(name: str) -> list[str]:
+    """The YAML files of the folder that the name is in, with the folder as it was typed."""
+    folder, slash, _ = name.rpartition("/")
+    try:
+        names = sorted(path.name for path in Path(folder + slash or ".").iterdir() if path.suffix in ENDINGS)
+    except OSError:
+        return []
+    return [f"{folder}{slash}{each}" for each in names]
+
+
+def _without_ending(name: str) -> str:
+    return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)

@@ -1,4 +1,4 @@
-"""A screen from its first picture to the terminal's return, whatever it shows and however it is left."""
+"""Run a screen, from its first picture until the terminal is restored, whatever it shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Watching
 from rl_tui.tui.app import TrainerApp
-from rl_tui.tui.command_line.train_arguments import Look, words_of
+from rl_tui.tui.command_line.train_arguments import ScreenOptions, screen_flags
 from rl_tui.tui.drawing.themes import THEMES
 from rl_tui.tui.keys.user_keys import read_user_keys
 from rl_tui.tui.screens.exit_policy import ExitReason
@@ -28,12 +28,12 @@ from rl_tui.tui.terminal.streams import move_output, redirect_output
 if TYPE_CHECKING:
     from rl_tui.tui.runs.sources import Player, Runs
 
-POLL_SECONDS = 0.1  # how soon a signal is acted upon
-LEAVE_SECONDS = 5.0  # what a run that was asked to stop now may take for its last files
+POLL_SECONDS = 0.1  # how often signals are handled
+LEAVE_SECONDS = 5.0  # for a run that stops without saving to close its files
 READONLY = "--readonly was given"
 
 
-class Ending(Session, Protocol):
+class WaitableSession(Session, Protocol):
     """A session whose end can be waited for."""
 
     def wait(self, timeout: float) -> bool:
@@ -41,16 +41,15 @@ class Ending(Session, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What is shown. start: called after the first picture; returns the events of the run's past if it has one, and may
-    raise RlTuiError. For the rest see TrainerApp.
+class ScreenSubject:
+    """What is shown. start: called after the first picture; returns the earlier events of a resumed run, and may raise
+    RlTuiError. For the rest see TrainerApp.
 
-    is_remembered: whether what the user chooses on the screen is written down for the next time. outlives_screen: a
-    screen that failed or whose terminal is gone is no reason to stop it. output_log: the file for what is printed
-    beside the screen; None while there is none.
+    saves_preferences: whether the user's choices are saved. outlives_screen: whether it continues when the screen fails
+    or the terminal is gone. output_log: the file for what is printed meanwhile; None while there is none.
     """
 
-    session: Ending
+    session: WaitableSession
     start: Callable[[], Iterator[Envelope] | None]
     name: str
     view: RunView
@@ -61,7 +60,7 @@ class Subject:
     refuses: str = ""
     opened: str = ""
     notes: Callable[[], tuple[str, ...]] = tuple
-    is_remembered: bool = True
+    saves_preferences: bool = True
     prioritize_ui: Callable[[float], None] | None = None
     outlives_screen: bool = False
     output_log: Callable[[], Path | None] = lambda: None
@@ -69,9 +68,9 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """How a screen was left; None: it failed, and `failure` says of what. printed: what was written beside it while
-    there was no log for that. next_command: the command line of rl-tui that takes this one's place, if any.
+class ScreenResult:
+    """exit_reason: None if the screen failed; failure: of what. printed: output for which there was no log yet.
+    next_command: the command line of rl-tui that replaces this one, if any.
     """
 
     exit_reason: ExitReason | None
@@ -81,45 +80,45 @@ class Shown:
 
     @property
     def was_left(self) -> bool:
-        """Whether somebody wanted that."""
+        """Whether the user left it."""
         return self.exit_reason not in (None, "lost")
 
 
 class Start:
-    """Starts a subject, once. mistake: why that was refused."""
+    """Starts a subject, once. error: why it could not be started."""
 
-    def __init__(self, subject: Subject) -> None:
-        self.has_begun = False
-        self.mistake: RlTuiError | None = None
+    def __init__(self, subject: ScreenSubject) -> None:
+        self.has_started = False
+        self.error: RlTuiError | None = None
         self._subject = subject
 
     def __call__(self) -> Iterator[Envelope] | None:
-        """The subject goes on by itself, or `mistake` says why not; returns its past, if it has one."""
+        """The subject runs, or `error` is set; returns the events before, if there are any."""
         try:
             past = self._subject.start()
         except RlTuiError as error:
-            self.mistake = error
+            self.error = error
             return None
-        self.has_begun = True
+        self.has_started = True
         return past
 
 
-def show(subject: Subject, look: Look, signals: StopSignals) -> Shown:
-    """The screen was left, and the run is over or had LEAVE_SECONDS for it; or it goes on without one.
+def run_screen(subject: ScreenSubject, options: ScreenOptions, signals: StopSignals) -> ScreenResult:
+    """The screen was left, and the run is over or had LEAVE_SECONDS to end; or it continues without a screen.
 
-    signals: reach the run whenever the screen does not take them. Raises ConfigError for a wrong look, and what `start`
-    raised once the terminal is as it was.
+    signals: for the run, while the screen does not receive them. Raises ConfigError for bad options, and what `start`
+    raised, after the terminal was restored.
     """
-    if look.theme and look.theme not in THEMES:
-        raise ConfigError(f"--theme: found {look.theme}, expected one of {', '.join(THEMES)}")
+    if options.theme and options.theme not in THEMES:
+        raise ConfigError(f"--theme: must be one of {', '.join(THEMES)}, got {options.theme}")
     with tempfile.NamedTemporaryFile(prefix="rl-tui-", suffix=".log") as output:
-        exit_reason, failure, next_command = _show(subject, look, signals, Path(output.name))
-        next_command = (*next_command, *words_of(look)) if next_command else ()
-        return Shown(exit_reason, failure, output.read().decode(errors="replace"), next_command)
+        exit_reason, failure, next_command = _run(subject, options, signals, Path(output.name))
+        next_command = (*next_command, *screen_flags(options)) if next_command else ()
+        return ScreenResult(exit_reason, failure, output.read().decode(errors="replace"), next_command)
 
 
-def _show(
-    subject: Subject, look: Look, signals: StopSignals, output: Path
+def _run(
+    subject: ScreenSubject, options: ScreenOptions, signals: StopSignals, output: Path
 ) -> tuple[ExitReason | None, str, tuple[str, ...]]:
     start = Start(subject)
     has_log = False
@@ -133,67 +132,71 @@ def _show(
 
         def begin() -> None:
             past = start()
-            if start.mistake is not None:
+            if start.error is not None:
                 app.exit("finished")
                 return
             if past is not None:
-                app.recall(past)
-            for stop in signals.take():
+                app.load_history(past)
+            for stop in signals.pop_stops():
                 app.exit_policy.on_signal(stop.exit_code)
 
-        app = _app(subject, look, begin, keep_output)
-        exit_reason = app.show(mouse=look.has_mouse)
-        signals.take_back()
+        app = _app(subject, options, begin, keep_output)
+        exit_reason = app.show(mouse=options.has_mouse)
+        signals.reinstall()
         if exit_reason in (None, "lost") and subject.outlives_screen:
-            if not start.has_begun and start.mistake is None:  # the first picture failed
+            if not start.has_started and start.error is None:  # the first picture failed
                 start()
         else:
             _end(subject, start, app, signals, exit_reason)
-    if start.mistake is not None:
-        raise start.mistake
+    if start.error is not None:
+        raise start.error
     return exit_reason, app.failure, app.exit_policy.next_command
 
 
-def _end(subject: Subject, start: Start, app: TrainerApp, signals: StopSignals, exit_reason: ExitReason | None) -> None:
+def _end(
+    subject: ScreenSubject, start: Start, app: TrainerApp, signals: StopSignals, exit_reason: ExitReason | None
+) -> None:
     if exit_reason in (None, "lost"):
         subject.session.send(Stop("checkpoint", exit_code=1))
-    if start.has_begun:
+    if start.has_started:
         _await_end(subject.session, signals, LEAVE_SECONDS if exit_reason == "now" else None)
     if exit_reason is not None:
         app.fold()
 
 
-def _app(subject: Subject, look: Look, begin: Callable[[], None], keep_output: Callable[[], None]) -> TrainerApp:
+def _app(
+    subject: ScreenSubject, options: ScreenOptions, begin: Callable[[], None], keep_output: Callable[[], None]
+) -> TrainerApp:
     preferences = Preferences(state_folder())
     return TrainerApp(
         subject.session,
         subject.view,
         subject.name,
         subscription=subject.mail,
-        ascii=look.is_ascii,
+        ascii=options.is_ascii,
         clock=subject.clock,
         on_shown=begin,
         on_folded=keep_output,
         runs=subject.runs,
         player=subject.player,
-        refuses=subject.refuses or (READONLY if look.is_readonly else ""),
-        forbids=READONLY if look.is_readonly else "",
+        refuses=subject.refuses or (READONLY if options.is_readonly else ""),
+        forbids=READONLY if options.is_readonly else "",
         opened=subject.opened,
         notes=subject.notes,
-        theme=look.theme or preferences.theme() or None,
-        bell=look.has_bell,
-        title=look.has_title,
+        theme=options.theme or preferences.theme() or None,
+        bell=options.has_bell,
+        title=options.has_title,
         user_keys=read_user_keys(config_folder()),
-        preferences=preferences if subject.is_remembered else None,
+        preferences=preferences if subject.saves_preferences else None,
         prioritize_ui=subject.prioritize_ui,
         watching=subject.watching,
     )
 
 
-def _await_end(session: Ending, signals: StopSignals, seconds: float | None) -> None:
-    """The run is over, or was given that many seconds for it; signals still reach it."""
+def _await_end(session: WaitableSession, signals: StopSignals, seconds: float | None) -> None:
+    """The run is over, or had that many seconds to end; signals still reach it."""
     waited = 0.0
     while not session.wait(POLL_SECONDS) and (seconds is None or waited < seconds):
         waited += POLL_SECONDS
-        for stop in signals.take():
+        for stop in signals.pop_stops():
             session.send(stop)

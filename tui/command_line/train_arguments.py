@@ -1,7 +1,7 @@
-"""The flags of the command line, and what they mean as settings.
+"""The flags of a training, and the settings that they change.
 
-The flags of `mlagents-learn` keep their names, defaults and meaning. A typed flag wins over the file, the file over the
-default; a flag cannot unset a `true` of the file.
+The flags of `mlagents-learn` have the same names, defaults and meaning. A typed flag wins over the file, the file over
+the default; a flag cannot unset a `true` of the file.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ Train the agents of a YAML file, with a live screen in this terminal.
 commands:
   rl-tui CONFIG [flags]    train; CONFIG is a file or a preset like ppo/CartPole
   rl-tui demo              try the screen on a made-up run; nothing is written
-  rl-tui replay RUN        watch a recorded run again, at any speed
-  rl-tui evaluate RUN      play its policy again, and print what it earns
+  rl-tui replay RUN        play a recorded run, at any speed
+  rl-tui evaluate RUN      run a trained policy, and print its returns
   rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
-  rl-tui runs [RESULTS_DIR]  compare, resume, evaluate, delete them on a screen
+  rl-tui runs [RESULTS_DIR]  compare, resume, evaluate, delete runs on a screen
   rl-tui presets [NAME]    list the presets that come with rl-tui, or print one
   rl-tui schema            print the configuration's JSON Schema, for editors
-  rl-tui check-env NAME    try an environment of yours, before training in it
-  rl-tui upgrade-config IN OUT   rewrite a file of an older ML-Agents
-Each has its own --help. A file that is named like a command is ./demo.
+  rl-tui check-env NAME    test your own environment before training in it
+  rl-tui upgrade-config IN OUT   convert a file of an older ML-Agents
+Each has its own --help. For a file with the name of a command, type ./demo.
 """
 
 EXAMPLES = """\
 examples:
   rl-tui ppo/CartPole                                train a preset on a screen
   rl-tui ppo/CartPole --no-ui --run-id a             without one, into results/a
-  rl-tui ppo/CartPole --no-ui --run-id a --resume    go on where that stopped
-  rl-tui my.yaml --env gymnasium:LunarLander-v3      name the environment here
+  rl-tui ppo/CartPole --no-ui --run-id a --resume    continue that run
+  rl-tui my.yaml --env gymnasium:LunarLander-v3      choose the environment
   rl-tui my.yaml --set behaviors.My.max_steps=1e6    change one setting
-  rl-tui my.yaml --dry-run                           show what would run
+  rl-tui my.yaml --dry-run                           print what would run
 
 keys on the screen: p pause, c checkpoint, e export, ? help, q quit.
-exit codes: 0 done, or stopped with everything saved; 1 internal error, or an
-answer that cannot be written; 2 bad command line or file, 3 environment failed,
+exit codes: 0 done, or stopped with everything saved; 1 internal error, or
+stdout cannot be written; 2 bad command line or file, 3 environment failed,
 5 diverged, 6 run busy, 7 checkpoint unusable or not written; 129/143 stopped
 by SIGHUP/SIGTERM, 130 by SIGINT, or on the screen without saving.
 """
 
 DEPRECATED = {
-    "load": "--load is deprecated and does nothing; use --resume to go on with a run",
+    "load": "--load is deprecated and does nothing; use --resume to continue a run",
     "train": "--train is deprecated and does nothing; training is the default",
     "torch": "--torch was removed and does nothing; PyTorch is always used",
     "tensorflow": "--tensorflow was removed and does nothing; PyTorch is always used",
 }
-LOOK = ("theme", "ascii", "readonly", "no_bell", "no_mouse", "no_title")
+SCREEN_FLAGS = ("theme", "ascii", "readonly", "no_bell", "no_mouse", "no_title")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How the screen is to be. theme: a name, "" for the one of last time."""
+class ScreenOptions:
+    """Options of the screen. theme: a name, "" for the one that was chosen last."""
 
     is_ascii: bool = False
     theme: str = ""
@@ -70,40 +70,40 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments:
-    """One command line, understood. overrides: dotted path of a setting -> typed value. words: the line itself."""
+class TrainArguments:
+    """A parsed command line. overrides: dotted path of a setting -> typed value. words: the line itself."""
 
     config: str
     overrides: dict[str, Setting] = field(default_factory=dict)
     is_deterministic: bool = False
     is_dry_run: bool = False
     is_headless: bool = False
-    look: Look = field(default_factory=Look)
+    options: ScreenOptions = field(default_factory=ScreenOptions)
     log_format: Literal["text", "json"] = "text"
     warnings: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
 
-def parse_arguments(words: Sequence[str]) -> Arguments:
-    """What the command line asks for. Leaves through SystemExit for --help, --version and mistakes (code 2)."""
-    typed = vars(understood(_parser(), words))
+def parse_train_arguments(words: Sequence[str]) -> TrainArguments:
+    """Parse the command line. Raises SystemExit for --help, --version and errors (code 2)."""
+    typed = vars(parse(_parser(), words))
     overrides = {path: value for path, value in typed.items() if "." in path or path == "debug"}
     overrides.update(dict(typed.get("set", ())))
-    return Arguments(
+    return TrainArguments(
         config=typed["config"],
         overrides=overrides,
         is_deterministic="deterministic" in typed,
         is_dry_run="dry_run" in typed,
         is_headless="no_ui" in typed,
-        look=look_of(typed),
+        options=screen_options(typed),
         log_format=typed.get("log_format", "text"),
         warnings=tuple(_warnings(typed)),
         words=tuple(words),
     )
 
 
-def understood(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
-    """What the words mean to the parser. Leaves through SystemExit where one means nothing, with what was meant."""
+def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """Parse the words. Raises SystemExit for unknown ones, with suggestions."""
     typed, unknown = parser.parse_known_args(words)
     if unknown:
         from rl_tui.tui.command_line.unknown_flags import explain
@@ -113,38 +113,38 @@ def understood(parser: argparse.ArgumentParser, words: Sequence[str]) -> argpars
 
 
 def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
-    """One line for every flag that does nothing in this command line."""
+    """One line for every flag that has no effect in this command line."""
     yield from (warning for name, warning in DEPRECATED.items() if name in typed)
     if "no_ui" in typed:
-        yield from (f"--{name.replace('_', '-')}: no effect with --no-ui" for name in LOOK if name in typed)
+        yield from (f"--{name.replace('_', '-')}: no effect with --no-ui" for name in SCREEN_FLAGS if name in typed)
 
 
-def add_look_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_screen_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """The flags of every command that has a screen; the parser leaves out what was not typed."""
-    parser.add_argument("--theme", metavar="NAME", help="colors of the screen; ctrl+p on it lists their names")
+    parser.add_argument("--theme", metavar="NAME", help="colors of the screen; its palette (ctrl+p) lists the names")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
-    parser.add_argument("--readonly", action="store_true", help="look only: no key changes the run")
-    parser.add_argument("--no-bell", action="store_true", help="no bell and no notice when the run ends or fails")
-    parser.add_argument("--no-title", action="store_true", help="leave the title of the terminal's window as it is")
-    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
+    parser.add_argument("--readonly", action="store_true", help="no key changes the run")
+    parser.add_argument("--no-bell", action="store_true", help="no bell or desktop notice when the run ends or fails")
+    parser.add_argument("--no-title", action="store_true", help="do not change the title of the terminal window")
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, for selecting text")
 
 
-def words_of(look: Look) -> list[str]:
-    """The flags that ask for that look."""
+def screen_flags(options: ScreenOptions) -> list[str]:
+    """The flags that stand for those options."""
     flags = {
-        "--ascii": look.is_ascii,
-        "--readonly": look.is_readonly,
-        "--no-bell": not look.has_bell,
-        "--no-mouse": not look.has_mouse,
-        "--no-title": not look.has_title,
+        "--ascii": options.is_ascii,
+        "--readonly": options.is_readonly,
+        "--no-bell": not options.has_bell,
+        "--no-mouse": not options.has_mouse,
+        "--no-title": not options.has_title,
     }
-    theme = ["--theme", look.theme] if look.theme else []
+    theme = ["--theme", options.theme] if options.theme else []
     return theme + [flag for flag, is_wanted in flags.items() if is_wanted]
 
 
-def look_of(typed: Mapping[str, object]) -> Look:
-    """What was typed of those flags."""
-    return Look(
+def screen_options(typed: Mapping[str, object]) -> ScreenOptions:
+    """The options that were typed."""
+    return ScreenOptions(
         is_ascii="ascii" in typed,
         theme=str(typed.get("theme", "")),
         is_readonly="readonly" in typed,
@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        argument_default=argparse.SUPPRESS,  # only what was typed is there, so the file keeps the rest
+        argument_default=argparse.SUPPRESS,  # a flag that was not typed must not override the file
     )
     parser.add_argument("config", metavar="CONFIG", help="trainer configuration: a YAML file or the name of a preset")
     parser.add_argument("--version", action="version", version=f"rl-tui {VERSION}")
@@ -175,11 +175,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_output_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--no-ui", action="store_true", help="no screen: one line per summary and event on stdout")
-    group.add_argument("--log-format", choices=("text", "json"), help="lines of --no-ui (default text)")
-    add_look_flags(group)
-    group.add_argument("--dry-run", action="store_true", help="print the effective configuration and stop")
-    _setting(group, "--debug", "debug", None, "log what a run does and how long it takes (docs/runs.md)")
+    group.add_argument("--no-ui", action="store_true", help="no screen: print one line per summary and event")
+    group.add_argument("--log-format", choices=("text", "json"), help="format of these lines (default text)")
+    add_screen_flags(group)
+    group.add_argument("--dry-run", action="store_true", help="print the effective configuration and exit")
+    _setting(group, "--debug", "debug", None, "log what the run does and its timings (docs/runs.md)")
 
 
 def _add_run_flags(group: argparse._ArgumentGroup) -> None:
@@ -188,18 +188,18 @@ def _add_run_flags(group: argparse._ArgumentGroup) -> None:
         "--run-id",
         "checkpoint_settings.run_id",
         str,
-        "name of the run and its folder (default: of CONFIG, counted)",
+        "name of the run and its folder (default: CONFIG's, numbered)",
     )
-    _setting(group, "--results-dir", "checkpoint_settings.results_dir", str, "where runs are kept (default results)")
-    _setting(group, "--resume", "checkpoint_settings.resume", None, "go on where the run of this id stopped")
-    _setting(group, "--force", "checkpoint_settings.force", None, "start anew in an existing run folder")
+    _setting(group, "--results-dir", "checkpoint_settings.results_dir", str, "folder of the runs (default results)")
+    _setting(group, "--resume", "checkpoint_settings.resume", None, "continue the run of this id from its checkpoint")
+    _setting(group, "--force", "checkpoint_settings.force", None, "start over in an existing run folder")
     initialize_text = "start with the weights of another run"
     _setting(group, "--initialize-from", "checkpoint_settings.initialize_from", str, initialize_text, "RUN_ID")
-    _setting(group, "--inference", "checkpoint_settings.inference", None, "only act, learn nothing")
-    group.add_argument("--deterministic", action="store_true", help="act without chance: the mean or the likeliest")
-    _setting(group, "--seed", "env_settings.seed", int, "of everything random; -1 draws one (default -1)")
+    _setting(group, "--inference", "checkpoint_settings.inference", None, "act without learning")
+    group.add_argument("--deterministic", action="store_true", help="take the most likely actions, or their mean")
+    _setting(group, "--seed", "env_settings.seed", int, "random seed; -1 draws one (default -1)")
     _setting(group, "--torch-device", "torch_settings.device", str, "cpu, cuda, cuda:1, ...", "DEVICE")
-    set_text = "one setting by its path in the file, a list or mapping as JSON; may be repeated"
+    set_text = "set a setting by its path; a list or mapping as JSON; may be repeated"
     group.add_argument("--set", action="append", type=_assignment, metavar="PATH=VALUE", help=set_text)
 
 
@@ -207,34 +207,45 @@ def _add_environment_flags(group: argparse._ArgumentGroup) -> None:
     env_text = "gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,BEHAVIOR=ENV"
     _setting(group, "--env", "env_settings.env", _environment, env_text)
     _setting(group, "--num-envs", "env_settings.num_envs", int, "copies of the environment (default 1)", "N")
-    _setting(group, "--num-workers", "env_settings.num_workers", int, "processes they live in; 0 is this one", "N")
-    _setting(group, "--timeout-wait", "env_settings.timeout_wait", int, "seconds until it counts as hung (60)", "S")
+    _setting(group, "--num-workers", "env_settings.num_workers", int, "processes that run them; 0: this process", "N")
+    _setting(
+        group, "--timeout-wait", "env_settings.timeout_wait", int, "seconds until it counts as hung (default 60)", "S"
+    )
     restarts = "env_settings.max_lifetime_restarts"
-    _setting(group, "--max-lifetime-restarts", restarts, int, "restarts of one worker, -1 no limit", "N")
+    _setting(group, "--max-lifetime-restarts", restarts, int, "restarts of one worker; -1: no limit", "N")
     restarts = "env_settings.restarts_rate_limit_n"
-    _setting(group, "--restarts-rate-limit-n", restarts, int, "restarts in one period, -1 no limit", "N")
+    _setting(group, "--restarts-rate-limit-n", restarts, int, "restarts in one period; -1: no limit", "N")
     restarts = "env_settings.restarts_rate_limit_period_s"
-    _setting(group, "--restarts-rate-limit-period-s", restarts, int, "length of that period", "S")
+    _setting(group, "--restarts-rate-limit-period-s", restarts, int, "seconds of that period", "S")
 
 
 def _add_unity_flags(group: argparse._ArgumentGroup) -> None:
     _setting(group, "--base-port", "env_settings.base_port", int, "first port (default 5005)", "N")
     _setting(group, "--num-areas", "env_settings.num_areas", int, "training areas in a scene (default 1)", "N")
-    _setting(group, "--width", "engine_settings.width", int, "of the window (default 84)", "N")
-    _setting(group, "--height", "engine_settings.height", int, "of the window (default 84)", "N")
-    _setting(group, "--quality-level", "engine_settings.quality_level", int, "of graphics (default 5)", "N")
+    _setting(group, "--width", "engine_settings.width", int, "window size (default 84)", "N")
+    _setting(group, "--height", "engine_settings.height", int, "window size (default 84)", "N")
+    _setting(group, "--quality-level", "engine_settings.quality_level", int, "graphics quality (default 5)", "N")
     _setting(group, "--time-scale", "engine_settings.time_scale", float, "speed of time (default 20)", "X")
-    _setting(group, "--target-frame-rate", "engine_settings.target_frame_rate", int, "default -1, no limit", "N")
-    _setting(group, "--capture-frame-rate", "engine_settings.capture_frame_rate", int, "default 60", "N")
+    _setting(
+        group,
+        "--target-frame-rate",
+        "engine_settings.target_frame_rate",
+        int,
+        "frames per second (default -1: no limit)",
+        "N",
+    )
+    _setting(
+        group, "--capture-frame-rate", "engine_settings.capture_frame_rate", int, "frames per second (default 60)", "N"
+    )
     _setting(group, "--no-graphics", "engine_settings.no_graphics", None, "without a window")
-    monitor_text = "only worker 0 has a window"
+    monitor_text = "only worker 0 opens a window"
     _setting(group, "--no-graphics-monitor", "engine_settings.no_graphics_monitor", None, monitor_text)
     group.add_argument(
         "--env-args",
         dest="env_settings.env_args",
         nargs=argparse.REMAINDER,
         metavar="...",
-        help="everything after it goes to the player; must be last",
+        help="passed to the player; must be the last flag",
     )
 
 
@@ -246,7 +257,7 @@ def _setting(
     text: str,
     metavar: str | None = None,
 ) -> None:
-    """Add one flag whose value goes to the setting at `path`; a flag without a kind stands for true."""
+    """Add a flag whose value is that of the setting at `path`; a flag without a kind means true."""
     if kind is None:
         group.add_argument(flag, dest=path, action="store_true", help=text)
     else:
@@ -254,10 +265,10 @@ def _setting(
 
 
 def _assignment(text: str) -> tuple[str, Setting]:
-    """The path and value of `path=value`, where a value reads as JSON if it can and as plain text otherwise."""
+    """The path and value of `path=value`; the value is JSON if it parses, else plain text."""
     path, equals, value = text.partition("=")
     if not (path and equals):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form path=value")
+        raise argparse.ArgumentTypeError(f"must be path=value, got {text!r}")
     return path, read_value(f"--set {visible(path)}", value)
 
 
@@ -268,5 +279,5 @@ def _environment(text: str) -> Setting:
     pairs = [part.partition("=") for part in text.split(",")]
     wrong = [behavior for behavior, equals, env in pairs if not (behavior and equals and env)]
     if wrong or len({behavior for behavior, _, _ in pairs}) < len(pairs):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form BEHAVIOR=ENV,BEHAVIOR=ENV, each behavior once")
+        raise argparse.ArgumentTypeError(f"must be BEHAVIOR=ENV,BEHAVIOR=ENV, each behavior once, got {text!r}")
     return {behavior: env for behavior, _, env in pairs}

@@ -1,4 +1,4 @@
-"""A run without a screen: a line on stdout for each summary and event."""
+"""A training without a screen: a line on stdout for each summary and event."""
 
 from __future__ import annotations
 
@@ -10,53 +10,55 @@ from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import RunStarted
 from rl_tui.engine.storage.file_names import OUTPUT, RUN_LOGS
-from rl_tui.tui.command_line.train_arguments import Arguments
-from rl_tui.tui.terminal.captured_output import OwnOutput
+from rl_tui.tui.command_line.train_arguments import TrainArguments
+from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.signals import StopSignals
-from rl_tui.tui.terminal.streams import complain, complain_of, give_up
+from rl_tui.tui.terminal.streams import silence, write_error, write_stderr
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
 
-POLL_SECONDS = 0.25  # how soon a signal is acted upon, and lines are printed: sooner would hold up learning
+POLL_SECONDS = 0.25  # how often signals and events are handled: more often would slow learning down
 
 
-def run_headless(config: RunConfig, arguments: Arguments) -> int:
+def train_headless(config: RunConfig, arguments: TrainArguments) -> int:
     """Train to the end with one line per summary and event on stdout; returns the run's exit code."""
     launch = Launch(EventBus())
     mail = launch.subscribe()
-    with OwnOutput() as output, StopSignals() as signals:
+    with CapturedOutput() as output, StopSignals() as signals:
         writer = ConsoleWriter(output.stdout, arguments.log_format, debug=config.debug)
         launch.start(config)
-        follow(launch, mail, writer, signals, output)
-    return ending(launch)
+        print_events(launch, mail, writer, signals, output)
+    return report_end(launch)
 
 
-def follow(launch: Launch, mail: Subscription, writer: ConsoleWriter, signals: StopSignals, output: OwnOutput) -> None:
-    """The run is over, and every event from now on had its line."""
+def print_events(
+    launch: Launch, mail: Subscription, writer: ConsoleWriter, signals: StopSignals, output: CapturedOutput
+) -> None:
+    """Print every event from now on, until the run is over."""
     is_over = has_lost_stdout = False
     while not is_over:
         is_over = launch.wait(POLL_SECONDS)
-        for stop in signals.take():
+        for stop in signals.pop_stops():
             launch.send(stop)
         for envelope in mail.drain():
             writer.write(envelope)
             if isinstance(envelope.event, RunStarted):
-                output.keep_in(output_log(envelope.event.path))
+                output.save_to(output_log(envelope.event.path))
         if writer.failed is not None and not has_lost_stdout:
             has_lost_stdout = True
-            text = f"stdout takes no more ({writer.failed}): training goes on, events.jsonl has every line"
-            complain(text, output.stderr)
-            give_up(output.stdout)
+            text = f"stdout cannot be written ({writer.failed}): training continues, events.jsonl has every line"
+            write_stderr(text, output.stderr)
+            silence(output.stdout)
 
 
-def ending(launch: Launch) -> int:
-    """Why the run failed is on stderr, if it did; returns its exit code."""
+def report_end(launch: Launch) -> int:
+    """The error of a failed run is on stderr; returns the exit code."""
     if launch.error is not None:
-        complain_of(launch.error)
+        write_error(launch.error)
     return launch.exit_code
 
 
 def output_log(run: str) -> Path:
-    """Where what is printed beside our own lines is kept."""
+    """The file for what environments and libraries print."""
     return Path(run, RUN_LOGS, OUTPUT)

@@ -1,9 +1,10 @@
-"""A run on the screen, until the screen was left and the run is over; without one where the screen fails."""
+"""A training on the screen, until the screen was left and the run is over; it continues without one that fails."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,30 +13,32 @@ from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import Envelope
-from rl_tui.engine.session.states import BAD_ENDS
+from rl_tui.engine.session.states import BAD_ENDS, ENDS
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.run_ids import newest_run_id, run_name
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
-from rl_tui.tui.command_line.configuration import runnable
-from rl_tui.tui.command_line.resuming import can_be_resumed, resume_command
-from rl_tui.tui.command_line.run_screen import Shown, Subject, show
-from rl_tui.tui.command_line.train_arguments import Arguments
-from rl_tui.tui.command_line.train_headless import ending, follow, output_log
-from rl_tui.tui.terminal.captured_output import OwnOutput
-from rl_tui.tui.terminal.own_command import become
+from rl_tui.tui.command_line.configuration import runnable_configuration
+from rl_tui.tui.command_line.run_screen import ScreenResult, ScreenSubject, run_screen
+from rl_tui.tui.command_line.train_arguments import TrainArguments
+from rl_tui.tui.command_line.train_headless import output_log, print_events, report_end
+from rl_tui.tui.terminal.captured_output import CapturedOutput
+from rl_tui.tui.terminal.relaunch import relaunch
 from rl_tui.tui.terminal.signals import StopSignals
-from rl_tui.tui.terminal.streams import answer, complain, complain_of
+from rl_tui.tui.terminal.streams import write_error, write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
 
+START_FLAGS = {"--run-id": True, "--initialize-from": True, "--resume": False, "--force": False}  # takes a value?
+REST = "--env-args"  # everything after it is for the player
 
-def run_on_screen(arguments: Arguments) -> int:
+
+def train_on_screen(arguments: TrainArguments) -> int:
     """Train while the screen shows it; returns the run's exit code once the screen was left and the run is over.
 
-    The configuration is read once the first picture is there, which a fifth of a second would delay by half.
+    The configuration is read after the first picture, which would otherwise take half as long again.
     """
     launch, view, runs = Launch(EventBus()), RunView(), Archive(Path(RESULTS_DIR).absolute())
     is_debug = False
@@ -44,17 +47,17 @@ def run_on_screen(arguments: Arguments) -> int:
         nonlocal is_debug
         from rl_tui.engine.running.preflight import require_startable
 
-        config = runnable(arguments)
+        config = runnable_configuration(arguments)
         require_startable(config)
         is_debug = config.debug
-        past = past_events(config, runs)
-        expect(view, config)
-        launch.attend(not arguments.look.is_readonly)
+        past = earlier_events(config, runs)
+        prefill(view, config)
+        launch.attend(not arguments.options.is_readonly)
         launch.start(config)
         return past
 
     mail = launch.subscribe()
-    subject = Subject(
+    subject = ScreenSubject(
         launch,
         start,
         arguments.config,
@@ -67,31 +70,31 @@ def run_on_screen(arguments: Arguments) -> int:
         output_log=lambda: None if view.run is None else output_log(view.run.path),
     )
     with StopSignals() as signals:
-        shown = show(subject, arguments.look, signals)
+        shown = run_screen(subject, arguments.options, signals)
         launch.attend(False)
-        launch.watching.end()  # a screen that failed has not said so
-        goes_on = not shown.was_left and not launch.wait(0)
-        keep_output(shown, view, goes_on=goes_on)
-        if goes_on:
-            with OwnOutput() as output:
+        launch.watching.end()  # a screen that failed has not done so
+        continues = not shown.was_left and not launch.wait(0)
+        save_output(shown, view, continues=continues)
+        if continues:
+            with CapturedOutput() as output:
                 if view.run is not None:
-                    output.keep_in(output_log(view.run.path))
+                    output.save_to(output_log(view.run.path))
                 has_trained = view.state != "starting"
                 writer = ConsoleWriter(output.stdout, arguments.log_format, debug=is_debug, has_trained=has_trained)
-                follow(launch, mail, writer, signals, output)
-    if goes_on:
-        return ending(launch)
+                print_events(launch, mail, writer, signals, output)
+    if continues:
+        return report_end(launch)
     if shown.exit_reason != "hangup":
-        say_goodbye(launch, view, arguments)
+        print_result(launch, view, arguments)
     if shown.next_command:
-        become(shown.next_command)
+        relaunch(shown.next_command)
     return launch.exit_code
 
 
-def past_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | None:
-    """The earlier events of a run that is resumed; None where nothing is resumed or the policies only play.
+def earlier_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | None:
+    """The earlier events of a run that is resumed; None if none is, or with --inference.
 
-    `runs` looks into the results folder of `config` from now on.
+    `runs` reads the results folder of `config` from now on.
     """
     settings = config.checkpoint_settings
     runs.results_dir = Path(settings.results_dir).absolute()
@@ -100,11 +103,11 @@ def past_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | None:
     try:
         return runs.events(settings.run_id or newest_run_id(runs.results_dir, run_name(config.source.file)))
     except OSError:
-        return None  # the run will say so
+        return None  # the run will report it
 
 
-def expect(view: RunView, config: RunConfig) -> None:
-    """What the screen may show before the first event is in the view."""
+def prefill(view: RunView, config: RunConfig) -> None:
+    """The view shows the behaviors of the configuration before the first event."""
     for name, behavior in config.behaviors.items():
         pane = view.behavior(name)
         pane.algorithm, pane.max_steps = behavior.trainer_type, behavior.max_steps
@@ -112,22 +115,22 @@ def expect(view: RunView, config: RunConfig) -> None:
         pane.environment = (env.get(name, "") if isinstance(env, dict) else env) or ""
 
 
-def keep_output(shown: Shown, view: RunView, *, goes_on: bool) -> None:
-    """What was printed beside the screen and has no log yet is in the run's logs, or shown where there are none.
+def save_output(shown: ScreenResult, view: RunView, *, continues: bool) -> None:
+    """Output that is not in the run's log yet is added to it, or is on stderr if there is no log.
 
-    Where the screen failed, one line says so, and what became of the run.
+    If the screen failed, a line says so and whether training continues.
     """
     where = written_to_logs(shown.printed, view)
     if shown.printed and where is None:
-        complain(shown.printed)
+        write_stderr(shown.printed)
     if shown.exit_reason is None:
-        then = "training goes on without it, a line per event as with --no-ui; " if goes_on else ""
+        then = "training continues without it, a line per event as with --no-ui; " if continues else ""
         place = "above" if where is None else f"in {where}"
-        complain(f"the screen failed ({shown.failure}): {then}the traceback is {place}")
+        write_stderr(f"the screen failed ({shown.failure}): {then}the traceback is {place}")
 
 
 def written_to_logs(printed: str, view: RunView) -> Path | None:
-    """The file of the run's logs that the text was added to; None where there is none that takes it."""
+    """The log of the run that the text was added to; None if there is none, or it cannot be written."""
     path = None if view.run is None else output_log(view.run.path)
     if path is None or not path.parent.is_dir():
         return None
@@ -135,21 +138,46 @@ def written_to_logs(printed: str, view: RunView) -> Path | None:
         try:
             with path.open("a", encoding="utf-8") as log:
                 log.write(printed)
-        except OSError:  # a full disk: it must not cost the run
+        except OSError:  # a full disk must not end the run
             return None
     return path
 
 
-def say_goodbye(launch: Launch, view: RunView, arguments: Arguments) -> None:
-    """The terminal, if it is still there, says how the run ended, where its files are, and how to go on with it."""
+def print_result(launch: Launch, view: RunView, arguments: TrainArguments) -> None:
+    """Print how the run ended, where its files are, and the command that resumes it."""
     has_failed = launch.error is not None or view.state in BAD_ENDS
     if launch.error is not None:
-        complain_of(launch.error)
+        write_error(launch.error)
     elif has_failed:
-        complain(view.reason or "the run failed")
+        write_stderr(view.reason or "the run failed")
     reason = f" ({view.reason})" if view.reason and not has_failed else ""
     if view.run is not None:
-        with contextlib.suppress(OutputError):  # the exit code is the run's, whether anybody can read this or not
-            answer(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}") + "\n")
+        with contextlib.suppress(OutputError):  # the exit code stays that of the run
+            write_stdout(safe_text(f"{view.run.run_id}: {view.state}{reason}, files in {view.run.path}") + "\n")
             if launch.error is None and can_be_resumed(view):
-                answer(safe_text(f"resume with: {resume_command(arguments.words, view.run.run_id)}") + "\n")
+                write_stdout(safe_text(f"resume with: {resume_command(arguments.words, view.run.run_id)}") + "\n")
+
+
+def can_be_resumed(view: RunView) -> bool:
+    """Whether the run ended early and has a checkpoint."""
+    ended_early = view.state in ENDS and view.state != "finished"
+    return ended_early and any(behavior.checkpoints for behavior in view.behaviors.values())
+
+
+def resume_command(words: Sequence[str], run_id: str) -> str:
+    """What to type in a shell. words: the command line that started the run, without the program's name."""
+    end = words.index(REST) if REST in words else len(words)
+    kept, is_value = [], False
+    for word in words[:end]:
+        flag = "" if is_value else _start_flag(word)
+        if not flag and not is_value:
+            kept.append(word)
+        is_value = bool(flag) and START_FLAGS[flag] and "=" not in word
+    return shlex.join(["rl-tui", *kept, "--run-id", run_id, "--resume", *words[end:]])
+
+
+def _start_flag(word: str) -> str:
+    """The flag that the word is or abbreviates, as in argparse; "" for any other word."""
+    typed = word.partition("=")[0]
+    flags = [flag for flag in START_FLAGS if len(typed) > len("--") and flag.startswith(typed)]
+    return flags[0] if len(flags) == 1 else ""

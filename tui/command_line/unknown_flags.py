@@ -1,6 +1,6 @@
-"""Words of a command line that mean nothing: flags that ML-Agents once had, flags misspelled, and words too many.
+"""Unknown arguments of a command line: flags that ML-Agents once had, misspelled flags, and extra arguments.
 
-Which flags ML-Agents had is in its own notes of migration, up to release 0.16.
+The flags that ML-Agents once had are from its migration notes, up to release 0.16.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _ONLY_UNITY = "Only Unity players, which are not supported yet, would use it"
 REMOVED = {
     "--multi-gpu": "--torch-device names the one device that trains; several GPUs are not supported yet",
     "--cpu": "--torch-device cpu trains on the CPU",
-    "--save-freq": "Each behavior has an interval of its own: --set behaviors.NAME.checkpoint_interval=50000",
-    "--keep-checkpoints": "Each behavior has a number of its own: --set behaviors.NAME.keep_checkpoints=5",
-    "--lesson": "Curricula are not supported yet; in ML-Agents lessons go on with --resume",
+    "--save-freq": "Each behavior has its own interval: --set behaviors.NAME.checkpoint_interval=50000",
+    "--keep-checkpoints": "Each behavior has its own number: --set behaviors.NAME.keep_checkpoints=5",
+    "--lesson": "Curricula are not supported yet; in ML-Agents lessons continue with --resume",
     "--curriculum": f"{_PARAMETERS}; they are not supported yet",
     "--sampler": f"{_PARAMETERS}; they are not supported yet",
     "--num-runs": "One command is one run: start several, each with its own --run-id and --seed",
@@ -28,12 +28,12 @@ REMOVED = {
 
 
 def explain(words: Sequence[str], flags: Iterable[str], command: str) -> str:
-    """One line for every flag among the words that is not known. flags: those that the command has."""
+    """One line for every unknown flag among the words. flags: those that the command has."""
     known = list(flags)
     removed = REMOVED if command == "rl-tui" else {}
     unknown = [word.partition("=")[0] for word in words if word.startswith("--")]
     if not unknown:
-        return f"unexpected words: {' '.join(map(visible, words))}"
+        return f"unexpected arguments: {' '.join(map(visible, words))}"
     return "\n".join(
         f"{visible(flag)}: no such flag.{_hint(flag, known, removed, command)}" for flag in dict.fromkeys(unknown)
     )

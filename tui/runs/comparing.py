@@ -12,7 +12,7 @@ from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.runs.configurations import Settings, read_settings
-from rl_tui.tui.runs.reading import politely
+from rl_tui.tui.runs.reading import in_chunks
 from rl_tui.tui.runs.sources import Runs
 
 
@@ -115,7 +115,7 @@ class Comparison:
             return
         view = RunView()
         try:
-            for envelope in politely(runs.events(run.run_id)):
+            for envelope in in_chunks(runs.events(run.run_id)):
                 view.apply(envelope)
                 run.num_read += 1
                 if self._is_closed:

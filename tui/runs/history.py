@@ -1,4 +1,4 @@
-"""What a resumed run has lived through before, read from its events while the engine starts."""
+"""The events of a resumed run before it was resumed, read while the engine starts."""
 
 from __future__ import annotations
 
@@ -11,37 +11,34 @@ from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.messages import Envelope
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
-from rl_tui.tui.runs.reading import politely
+from rl_tui.tui.runs.reading import in_chunks
 
 
-class Past:
-    """Lives in the app's loop; reads in another thread, into a view of its own that becomes the screen's at the end.
-
-    problem: why not all of it could be read, "" while all is well.
-    """
+class RunHistory:
+    """Used in the app's loop; reads in another thread. problem: why not all could be read, "" if it was."""
 
     def __init__(self, events: Iterator[Envelope]) -> None:
-        """events: of the run's file, to which the run appends meanwhile: what is told from here on is not the past."""
+        """events: of the run's file, to which the run appends meanwhile; only those before now are read."""
         self.problem = ""
         self._events = events
         self._end = time.time()
         self._is_closed = False
 
-    async def become(self, view: RunView) -> None:
-        """`view` has lived through it all, and is about to start again."""
+    async def load_into(self, view: RunView) -> None:
+        """`view` has every earlier event, and is about to start again."""
         past = await asyncio.to_thread(self._read)
         past.run, past.state, past.reason, past.exit_code = None, "starting", "", None
         for field in dataclasses.fields(RunView):
             setattr(view, field.name, getattr(past, field.name))
 
     def close(self) -> None:
-        """It is not needed any more."""
+        """Stop reading soon."""
         self._is_closed = True
 
     def _read(self) -> RunView:
         view = RunView()
         try:
-            for envelope in politely(self._events):
+            for envelope in in_chunks(self._events):
                 if envelope.time >= self._end or self._is_closed:
                     break
                 view.apply(envelope)

@@ -1,18 +1,19 @@
-"""Long files of events, read in a thread beside the screen."""
+"""Reading long files of events in a thread, without slowing the screen down."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import TypeVar
 
-from rl_tui.engine.session.messages import Envelope
+CHUNK_EVENTS = 20  # about 1 ms of Python: longer ones make keys wait
 
-CHUNK_EVENTS = 20  # about 1 ms of Python: longer ones make keys wait for it
+T = TypeVar("T")
 
 
-def politely(events: Iterator[Envelope]) -> Iterator[Envelope]:
-    """The same events; between chunks the other threads have their turn, for a long file takes half a minute."""
-    for number, envelope in enumerate(events, start=1):
-        yield envelope
+def in_chunks(events: Iterator[T]) -> Iterator[T]:
+    """The same events; other threads run between chunks of them, since a long file takes half a minute."""
+    for number, event in enumerate(events, start=1):
+        yield event
         if number % CHUNK_EVENTS == 0:
             time.sleep(0)

@@ -17,7 +17,7 @@ from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.screens.dialog import PaneDialog
 from rl_tui.tui.terminal import clipboard
-from rl_tui.tui.terminal.own_command import own_command
+from rl_tui.tui.terminal.relaunch import relaunch_command
 
 LINES_KEPT = 100
 ROWS_SHOWN = 12  # the last, so that the keys stay in sight
@@ -41,7 +41,7 @@ class EvaluationScreen(PaneDialog):
 
     async def _play(self) -> None:
         process = await asyncio.create_subprocess_exec(
-            *own_command(self._words), stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True
+            *relaunch_command(self._words), stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True
         )
         assert process.stdout is not None
         try:

@@ -9,7 +9,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.text import count, size
 from rl_tui.tui.screens.confirm import ConfirmScreen
 from rl_tui.tui.screens.prompt import PromptScreen, Verdict
-from rl_tui.tui.terminal.own_command import shown_command
+from rl_tui.tui.terminal.relaunch import shell_command
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import Removal, RunSummary
@@ -58,7 +58,7 @@ def resume_elsewhere(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
 
 
 def _command(words: Sequence[str]) -> str:
-    return safe_text(shown_command(words))
+    return safe_text(shell_command(words))
 
 
 def _from(run: RunSummary) -> str:

@@ -25,7 +25,7 @@ from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.run_questions import behavior_prompt, removal_prompt, resume_elsewhere, resume_here
 from rl_tui.tui.state.choices import RunsColumn
-from rl_tui.tui.terminal.own_command import shown_command
+from rl_tui.tui.terminal.relaunch import shell_command
 
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import Removal, RunSummary
@@ -200,7 +200,7 @@ class RunsScreen(RunScreen):
             if is_yes and is_free:
                 self.context.leave_for(words)
             elif is_yes:
-                self.copy(shown_command(words))
+                self.copy(shell_command(words))
 
         self.open_dialog(resume_here(run, words) if is_free else resume_elsewhere(run, words), go_on)
 

@@ -1,4 +1,4 @@
-"""The process's output without a screen: our lines keep the streams, everything else goes to the run's log."""
+"""The process's output without a screen: our lines go to the streams, everything else to the run's log."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from types import TracebackType
 from typing import TextIO
 
 from rl_tui.engine.process.printing import redirect_descriptors, redirect_printing
-from rl_tui.tui.terminal.streams import complain
+from rl_tui.tui.terminal.streams import write_stderr
 
 
-class OwnOutput:
-    """While entered, `stdout` and `stderr` are what the process was started with, for our own lines only.
+class CapturedOutput:
+    """While entered, `stdout` and `stderr` are the streams the process was started with, for our own lines only.
 
-    What environments and libraries write to file descriptors 1 and 2, also from C and from child processes, is kept:
-    in a file without a name, and in the run's log once that is known. What no lasting log has, since the run could not
-    start, is on stderr afterwards. Used by the main thread.
+    What environments and libraries write to file descriptors 1 and 2, also from C and from child processes, goes to
+    a temporary file, and to the run's log once that is known. If there never is a log, it is on stderr afterwards. Used
+    by the main thread.
 
-    num_shown: how many lines of that at most, the last ones; None for all.
+    num_shown: at most that many lines of it, the last ones; None for all.
     """
 
     stdout: TextIO
@@ -30,9 +30,9 @@ class OwnOutput:
     def __init__(self, num_shown: int | None = None) -> None:
         self._num_shown = num_shown
 
-    def __enter__(self) -> OwnOutput:
+    def __enter__(self) -> CapturedOutput:
         self._former = sys.stdout, sys.stderr
-        self.stdout, self.stderr = _own(sys.stdout, 1), _own(sys.stderr, 2)
+        self.stdout, self.stderr = _duplicate(sys.stdout, 1), _duplicate(sys.stderr, 2)
         with tempfile.TemporaryFile() as file:
             self._log = os.dup(file.fileno())
         redirect_printing(self._log)
@@ -50,21 +50,21 @@ class OwnOutput:
         self.stderr.close()
         printed = _content(self._log) if os.fstat(self._log).st_nlink == 0 else b""
         if printed:
-            complain(self._shown(printed.decode(errors="replace").rstrip("\n")))
+            write_stderr(self._shown(printed.decode(errors="replace").rstrip("\n")))
         os.close(self._log)
 
-    def keep_in(self, path: Path) -> None:
-        """From now on output is appended to that file, after what there was so far, if its folder is there."""
+    def save_to(self, path: Path) -> None:
+        """Append the output so far, and from now on, to that file, if its folder exists."""
         try:
             log = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except FileNotFoundError:
-            return  # with the folder of a run that could not start: what was printed is shown at the end
+            return  # the run could not start and removed its folder: the output is shown at the end
         except OSError as error:
-            complain(f"{path}: not written ({error.strerror}); what is printed is shown at the end", self.stderr)
+            write_stderr(f"{path}: cannot be written ({error.strerror}); output is shown at the end", self.stderr)
             return
         former, self._log = self._log, log
         redirect_descriptors(log)
-        with contextlib.suppress(OSError):  # a full disk: nothing that was printed is worth the run
+        with contextlib.suppress(OSError):  # a full disk must not end the run
             os.write(self._log, _content(former))
         os.close(former)
 
@@ -77,8 +77,8 @@ class OwnOutput:
         return "\n".join([f"the environment printed {counted}{last}:", *lines[-self._num_shown :]])
 
 
-def _own(stream: TextIO, descriptor: int) -> TextIO:
-    """A stream of our own on what the descriptor leads to now."""
+def _duplicate(stream: TextIO, descriptor: int) -> TextIO:
+    """A new stream to where the descriptor leads now."""
     return os.fdopen(os.dup(descriptor), "w", encoding=stream.encoding, errors=stream.errors)
 
 

@@ -11,9 +11,9 @@ LARGEST_BYTES = 100_000  # xterm takes no more, base64 included in 133 kB
 
 
 def copy(app: App[Any], text: str) -> str:
-    """Send the text to the terminal, its end cut off where it is too long; returns what to tell the user.
+    """Send the text to the terminal, cut off where it is too long; returns a message for the user.
 
-    Whether the terminal takes it cannot be known. `app.clipboard` is what was sent.
+    Whether the terminal accepts it cannot be known. `app.clipboard` is what was sent.
     """
     encoded = text.encode(errors="replace")[:LARGEST_BYTES]
     kept = encoded.decode(errors="ignore")

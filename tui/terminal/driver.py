@@ -17,7 +17,7 @@ from textual.app import App
 
 from rl_tui.tui.terminal.keyboard import Keyboard
 from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE, title_sequence
-from rl_tui.tui.terminal.signals import hand_back
+from rl_tui.tui.terminal.signals import restore_signals
 from rl_tui.tui.textual_private import OpenDriver, fail, get_time
 
 TITLE_SECONDS = 1.0  # from one title to the next
@@ -79,7 +79,7 @@ class TerminalDriver(OpenDriver):
         self._turn_off()
         self.close()
         self._was_continued = False
-        hand_back({signal.SIGTSTP: self._former[signal.SIGTSTP]})
+        restore_signals({signal.SIGTSTP: self._former[signal.SIGTSTP]})
         os.kill(process, signal.SIGTSTP)
         self.catch_stop()
         has_stopped, self._was_continued = self._was_continued, False
@@ -151,7 +151,7 @@ class TerminalDriver(OpenDriver):
         if self._is_wanted:
             self.stop_application_mode()
         self.close()
-        hand_back(self._former)
+        restore_signals(self._former)
 
     def _turn_on(self) -> None:
         """The terminal shows the whole screen; while it is not ours, it is looked at again and again."""

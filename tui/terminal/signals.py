@@ -1,4 +1,4 @@
-"""How a run is stopped from outside its screen: SIGINT, SIGTERM and SIGHUP."""
+"""Stopping a run from outside its screen: SIGINT, SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None"
 
 
-def heeded() -> list[signal.Signals]:
-    """Those of SIGNALS that end a run: not a hangup that is ignored."""
+def stop_signals() -> list[signal.Signals]:
+    """Those of SIGNALS that stop a run: not a hangup that is ignored."""
     return [number for number in SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
 
 
-def hand_back(previous: Mapping[signal.Signals, Disposition]) -> None:
-    """These signals mean again what they meant before; None stands for a handler that is not Python's."""
+def restore_signals(previous: Mapping[signal.Signals, Disposition]) -> None:
+    """Install the previous handlers again; None stands for a handler that is not Python's."""
     for number, disposition in previous.items():
         signal.signal(number, signal.SIG_DFL if disposition is None else disposition)
 
 
 class StopSignals:
-    """Takes note of signals while entered: the first asks for a save and an end, the second for an end, the third ends.
+    """While entered, the first signal means save and stop, the second stop, and the third ends the process.
 
-    Lives in the main thread. A handler only takes note, because it may interrupt code that holds a lock; whoever runs
-    the main loop calls `take` and sends what it returns. A hangup that was ignored before (nohup) stays ignored.
+    Runs in the main thread. The handler only records the signal, because it may interrupt code that holds a lock; the
+    main loop calls `pop_stops` and sends what it returns. A hangup that was ignored before (nohup) stays ignored.
     """
 
     def __init__(self, before_leaving: Callable[[], object] | None = None):
-        """before_leaving: called at the third signal, e.g. to give the terminal back."""
+        """before_leaving: called at the third signal, e.g. to restore the terminal."""
         self._before_leaving = before_leaving
         self._count = 0
         self._pending: list[Stop] = []
         self._previous: dict[signal.Signals, Disposition] = {}
 
     def __enter__(self) -> StopSignals:
-        for number in heeded():
-            self._previous[number] = signal.signal(number, self._note)
+        for number in stop_signals():
+            self._previous[number] = signal.signal(number, self._record)
         return self
 
-    def take_back(self) -> None:
-        """Signals come here again, whatever took them meanwhile."""
+    def reinstall(self) -> None:
+        """Receive signals again, after something else did."""
         for number in self._previous:
-            signal.signal(number, self._note)
+            signal.signal(number, self._record)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        hand_back(self._previous)
+        restore_signals(self._previous)
 
-    def take(self) -> list[Stop]:
-        """The stops asked for since the last call, oldest first."""
-        taken, self._pending = self._pending, []
-        return taken
+    def pop_stops(self) -> list[Stop]:
+        """The stops that were requested since the last call, oldest first."""
+        stops, self._pending = self._pending, []
+        return stops
 
-    def _note(self, number: int, _: FrameType | None) -> None:
+    def _record(self, number: int, _: FrameType | None) -> None:
         self._count += 1
         exit_code = 128 + number
         if self._count > 2:
@@ -71,9 +71,9 @@ class StopSignals:
 
 
 class LoopSignals:
-    """Lives in the main thread. Between `start` and `stop` a signal is a call in the running loop.
+    """Runs in the main thread. Between `start` and `stop` a signal is a call in the running loop.
 
-    act: is given 128 + the signal's number.
+    act: called with 128 + the signal's number.
     """
 
     def __init__(self, act: Callable[[int], object]) -> None:
@@ -81,14 +81,14 @@ class LoopSignals:
         self._previous: dict[signal.Signals, Disposition] = {}
 
     def start(self) -> None:
-        """Signals come to the loop that runs; a hangup that is ignored (nohup) stays ignored."""
-        for number in heeded():
+        """Receive signals in the running loop; a hangup that is ignored (nohup) stays ignored."""
+        for number in stop_signals():
             self._previous[number] = signal.getsignal(number)
             asyncio.get_running_loop().add_signal_handler(number, self._act, 128 + number)
 
     def stop(self) -> None:
-        """Signals mean again what they meant before."""
+        """Install the previous handlers again."""
         for number in self._previous:
             asyncio.get_running_loop().remove_signal_handler(number)
-        hand_back(self._previous)
+        restore_signals(self._previous)
         self._previous.clear()

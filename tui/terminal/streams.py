@@ -1,4 +1,4 @@
-"""The process's output: while a screen is on, only the screen reaches the terminal."""
+"""The process's standard streams: while a screen is on, only the screen reaches the terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rl_tui.engine.session.text import safe_text
 def redirect_output(log_path: Path) -> Iterator[None]:
     """Inside, file descriptors 1 and 2 append to `log_path`; `sys.__stdout__` and `sys.__stderr__` are the terminal.
 
-    What is printed there is lost where the file takes no more.
+    What is printed when the file cannot be written is lost.
 
     Textual paints through `sys.__stderr__` and asks `sys.__stdout__` for the terminal's size, so libraries in C that
     write to a descriptor cannot garble the screen.
@@ -39,14 +39,14 @@ def redirect_output(log_path: Path) -> Iterator[None]:
         os.dup2(former_out, 1)
         os.dup2(former_err, 2)
         sys.__stdout__, sys.__stderr__ = former_originals  # type: ignore[misc]  # as above
-        with contextlib.suppress(OSError):  # a terminal that is gone takes no last words
+        with contextlib.suppress(OSError):  # the terminal may be gone
             screen.close()
         for descriptor in (log, former_out, former_err):
             os.close(descriptor)
 
 
 def move_output(source: Path, target: Path) -> bool:
-    """Inside `redirect_output`: what is printed from now on is in `target`, after what is in `source`, which is empty.
+    """Inside `redirect_output`: output goes to `target` from now on, after the content of `source`, which is emptied.
 
     Returns whether `target` could be opened; if not, nothing has changed.
     """
@@ -55,30 +55,30 @@ def move_output(source: Path, target: Path) -> bool:
     except OSError:
         return False
     redirect_descriptors(log)
-    with contextlib.suppress(OSError), source.open("r+b") as earlier:  # a full disk: no print is worth the run
+    with contextlib.suppress(OSError), source.open("r+b") as earlier:  # a full disk must not end the run
         os.write(log, earlier.read())
         earlier.truncate(0)
     os.close(log)
     return True
 
 
-def open_streams() -> None:
-    """stdin, stdout and stderr are there, also where a shell closed one, whose number the next file would be given.
+def ensure_streams() -> None:
+    """stdin, stdout and stderr exist, even where a shell closed one; else the next file would get its number.
 
-    A closed stdout refuses what is written to it; what is written to a closed stderr is lost.
+    Writing to a closed stdout fails; what is written to a closed stderr is lost.
     """
     for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest number that is free, for workers too
+            os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest free number, for workers too
     sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def why_no_screen() -> str:
-    """Why there can be no screen here; "" when there can."""
+    """Why no screen is possible here; "" when one is."""
     for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout), ("stderr", sys.stderr)):
         if stream is None or not stream.isatty():
             return f"{name} is not a terminal"
@@ -87,42 +87,41 @@ def why_no_screen() -> str:
     return ""
 
 
-def answer(text: str, stdout: TextIO | None = None) -> None:
-    """The text, and what was printed before, is on stdout. Raises OutputError, or BrokenPipeError for a lost reader.
+def write_stdout(text: str, stdout: TextIO | None = None) -> None:
+    """The text, and what was printed before, is on stdout. Raises OutputError, or BrokenPipeError without a reader.
 
-    stdout: where `sys.stdout` leads elsewhere.
+    stdout: instead of `sys.stdout`.
     """
     stdout = stdout or sys.stdout
     try:
-        if text:  # without a buffer (PYTHONUNBUFFERED), writing nothing fails, too, where the terminal is gone
+        if text:  # unbuffered (PYTHONUNBUFFERED), writing nothing fails too once the terminal is gone
             stdout.write(text)
         stdout.flush()
     except OSError as error:
-        give_up(stdout)
+        silence(stdout)
         if isinstance(error, BrokenPipeError):
             raise
         raise OutputError(f"stdout cannot be written: {error.strerror or error}") from error
 
 
-def complain(text: str, stderr: TextIO | None = None) -> None:
-    """The text is on stderr, without the control characters that a file or a name may bring along.
+def write_stderr(text: str, stderr: TextIO | None = None) -> None:
+    """The text is on stderr, without control characters that come from a file or a name.
 
-    stderr: where `sys.stderr` leads elsewhere. Where it takes no more (its reader went away), the text is lost, and
-    nothing else.
+    stderr: instead of `sys.stderr`. Where it cannot be written (its reader is gone), only the text is lost.
     """
     stderr = stderr or sys.stderr
     try:
         stderr.write(safe_text(text, multiline=True) + "\n")
         stderr.flush()
     except OSError:
-        give_up(stderr)
+        silence(stderr)
 
 
-def complain_of(error: RlTuiError) -> None:
-    """The error is on stderr, with the traceback of the user's own code where it comes from there."""
-    complain(f"{error}\n{error.detail}".rstrip())
+def write_error(error: RlTuiError) -> None:
+    """The error is on stderr, with the traceback of the user's own code if it was raised there."""
+    write_stderr(f"{error}\n{error.detail}".rstrip())
 
 
-def give_up(stream: TextIO) -> None:
-    """Nobody reads `stream` any more; without this the interpreter would fail once more when it flushes at its exit."""
+def silence(stream: TextIO) -> None:
+    """Discard what is written to a stream without a reader; else the interpreter would fail once more at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

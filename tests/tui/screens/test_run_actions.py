@@ -19,7 +19,7 @@ from rl_tui.tui.screens import evaluation
 from rl_tui.tui.screens.evaluation import EvaluationPane, EvaluationScreen
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
-from rl_tui.tui.terminal import own_command
+from rl_tui.tui.terminal import relaunch
 from tests.tui import scenes
 from tests.tui.driver import Driven
 from tests.tui.recorded import record
@@ -146,8 +146,8 @@ async def test_where_nothing_trains_the_run_takes_the_place_of_the_screen(archiv
 
 
 def test_own_command_is_this_program_whatever_lies_in_the_working_directory() -> None:
-    assert own_command.own_command(["ls"]) == [sys.executable, "-P", "-m", "rl_tui", "ls"]
-    assert own_command.shown_command(["a b.yaml", "--resume"]) == "rl-tui 'a b.yaml' --resume"
+    assert relaunch.relaunch_command(["ls"]) == [sys.executable, "-P", "-m", "rl_tui", "ls"]
+    assert relaunch.shell_command(["a b.yaml", "--resume"]) == "rl-tui 'a b.yaml' --resume"
 
 
 @pytest.mark.parametrize("height", [8, 11, 13, 40])
@@ -177,7 +177,7 @@ sys.exit(int(sys.argv[1]))
 
 
 async def evaluating(screen: Driven, monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
-    monkeypatch.setattr(evaluation, "own_command", lambda words: [sys.executable, "-c", PLAYER, *words])
+    monkeypatch.setattr(evaluation, "relaunch_command", lambda words: [sys.executable, "-c", PLAYER, *words])
     screen.screen.open_dialog(EvaluationScreen("bold", words))
 
 
@@ -221,7 +221,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         words_of_each.append(list(words))
         return [sys.executable, "-c", "print('mean 1')"]
 
-    monkeypatch.setattr(evaluation, "own_command", recorded)
+    monkeypatch.setattr(evaluation, "relaunch_command", recorded)
     return words_of_each
 
 
