@@ -275,8 +275,8 @@ def _policy_to_watch(config: BehaviorConfig, seed: int, spec: BehaviorSpec, is_g
 
 def _lacks_export(folder: BehaviorFolder, config: BehaviorConfig, step: int) -> bool:
     """Whether the process that saved this checkpoint ended before it had exported its policy."""
-    wanted = (folder.export(step), *(folder.policy(step, kind) for kind in config.export_policies))
-    return config.export_interval is None and not all(path.exists() for path in wanted)
+    exports = (folder.export(step), *(folder.policy(step, kind) for kind in config.export_policies))
+    return config.export_interval is None and not all(path.exists() for path in exports)
 
 
 def _first_update_step(config: BehaviorConfig, step: int) -> int:

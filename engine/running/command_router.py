@@ -112,7 +112,7 @@ class CommandRouter:
             has_parked = self._supervisor.has_parked(names)
             if has_parked is None:
                 return None
-            how = "paused" if has_parked else "went on or ended before it was paused"
+            how = "paused" if has_parked else "resumed or ended before it was paused"
             return has_parked, f"{', '.join(names)} {how}"
 
         self._ledger.expect_when(command.id, outcome)

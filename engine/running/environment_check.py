@@ -1,4 +1,4 @@
-"""Whether an environment can be trained in: what agents see and do, and whether it keeps what it promises.
+"""Checks an environment before training: its spaces, and whether it behaves as it declares.
 
 Shapes: N agents.
 """
@@ -33,18 +33,18 @@ from rl_tui.engine.specs import (
     Weights,
 )
 
-BEHAVIOR = "Agent"  # what the only one is called here
-HORIZON = 16  # short, so that few steps are seen as well
-REPEATED_ROUNDS = 50  # of steps that a seed must repeat
+BEHAVIOR = "Agent"  # the name of the only one
+HORIZON = 16  # short, so that few steps are enough
+REPEATED_ROUNDS = 50  # of steps, which a seed must reproduce
 WORKER_ROUNDS = 10
-SLOW_SECONDS = 1e-3  # of a step, from where on worker processes are worth their hand-over
-SAME_EPISODES = 10  # of one length, from where on that is no accident
-LARGE = 100.0  # what networks learn from badly unless it is normalized
+SLOW_SECONDS = 1e-3  # for a step, above which worker processes pay off
+SAME_EPISODES = 10  # of equal length, above which that is no coincidence
+LARGE = 100.0  # networks learn badly from larger numbers unless they are normalized
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the answer. about: what agents see and do."""
+    """One line of the report. about: the spaces of the environment."""
 
     kind: Literal["about", "ok", "warning"]
     text: str
@@ -53,10 +53,10 @@ class Finding:
 def check(
     env: str, kwargs: Mapping[str, object], num_copies: int, num_steps: int, seed: int, timeout: float = START_SECONDS
 ) -> Iterator[Finding]:
-    """Make the environment, act at random and report what is found, as it is found. num_steps: of each agent.
+    """Make the environment, act at random and yield findings as they come. num_steps: of each agent.
 
     timeout: seconds after which a call counts as hung; making the environment may take START_SECONDS in any case.
-    Raises ConfigError, NotSupportedError and EnvironmentFailure for what keeps it from being trained in.
+    Raises ConfigError, NotSupportedError and EnvironmentFailure where training is impossible.
     """
     source = EnvironmentSource(env, BEHAVIOR, kwargs)
     made: list[object] = []
@@ -80,7 +80,7 @@ def check(
         yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
         yield _speed(played)
     finally:
-        if busy_seconds(pool) == 0:  # otherwise it hangs, and belongs to the thread that was left behind
+        if busy_seconds(pool) == 0:  # otherwise it hangs, and its thread was abandoned
             call_with_timeout(timeout, pool, pool.close)
     yield _in_a_worker(source, seed, timeout)
 
@@ -108,7 +108,7 @@ def _shape_words(observation: ObservationSpec) -> str:
 
 @dataclass(slots=True)
 class _Played:
-    """What random steps gave. lowest, highest: of each observation of each behavior, over all agents."""
+    """The results of random steps. lowest, highest: of each observation of each behavior, over all agents."""
 
     num_steps: int = 0
     seconds: float = 0.0
@@ -133,7 +133,7 @@ class _Played:
 
 
 class _Random:
-    """A policy that allows itself everything that is allowed, with the same chance."""
+    """A policy that takes every allowed action with equal probability."""
 
     memory_size = 0
 
@@ -157,18 +157,18 @@ class _Random:
         return Choice(Actions(continuous, discrete), continuous, log_probs)
 
     def load(self, weights: Weights) -> None:
-        """There is nothing to load."""
+        """Nothing to load."""
 
     def state(self) -> State:
-        """Nothing that anybody goes on from."""
+        """Empty."""
         return State()
 
     def load_state(self, state: State) -> None:
-        """There is nothing to load."""
+        """Nothing to load."""
 
 
 def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
-    """Random steps on the way that training takes: pool, collector, assembly."""
+    """Random steps through what training uses: pool, collector, assembly."""
     played = _Played()
     policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
     collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON))
@@ -185,7 +185,7 @@ def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
 
 
 def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded | None) -> Iterator[Finding]:
-    """Observations that leave their space, or are too large to be learned from as they are."""
+    """Observations outside their space, or too large to learn from as they are."""
     for (behavior, index), lowest in played.lowest.items():
         observation, highest = specs[behavior].observations[index], played.highest[behavior, index]
         name = f"observation {observation.name!r}"
@@ -200,7 +200,7 @@ def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded
 
 
 def _episodes(played: _Played) -> Iterator[Finding]:
-    """How they ended, and whether they can be told apart by what they earned."""
+    """How they ended, and whether their rewards differ."""
     if not played.lengths:
         text = f"no episode ended in {played.num_steps} random steps. Without an end, terminated or truncated, there is"
         yield Finding("warning", f"{text} no return: add a time limit, such as gymnasium.wrappers.TimeLimit")
@@ -215,7 +215,7 @@ def _episodes(played: _Played) -> Iterator[Finding]:
 
 
 def _repeats(pool: EnvironmentPool, seed: int) -> Finding:
-    """Whether a reset with the same seed and the same actions lead to the same."""
+    """Whether a reset with the same seed and the same actions give the same results."""
     for number, (first, second) in enumerate(zip(_record(pool, seed), _record(pool, seed), strict=True)):
         if first != second:
             when = "at the reset" if number == 0 else f"after {number} steps"
@@ -225,14 +225,14 @@ def _repeats(pool: EnvironmentPool, seed: int) -> Finding:
 
 
 def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS) -> Sequence[bytes]:
-    """Everything that was seen and earned in so many rounds of steps after a reset."""
+    """Every observation and reward in that many rounds of steps after a reset."""
     policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
     pool.reset(seed)
     seen: list[bytes] = []
     while len(seen) <= num_rounds:
         arrived = pool.receive(START_SECONDS)
-        told = [steps for _, behaviors in arrived for steps in behaviors.values()]
-        columns = [column for steps in told for column in (*steps.decisions.observations, steps.decisions.rewards)]
+        all_steps = [steps for _, behaviors in arrived for steps in behaviors.values()]
+        columns = [column for steps in all_steps for column in (*steps.decisions.observations, steps.decisions.rewards)]
         seen.append(b"".join(column.tobytes() for column in columns))
         for instance, behaviors in arrived:
             acting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}

@@ -1,4 +1,4 @@
-"""Which environments a configuration names, and which settings their behaviors have."""
+"""The environments that a configuration names, and the settings of their behaviors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 
 @dataclass(frozen=True, slots=True)
 class NamedEnvironment:
-    """An environment of a run, and the behaviors in it that the file gives settings for."""
+    """An environment of a run, and the behaviors in it for which the file has settings."""
 
     source: EnvironmentSource
     behaviors: tuple[str, ...]
@@ -38,7 +38,7 @@ def named_environments(config: RunConfig) -> tuple[NamedEnvironment, ...]:
 
 
 def settings_of(config: RunConfig, behavior: str) -> BehaviorConfig:
-    """The settings of a behavior that an environment has. Raises ConfigError when the file has none for it."""
+    """The settings of a behavior of an environment. Raises ConfigError when the file has none for it."""
     settings = config.behaviors.get(behavior) or config.default_settings
     if settings is None:
         known = ", ".join(config.behaviors) or "none"

@@ -258,7 +258,7 @@ class Learner:
         if not self._settings.is_training:
             return f"{self.behavior} only plays"
         if self._has_ended or self.is_over:
-            return f"{self.behavior} has ended; --resume goes on from a checkpoint"
+            return f"{self.behavior} has ended; --resume continues from a checkpoint"
         return ""
 
     def _set(self, command: SetHyperparameter) -> None:
@@ -302,7 +302,7 @@ class Learner:
         self.hyperparameters.publish_changes(before, self.step)
         if has_failed:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
-        self._answer([command.id], True, f"goes on from step {self.step}, {command.path}")
+        self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")
 
     def fail(self, error: RlTuiError) -> None:
         """Stop learning because of `error`; `finish` saves what has been learned."""

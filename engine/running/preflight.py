@@ -1,4 +1,4 @@
-"""Whether a run would start, as far as that can be known without starting an environment or importing torch."""
+"""Whether a run would start, as far as can be known without starting an environment or importing torch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rl_tui.engine.storage.run_folder import RunFolder
 
 
 def refusals(config: RunConfig) -> list[str]:
-    """One line for everything that keeps a run of this configuration from starting; empty where nothing was found.
+    """One line for each reason why a run of this configuration cannot start.
 
-    Nothing is made or changed. A module of the user's that holds an environment is imported, torch is not: whether the
-    device is there, the memory suffices and a checkpoint fits is not known before the start.
+    Nothing is created or changed. The user's modules with environments are imported, torch is not: whether the device
+    exists, the memory suffices and a checkpoint fits is not known before the start.
     """
     refused = find_unsupported(config)
     for check in _checks(config):
@@ -33,7 +33,7 @@ def refusals(config: RunConfig) -> list[str]:
 
 
 def require_startable(config: RunConfig) -> None:
-    """The same without importing modules of the user's, which may take long. Raises RlTuiError at the first refusal."""
+    """The same without importing the user's modules, which may take long. Raises RlTuiError for the first reason."""
     for check in _checks(config, with_modules=False):
         with suppress(OSError):  # the run will say so
             check()
@@ -49,12 +49,12 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
         kind, is_plain = name.partition(":")[0], name.count(":") == 1
         if kind not in PLANNED and (
             with_modules or (kind in ("gymnasium", "toy") and is_plain)
-        ):  # the former are refused already
+        ):  # planned ones are refused already
             yield partial(require_environment, name)
 
 
 def _require_folder(config: RunConfig) -> None:
-    """The folder of the run may be used, and can be made or written to as far as permissions tell."""
+    """The folder of the run may be used, and permissions allow to create it or to write there."""
     settings, folder = config.checkpoint_settings, RunFolder.of(config)
     folder.require_startable(settings.resume, settings.force)
     path = folder.path

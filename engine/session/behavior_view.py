@@ -29,8 +29,8 @@ EVALUATION = "Evaluation/Cumulative Reward"  # the curve of evaluations
 class BehaviorView:
     """One behavior as a pane shows it.
 
-    After a roll back, and where a resumed run goes on from an earlier step, nothing of the course that was given up
-    counts any more. recent: the newest episodes since then. evaluations: the newest, oldest first.
+    After a roll back, and where a resumed run continues from an earlier step, what was learned beyond that step no
+    longer counts. recent: the newest episodes since then. evaluations: the newest, oldest first.
     """
 
     name: str
@@ -105,7 +105,7 @@ class BehaviorView:
         return self.best_evaluations[-1] if self.best_evaluations else None
 
     def rewind(self, step: int) -> None:
-        """Forget what was learned beyond `step`. Marks go too, or they would stand in the curve that comes instead."""
+        """Forget what was learned beyond `step`, with its marks, which would be misplaced in the curve that follows."""
         self.step = self.sampled = step
         self.recent, self.mean_length, self.histogram = RecentEpisodes(), None, None
         self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]

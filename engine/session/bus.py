@@ -1,4 +1,4 @@
-"""One publisher side, many bounded mailboxes; publishing never waits."""
+"""Publishes events to many bounded mailboxes, without ever waiting for a reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from rl_tui.engine.session.messages import DELTAS, Envelope, Event
 
-MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader that is further behind is dead
+MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader further behind has died
 
 
 class Subscription:
@@ -25,7 +25,7 @@ class Subscription:
         self.dropped = 0
 
     def deliver(self, envelope: Envelope) -> None:
-        """Keep the envelope. Full: a delta is dropped; anything else pushes out all deltas, or the oldest event when
+        """Keep the envelope. When full, a delta is dropped; anything else replaces all deltas, or the oldest event when
         there are none. `dropped` counts what was lost."""
         is_delta = isinstance(envelope.event, DELTAS)
         with self._changed:
@@ -39,7 +39,7 @@ class Subscription:
             self._changed.notify()
 
     def drain(self, timeout: float = 0.0) -> list[Envelope]:
-        """Everything in the mailbox, oldest first; waits at most `timeout` seconds for the first one."""
+        """Remove and return everything, oldest first; waits at most `timeout` seconds for the first one."""
         with self._changed:
             if not self._mail and timeout > 0 and not self._closed:
                 self._changed.wait(timeout)
@@ -50,12 +50,12 @@ class Subscription:
 
     @property
     def num_waiting(self) -> int:
-        """How many envelopes were delivered and not taken yet."""
+        """How many envelopes were delivered and not read yet."""
         return len(self._mail)
 
     @property
     def is_closed(self) -> bool:
-        """No further envelope will come; those already delivered can still be taken."""
+        """Whether no more envelopes will come; those already delivered can still be read."""
         return self._closed
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Subscription:
 class EventBus:
     """Numbers and stamps events and copies them into every mailbox. Any thread may publish.
 
-    clock: tells the time of an event that is told now.
+    clock: the time of an event published now.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -109,13 +109,13 @@ class EventBus:
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
-        """Stop delivering to `subscription`; harmless when it has left already."""
+        """Stop delivering to `subscription`. Harmless when called twice."""
         with self._lock:
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)
 
     def close(self) -> None:
-        """Close every mailbox: readers take what is left and end."""
+        """Close every mailbox: readers read what is left and end."""
         with self._lock:
             self._closed = True
             subscriptions = list(self._subscriptions)

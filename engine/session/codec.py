@@ -53,7 +53,7 @@ def _plain(value: object) -> object:
 
 
 def _typed(value: object, hint: object) -> object:
-    """`value` as the type of its field: JSON knows neither tuples nor our classes nor NaN. TypeError if it is none."""
+    """`value` as the type of its field: JSON has no tuples, classes or NaN. TypeError if it does not fit."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return None if value is None else _typed(value, next(a for a in arguments if a is not type(None)))
@@ -67,7 +67,7 @@ def _typed(value: object, hint: object) -> object:
 
 
 def _fields(kind: type, body: Mapping[str, object]) -> dict[str, object]:
-    """The fields of `kind` in `body`; those with a default came later than the schema, and may be missing."""
+    """The fields of `kind` in `body`; those with a default are newer than the schema, and may be missing."""
     return {
         name: _typed(body[name], hint)
         for name, hint in _hints(kind).items()
@@ -92,7 +92,7 @@ def _float(value: object) -> float:
 
 
 def _time(value: object) -> float:
-    """Unix seconds that a calendar knows."""
+    """Unix seconds within the years of a calendar."""
     seconds = _float(value)
     if not 0 <= seconds < _END_OF_TIME:
         raise TypeError(f"{value!r} is no time")
@@ -110,7 +110,7 @@ _EVENTS: dict[str, type] = {kind.__name__: kind for kind in typing.get_args(Even
 
 @functools.cache
 def _hints(kind: type) -> dict[str, object]:
-    """The types of its fields. Looked up when a line is read, not at import: a program's first picture needs none."""
+    """The types of its fields. Looked up when a line is read, since starting the program needs none."""
     return typing.get_type_hints(kind)
 
 

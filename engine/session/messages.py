@@ -46,8 +46,8 @@ class RunStateChanged:
 class BehaviorStarted:
     """A behavior's trainer exists. algorithm: "ppo", ...; environment: the text that named it.
 
-    replay_steps: how many steps are kept over updates, replay_bytes: what that costs in memory; 0 where none are kept.
-    first_update_step: no update comes before it, 0 where nothing but a batch is waited for.
+    replay_steps: the capacity of the replay buffer, replay_bytes: its size in memory; 0 without one.
+    first_update_step: no update comes before it, 0 where an update needs only a batch.
     """
 
     behavior: str
@@ -65,9 +65,9 @@ class BehaviorStarted:
 
 @dataclass(frozen=True, slots=True)
 class BehaviorStateChanged:
-    """A behavior is in another state now; reason says why, where that is not plain.
+    """A behavior has entered another state; reason says why, where that is not obvious.
 
-    can_roll_back: it failed because of a number that is not finite, and goes on if it is rolled back to a checkpoint.
+    can_roll_back: it failed because of a number that is not finite, and continues if it is rolled back.
     """
 
     behavior: str
@@ -78,7 +78,7 @@ class BehaviorStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class ProgressReported:
-    """A few times a second while a behavior trains: step is what the learner has taken in, sampled what agents did."""
+    """A few times a second while a behavior trains. step: of the learner; sampled: of the agents."""
 
     behavior: str
     step: int
@@ -89,8 +89,7 @@ class ProgressReported:
 
 @dataclass(frozen=True, slots=True)
 class StepsAwaited:
-    """A behavior that trains has made no step for so many seconds; what that waits for. Until the next ProgressReported
-    with more steps."""
+    """A behavior that trains has made no step for that many seconds. Holds until a ProgressReported with more steps."""
 
     behavior: str
     seconds: float
@@ -125,10 +124,10 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class MetricsReported:
-    """A summary: metrics by ML-Agents' tag, at a multiple of summary_freq.
+    """A summary, at a multiple of summary_freq: metrics by ML-Agents' tag.
 
-    mean_return and std_return are over the episodes that ended since the last summary, None without any. counts: of how
-    many values each metric is the mean.
+    mean_return and std_return are over the episodes that ended since the last summary, None without any. counts: how
+    many values each metric is the mean of.
     """
 
     behavior: str
@@ -144,7 +143,7 @@ class MetricsReported:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReported:
-    """The policy of that step was measured over so many episodes, apart from its training; it took `seconds`."""
+    """The policy of that step was evaluated over that many episodes, apart from its training, in `seconds`."""
 
     behavior: str
     step: int
@@ -157,7 +156,7 @@ class EvaluationReported:
 
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
-    """Where the wall time of one behavior went since its start; with `threaded`, update ran beside the others."""
+    """Where the wall time of one behavior went since its start; with `threaded`, update ran in parallel."""
 
     behavior: str
     environment_seconds: float
@@ -169,7 +168,7 @@ class TimeSplit:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSaved:
-    """The checkpoint at `path` (a directory) is on disk and verified readable."""
+    """The checkpoint at `path`, a folder, is on disk and verified."""
 
     behavior: str
     step: int
@@ -222,7 +221,7 @@ class ExportFailed:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values that a number may have; None: no bound. above_minimum: the minimum itself is not among them."""
+    """The values that a number may have; None: no bound. above_minimum: the minimum itself is excluded."""
 
     minimum: float | None = None
     maximum: float | None = None
@@ -230,7 +229,7 @@ class Range:
     is_whole: bool = False
 
     def holds(self, value: float) -> bool:
-        """Whether that is one of them."""
+        """Whether the value is allowed."""
         low, high = self.minimum, self.maximum
         if not math.isfinite(value) or (self.is_whole and not float(value).is_integer()):
             return False
@@ -240,7 +239,7 @@ class Range:
 
     @property
     def words(self) -> str:
-        """ "greater than 0", "a whole number of at least 1"; "" where every number is one of them."""
+        """ "greater than 0", "a whole number of at least 1"; "" where every number is allowed."""
         low, high = self.minimum, self.maximum
         whole = "a whole number " if self.is_whole else ""
         if low is not None and high is not None and not self.above_minimum:
@@ -253,8 +252,8 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class HyperparametersReported:
-    """What may be changed while a behavior trains, by its name in the configuration; told at its start and after
-    every change. Where a schedule moves a value, this is the one the schedule starts from. ranges: of those names."""
+    """The hyperparameters that can be changed during training, by name; published at the start and after every change.
+    Where a schedule moves a value, this is the one that it starts from. ranges: the values allowed."""
 
     behavior: str
     values: Mapping[str, float]
@@ -274,7 +273,7 @@ class HyperparameterChanged:
 
 @dataclass(frozen=True, slots=True)
 class BehaviorRolledBack:
-    """A behavior goes on from the checkpoint at `path`; what it learned between `step` and `from_step` is given up."""
+    """A behavior was reset to the checkpoint at `path`; what it learned between `step` and `from_step` is lost."""
 
     behavior: str
     step: int
@@ -284,7 +283,7 @@ class BehaviorRolledBack:
 
 @dataclass(frozen=True, slots=True)
 class LessonChanged:
-    """A curriculum went on to another lesson. lesson: from 1; name: "" where the file gives none."""
+    """A curriculum has advanced to another lesson. lesson: from 1; name: "" where the file has none."""
 
     behavior: str
     step: int
@@ -296,7 +295,7 @@ class LessonChanged:
 
 @dataclass(frozen=True, slots=True)
 class NoteAdded:
-    """The user wrote something down about one behavior, or about the run when None."""
+    """The user wrote a note about one behavior, or about the run when None."""
 
     text: str
     behavior: str | None = None
@@ -306,7 +305,7 @@ class NoteAdded:
 class WarningRaised:
     """Something looks wrong. kind and behavior ("" for the run) name the warning until it is cleared.
 
-    message: what was seen, with its number; advice: what to try.
+    message: what was observed, with numbers; advice: what to try.
     """
 
     kind: str
@@ -317,7 +316,7 @@ class WarningRaised:
 
 @dataclass(frozen=True, slots=True)
 class WarningCleared:
-    """What that warning said is no longer so."""
+    """The warning no longer applies."""
 
     kind: str
     behavior: str
@@ -325,7 +324,7 @@ class WarningCleared:
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
-    """A process that has memory on a GPU. name: as the system tells it, "" when it does not; is_ours: of this run."""
+    """A process that has memory on a GPU. name: "" where unknown; is_ours: of this run."""
 
     pid: int
     name: str
@@ -335,7 +334,7 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One device as its driver reports it; None where the driver does not tell."""
+    """One device as its driver reports it; None where the driver reports nothing."""
 
     index: int
     name: str
@@ -366,7 +365,7 @@ class DevicesSampled:
 
 @dataclass(frozen=True, slots=True)
 class LogEmitted:
-    """One thing to tell the user. source: the behavior, worker or part it comes from; "" when it is the run."""
+    """A message to the user. source: the behavior, worker or part it comes from; "" for the run."""
 
     level: LogLevel
     source: str
@@ -385,7 +384,7 @@ class EnvironmentFailed:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFailed:
-    """A bug of ours: the run stops with everything saved."""
+    """An internal error: the run stops with everything saved."""
 
     worker: str
     error: str
@@ -394,7 +393,7 @@ class WorkerFailed:
 
 @dataclass(frozen=True, slots=True)
 class CommandAsked:
-    """A command reached the run; exactly one CommandFinished with the same id follows."""
+    """A command was sent to the run; exactly one CommandFinished with the same id follows."""
 
     id: str
     name: str
@@ -403,7 +402,7 @@ class CommandAsked:
 
 @dataclass(frozen=True, slots=True)
 class CommandFinished:
-    """ok tells whether what was asked is true now; message names the file or the reason."""
+    """ok: whether the request is fulfilled; message: the file, or the reason."""
 
     id: str
     ok: bool
@@ -441,13 +440,13 @@ Event: TypeAlias = (
     | CommandFinished
 )
 
-# a newer one makes an older one worthless
+# a newer one replaces an older one
 DELTAS: tuple[type, ...] = (ProgressReported, StepsAwaited, TimeSplit, DevicesSampled)
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An event with its number in the run (from 1, without gaps) and the wall time at which it was told."""
+    """An event with its number in the run (from 1, without gaps) and the wall time of its publication."""
 
     number: int
     time: float
@@ -458,7 +457,7 @@ class Envelope:
 
 
 def new_id() -> str:
-    """A command id, unique for all practical purposes."""
+    """A unique command id."""
     return uuid.uuid4().hex[:12]
 
 
@@ -472,7 +471,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Let the workers of one behavior, or of all when None, go on."""
+    """Let the workers of one behavior, or of all when None, continue."""
 
     behavior: str | None = None
     id: str = field(default_factory=new_id)
@@ -505,7 +504,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class SetHyperparameter:
-    """Give a hyperparameter of one behavior another value from its next update on."""
+    """Change a hyperparameter of one behavior from its next update on."""
 
     behavior: str
     name: str
@@ -515,7 +514,7 @@ class SetHyperparameter:
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Let one behavior go on from its checkpoint at `path`; newer checkpoints are set aside."""
+    """Reset one behavior to its checkpoint at `path`; newer checkpoints are set aside."""
 
     behavior: str
     path: str
@@ -524,7 +523,7 @@ class RollBack:
 
 @dataclass(frozen=True, slots=True)
 class AddNote:
-    """Write something down about one behavior, or about the run when None."""
+    """Write a note about one behavior, or about the run when None."""
 
     text: str
     behavior: str | None = None

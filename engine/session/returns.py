@@ -1,4 +1,4 @@
-"""By which numbers a policy is judged: each is defined here, once, for the run, its screens and the list of runs."""
+"""The returns that rank policies, defined once for the run, its screens and the list of runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-RECENT_EPISODES = 100  # over which the field reports a return
+RECENT_EPISODES = 100  # the usual number for reported returns
 
 
 @dataclass(slots=True)
 class RecentEpisodes:
-    """The newest RECENT_EPISODES episodes of training, of which only the means of those that ended together are known.
+    """The newest RECENT_EPISODES episodes of training, known as groups that ended together.
 
     groups: (number of episodes, their mean return), oldest first.
     """
@@ -22,7 +22,7 @@ class RecentEpisodes:
     _num_held: int = 0
 
     def add(self, count: int, mean_return: float) -> None:
-        """Count episodes that ended together; groups that lie wholly before the newest hundred are forgotten."""
+        """Count episodes that ended together, and forget groups older than the newest hundred."""
         self.groups.append((count, mean_return))
         self._num_held += count
         while self._num_held - self.groups[0][0] >= RECENT_EPISODES:
@@ -35,12 +35,12 @@ class RecentEpisodes:
 
     @property
     def is_full(self) -> bool:
-        """Whether that many episodes have ended."""
+        """Whether RECENT_EPISODES have ended."""
         return self._num_held >= RECENT_EPISODES
 
     @property
     def mean(self) -> float | None:
-        """Their mean return, None before the first has ended; of the oldest group only as many as are needed count."""
+        """Their mean return, None before the first has ended. The oldest group counts in part."""
         if not self.groups:
             return None
         (_, oldest), *others = self.groups
@@ -49,11 +49,11 @@ class RecentEpisodes:
 
 
 class Ranked(Protocol):
-    """A checkpoint, as far as it can be compared. mean_return: None where none was known when it was saved."""
+    """A checkpoint that can be ranked. mean_return: None where none was known when it was saved."""
 
     @property
     def step(self) -> int:
-        """Where training stood."""
+        """The step of training at which it was saved."""
 
     @property
     def mean_return(self) -> float | None:

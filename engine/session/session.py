@@ -1,4 +1,4 @@
-"""What a front end may ask of a run, wherever that run lives."""
+"""How a front end talks to a run, wherever that runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rl_tui.engine.session.messages import Command
 
 
 class Session(Protocol):
-    """A run, seen from outside: here in this process, or later at the end of a socket."""
+    """A run in this process, or later behind a socket."""
 
     def send(self, command: Command) -> None:
-        """Hand the command over and return at once; its outcome comes as CommandFinished with the same id."""
+        """Send the command and return at once; its outcome is published as CommandFinished with the same id."""
 
     def subscribe(self) -> Subscription:
         """A mailbox with every event from now on."""

@@ -1,4 +1,4 @@
-"""All that a screen may know about a run: a pure fold of its events."""
+"""Everything a screen shows of a run: a pure fold of its events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from rl_tui.engine.session.states import BAD_ENDS, ENDS, RunState
 from rl_tui.engine.session.text import excerpt
 
 LOG_LINES = 1000
-RATE_SECONDS = 5.0  # over which the speed of what has stopped goes down
+RATE_SECONDS = 5.0  # over which the speed of what has stopped falls to zero
 COMMANDS_KEPT = 50
 FAILURES_KEPT = 50
 NOTES_KEPT = LESSONS_KEPT = CHANGES_KEPT = EVALUATIONS_KEPT = 200
@@ -75,19 +75,19 @@ class LogLine:
 
 @dataclass(slots=True)
 class CommandView:
-    """What became of one command: state is "asked", "done" or "failed"."""
+    """The status of one command: state is "pending", "done" or "failed"."""
 
     id: str
     name: str
     behavior: str | None
-    asked_at: float
-    state: str = "asked"
+    sent_at: float
+    state: str = "pending"
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the user wrote down, and when; steps: how far each behavior was."""
+    """A note of the user, and when it was written; steps: of each behavior."""
 
     time: float
     text: str
@@ -97,7 +97,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something ended, as fully as it was told. behaviors: those it ended, none for a bug of ours."""
+    """Why something ended, in full. behaviors: those it ended, none for an internal error."""
 
     time: float
     behaviors: tuple[str, ...]
@@ -124,7 +124,7 @@ class RunView:
     notes: list[Note] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     log: deque[LogLine] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
-    num_logged: int = 0  # lines that ever stood in the log; the newest one is the last of them
+    num_logged: int = 0  # lines ever added to the log; the newest one is the last of them
     commands: dict[str, CommandView] = field(default_factory=dict)  # newest last, at most COMMANDS_KEPT
 
     def apply(self, envelope: Envelope) -> None:
@@ -175,7 +175,7 @@ def _run_state(view: RunView, event: RunStateChanged, time: float) -> None:
     if event.exit_code is not None:
         view.exit_code = event.exit_code
     message = event.state + (f": {event.reason}" if event.reason else "")
-    if event.state == "interrupted":  # nobody was left to say so of its behaviors
+    if event.state == "interrupted":  # no thread was left to say so of its behaviors
         for behavior in view.behaviors.values():
             behavior.steps_per_second = 0.0
             behavior.state = behavior.state if behavior.state in ENDS else "interrupted"
@@ -187,7 +187,7 @@ def _behavior_started(view: RunView, event: BehaviorStarted, _: float) -> None:
     behavior.algorithm, behavior.environment = event.algorithm, event.environment
     behavior.state, behavior.reason = "starting", ""
     behavior.first_step = event.step
-    behavior.rewind(event.step)  # a resumed run goes on from its checkpoint, not from where it was killed
+    behavior.rewind(event.step)  # a resumed run continues from its checkpoint, not from where it was killed
     behavior.max_steps, behavior.num_agents = event.max_steps, event.num_agents
     behavior.num_parameters, behavior.threaded = event.num_parameters, event.threaded
     behavior.replay_steps, behavior.replay_bytes = event.replay_steps, event.replay_bytes
@@ -224,7 +224,7 @@ def _progress(view: RunView, event: ProgressReported, _: float) -> None:
 
 
 def _steps_awaited(view: RunView, event: StepsAwaited, time: float) -> None:
-    """An update is part of a speed; what waits for an environment gets slower, until it stands."""
+    """Updates count in the speed; while an environment is awaited, the speed falls to zero."""
     behavior = view.behavior(event.behavior)
     behavior.silent_since, behavior.waits_for = time - event.seconds, event.waits_for
     if event.waits_for == "environment":
@@ -259,8 +259,8 @@ def _evaluated(view: RunView, event: EvaluationReported, time: float) -> None:
     if math.isfinite(event.mean_return) and (best is None or event.mean_return > best.mean_return):
         behavior.best_evaluations = [*behavior.best_evaluations[1 - EVALUATIONS_KEPT :], event]
     behavior.histories.setdefault(EVALUATION, History()).append(event.step, time, event.mean_return)
-    told = f"{_short(event.mean_return)} sd {_short(event.std_return)} over {event.episodes} episodes"
-    view.add_log(time, "info", "EVAL", event.behavior, f"step {event.step}, return {told}, {event.seconds:.1f}s")
+    scores = f"{_short(event.mean_return)} sd {_short(event.std_return)} over {event.episodes} episodes"
+    view.add_log(time, "info", "EVAL", event.behavior, f"step {event.step}, return {scores}, {event.seconds:.1f}s")
 
 
 def _short(value: float) -> str:
@@ -356,8 +356,8 @@ def _environment_failed(view: RunView, event: EnvironmentFailed, time: float) ->
     named = event.reason.startswith(event.environment)
     reason = event.reason if named else f"{event.environment}: {event.reason}"
     view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, event.behaviors, reason, event.detail)]
-    told = f"{reason}\n{excerpt(event.detail)}".rstrip()
-    view.add_log(time, "error", "ENV", ", ".join(event.behaviors), told)
+    text = f"{reason}\n{excerpt(event.detail)}".rstrip()
+    view.add_log(time, "error", "ENV", ", ".join(event.behaviors), text)
 
 
 def _worker_failed(view: RunView, event: WorkerFailed, time: float) -> None:

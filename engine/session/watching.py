@@ -1,4 +1,4 @@
-"""A policy at play, as a front end sees it. Nothing of it is an event: it is neither recorded nor part of the run."""
+"""Watching a policy play, as a front end sees it. Scenes are no events and are not recorded."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ WatchCommand: TypeAlias = Literal[
     "pause",
     "resume",
     "step",  # one step, paused from then on
-    "restart",  # begin an episode now; after a failure, begin with a new environment
-    "renew",  # take the newest policy now instead of at the start of the next episode
+    "restart",  # begin an episode now; after a failure, in a new environment
+    "renew",  # switch to the newest policy now instead of at the start of the next episode
     "greedy",  # the most likely actions
-    "drawn",  # drawn as in training
+    "drawn",  # sampled as in training
 ]
 
 
@@ -38,13 +38,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where the play stands. at: monotonic seconds.
+    """What is played at one moment. at: monotonic seconds.
 
-    reason: why it failed. pixels or text: what the environment looks like; undrawn: why there is neither.
+    reason: why it failed. pixels or text: the rendered environment; undrawn: why there is neither.
     episode: from 1. step: actions taken in it. total: its return so far. reward: of the newest action, which is
     `continuous` and `discrete`. returns: of the watched episodes that ended last, the newest last; lengths: theirs.
     policy_step: at which the policy was learned, None for one that only plays. is_greedy: its actions are the most
-    likely ones. hz: the steps of a second that are played.
+    likely ones. hz: steps per second.
     """
 
     behavior: str
@@ -69,22 +69,22 @@ class Scene:
 
 
 class Watching(Protocol):
-    """The newest policies of a run at play, one behavior at a time. Every call returns at once; one thread calls."""
+    """Plays the newest policies of a run, one behavior at a time. Every call returns at once; one thread calls."""
 
     def begin(self, behavior: str, size: tuple[int, int]) -> str:
-        """Let its policy play; returns "" or why there is none to watch. What was watched before ends."""
+        """Play its policy; returns "" or why there is none to watch. What was watched before ends."""
 
     def end(self) -> None:
-        """Nobody watches any more. Harmless when nobody did."""
+        """Stop watching. Harmless when called twice."""
 
     def pop_scene(self) -> Scene | None:
-        """The newest scene, once. The next one is drawn after this one was taken: who is slow gets fewer."""
+        """The newest scene, once. The next one is drawn after this call, so that a slow front end gets fewer."""
 
     def send(self, command: WatchCommand) -> None:
         """Change how it is played."""
 
     def resize(self, size: tuple[int, int]) -> None:
-        """Draw at most so many pixels from now on: width and height."""
+        """Draw at most that many pixels from now on: width and height."""
 
 
 class Unwatchable:

@@ -148,7 +148,7 @@ def test_change_of_a_behavior_that_is_not_there_or_has_ended_is_refused(tmp_path
     with live(configuration(tmp_path, behaviors, {"Walker": "toy:line", "Other": "toy:line"})) as run:
         run.wait_for(BehaviorStateChanged, lambda e: (e.behavior, e.state) == ("Walker", "finished"))
         ended = run.send(SetHyperparameter("Walker", "beta", 0.1))
-        assert (ended.ok, ended.message) == (False, "Walker has ended; --resume goes on from a checkpoint")
+        assert (ended.ok, ended.message) == (False, "Walker has ended; --resume continues from a checkpoint")
         nobody = run.send(SetHyperparameter("Nobody", "beta", 0.1))
         assert (nobody.ok, nobody.message) == (False, "there is no behavior Nobody")
 
@@ -195,7 +195,7 @@ def test_resumed_run_goes_on_with_what_was_set_and_says_so(tmp_path: Path) -> No
         assert learned(run).metrics["Policy/Learning Rate"] == pytest.approx(1e-4)
 
 
-def test_file_that_was_changed_since_is_right(tmp_path: Path) -> None:
+def test_value_changed_in_the_file_since_wins(tmp_path: Path) -> None:
     changed_run(tmp_path)
     with live(walker(tmp_path, {"learning_rate": 1e-3}, resume=True)) as run:
         run.wait_for(MetricsReported)
@@ -204,7 +204,7 @@ def test_file_that_was_changed_since_is_right(tmp_path: Path) -> None:
         saved = stop(run)
     with live(walker(tmp_path, {"learning_rate": 1e-3}, resume=True)) as run:
         run.wait_for(MetricsReported)
-        assert "learning_rate" not in said(run), "what was given up stays given up"
+        assert "learning_rate" not in said(run), "an abandoned value is not restored"
     assert "hyperparameters" not in read(Path(saved.path))[0].values
 
 

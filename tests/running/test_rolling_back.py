@@ -1,4 +1,4 @@
-"""A behavior goes back to one of its checkpoints: what it goes on from, what is set aside, what is refused."""
+"""A behavior goes back to one of its checkpoints: what it resumes from, what is set aside, what is refused."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_behavior_that_diverged_waits_to_be_rolled_back_where_somebody_watches(
         good = [event for event in run.of(CheckpointSaved) if event.reason != "error"][-1]
         worlds.RELEASE.set()
         outcome = run.send(RollBack("Walker", good.path))
-        assert (outcome.ok, outcome.message) == (True, f"goes on from step {good.step}, {good.path}")
+        assert (outcome.ok, outcome.message) == (True, f"resumed from step {good.step}, {good.path}")
         assert run.wait() == 0, run.told()
         states = [event.state for event in run.of(BehaviorStateChanged)]
         assert states == ["training", "failed", "training", "finished"]
@@ -121,7 +121,7 @@ def test_training_goes_on_from_the_checkpoint_and_what_is_newer_is_set_aside(
         if is_paused:
             paused(run)
         outcome = run.send(RollBack("Walker", str(first)))
-        assert (outcome.ok, outcome.message) == (True, f"goes on from step {steps[0]}, {first}")
+        assert (outcome.ok, outcome.message) == (True, f"resumed from step {steps[0]}, {first}")
         (event,) = run.of(BehaviorRolledBack)
         assert (event.step, event.path) == (steps[0], str(first))
         assert event.from_step >= steps[2]
@@ -240,7 +240,7 @@ def test_saves_asked_for_before_are_written_first(tmp_path: Path) -> None:
 
 
 def refused(run: LiveRun, path: Path | str, name: str = "Walker") -> str:
-    """The reason; training goes on where it stood, and with everything it had."""
+    """The reason; training continues where it was, with everything it had."""
     before = len(run.mail)
     outcome = run.send(RollBack(name, str(path)))
     assert not outcome.ok
@@ -303,7 +303,7 @@ def test_behavior_that_has_ended_stays_where_it_is(tmp_path: Path) -> None:
     with live(configuration(tmp_path, behaviors, {"Walker": "toy:line", "Other": "toy:line"})) as run:
         run.wait_for(BehaviorStateChanged, lambda e: (e.behavior, e.state) == ("Walker", "finished"))
         checkpoints = [e.path for e in run.of(CheckpointSaved) if e.behavior == "Walker"]
-        assert refused(run, checkpoints[0]) == "Walker has ended; --resume goes on from a checkpoint"
+        assert refused(run, checkpoints[0]) == "Walker has ended; --resume continues from a checkpoint"
 
 
 def test_roll_back_asked_for_with_a_stop_has_an_outcome_and_the_run_can_be_resumed(tmp_path: Path) -> None:

@@ -392,7 +392,7 @@ def test_a_resumed_run_goes_on_from_its_checkpoint():
 
 def test_a_command_is_asked_then_done_or_failed():
     view = fold(CommandAsked("1", "SaveCheckpoint", "B"), CommandAsked("2", "Pause", None))
-    assert [command.state for command in view.commands.values()] == ["asked", "asked"]
+    assert [command.state for command in view.commands.values()] == ["pending", "pending"]
     fold(CommandFinished("2", False, "already paused"), CommandFinished("1", True, "results/x"), view=view, start=3)
     assert [(c.state, c.message) for c in view.commands.values()] == [
         ("done", "results/x"),

@@ -271,7 +271,7 @@ class Story:
         if snapshot is None:
             return False, f"{command.path}: no checkpoint of {command.behavior}"
         self._tell_all(actor.roll_back(snapshot))
-        return True, f"goes on from step {actor.step}, {snapshot.path}"
+        return True, f"resumed from step {actor.step}, {snapshot.path}"
 
     def _alive(self) -> list[Actor]:
         return [actor for actor in self.actors.values() if not actor.is_over]

@@ -64,7 +64,7 @@ class CommandStatus:
         has_news = False
         for pending in list(self._pending.values()):
             command = view.commands.get(pending.command_id)
-            if command is not None and command.state != "asked":
+            if command is not None and command.state != "pending":
                 pending.outcome, pending.seconds = command, time.monotonic() - pending.sent_at
                 self.latest, self.notice = pending, None
                 del self._pending[pending.command_id]

@@ -21,7 +21,7 @@ class Evaluator:
     """Used in its learner's thread. Owns environments, made when the first evaluation begins, and a policy.
 
     Every evaluation begins with the same seeds, so that a policy always gets the same scores. mean_return: of
-    the newest evaluation, None before the first. is_on: until an environment fails; training goes on without it.
+    the newest evaluation, None before the first. is_on: until an environment fails; training continues without it.
     """
 
     def __init__(

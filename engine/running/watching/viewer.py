@@ -235,11 +235,11 @@ class Viewer:
         )
 
     def _log(self, error: RlTuiError) -> None:
-        self._warn(f"watching failed, training goes on: {error}", error.detail)
+        self._warn(f"watching failed, training continues: {error}", error.detail)
 
     def _log_undrawn(self, picture: Picture) -> None:
         if picture.detail:
-            self._warn(f"watching goes on without pictures: {picture.reason}", picture.detail)
+            self._warn(f"watching continues without pictures: {picture.reason}", picture.detail)
 
     def _warn(self, message: str, detail: str) -> None:
         """One line in the log, with the traceback in the output file."""

@@ -177,7 +177,7 @@ def test_environment_that_raises_ends_the_play_alone_and_can_begin_anew(tmp_path
         failed = until(watching, lambda scene: scene.state == "failed")
         assert "step raised ValueError: the wheels came off" in failed.reason
         told = run.wait_for(LogEmitted, lambda event: event.level == "warning" and "watching failed" in event.message)
-        assert "training goes on" in told.message
+        assert "training continues" in told.message
         run.wait_for(LogEmitted, lambda event: "traceback is in" in event.message)
         assert "self._fail_in" in (run.folder / "run_logs" / "output.log").read_text()
         watching.send("restart")
