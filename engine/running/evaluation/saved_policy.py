@@ -128,7 +128,7 @@ class SavedRun:
         steps = ", ".join(str(one.step) for one in listed if folder.export(one.step).exists()) or "none"
         raise CheckpointError(
             f"{path}: no exported policy for this checkpoint (--checkpoint {step}); there are: {steps}. The run"
-            " exports its newest checkpoint when it is resumed; without --onnx the checkpoint itself plays."
+            " exports its newest checkpoint at --resume; without --onnx the checkpoint itself plays."
         )
 
     def _load(self, name: str, which: str) -> tuple[State, Checkpoint, tuple[str, ...]]:

@@ -190,7 +190,7 @@ def test_picture_that_cannot_be_drawn_costs_the_picture_alone(tmp_path: Path) ->
     with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, watching):
         scene = until(watching, lambda scene: bool(scene.returns))
         assert "render raised ValueError: the wheels came off" in scene.undrawn
-        run.wait_for(LogEmitted, lambda event: "goes on without pictures" in event.message)
+        run.wait_for(LogEmitted, lambda event: "continues without pictures" in event.message)
 
 
 @pytest.mark.parametrize("failing", ["step", "render"])
