@@ -1,4 +1,4 @@
-"""What an agent sees, does and lives through, as numpy columns.
+"""Observations, actions and trajectories, as numpy columns.
 
 Shapes: N agents or rows, P segments, A continuous action dimensions, K discrete branches.
 """
@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 Float32: TypeAlias = NDArray[np.float32]
 Int64: TypeAlias = NDArray[np.int64]
 Bool: TypeAlias = NDArray[np.bool_]
-Observation: TypeAlias = NDArray[Any]  # float32 or uint8, as its spec says
+Observation: TypeAlias = NDArray[Any]  # float32 or uint8, as in its spec
 Observations: TypeAlias = tuple[Observation, ...]
-Measured: TypeAlias = Mapping[str, tuple[float, int]]  # of each statistic: sum and number of finite values
+Measured: TypeAlias = Mapping[str, tuple[float, int]]  # statistic -> sum and number of finite values
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 def add_up(totals: dict[str, tuple[float, int]], more: Measured) -> None:
-    """The sums and counts in `totals` include those of `more`."""
+    """Add the sums and counts of `more` to `totals`."""
     for name, (total, count) in more.items():
         sum_before, count_before = totals.get(name, (0.0, 0))
         totals[name] = sum_before + total, count_before + count
 
 
 class Ending(IntEnum):
-    """Why a segment of experience stops."""
+    """How a segment of a trajectory ends."""
 
-    CUT = 0  # time_horizon reached, the episode goes on
-    TERMINATED = 1  # the episode is over: the value of what follows is zero
-    TRUNCATED = 2  # the episode was stopped from outside: the value of what follows is bootstrapped
+    CUT = 0  # time_horizon reached, the episode continues
+    TERMINATED = 1  # the episode is over: the value of the next state is zero
+    TRUNCATED = 2  # the episode was stopped from outside: the value of the next state is bootstrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class ObservationSpec:
     """One observation of an agent. Its shape, without the agent axis, says what it is:
 
     (D,) a vector; (N, F) a set of at most N entities of F features, where a row of zeros is no entity; (H, W, C) an
-    image, uint8 from 0 to 255 or float32 used as it is. Vectors and sets are float32. is_goal: what the agent is asked
-    to reach, rather than what it sees.
+    image, uint8 from 0 to 255 or float32 used unscaled. Vectors and sets are float32. is_goal: it is the goal to reach
+    (a goal signal in ML-Agents) instead of a sensor's reading.
     """
 
     name: str
@@ -53,7 +53,7 @@ class ObservationSpec:
 
     @property
     def kind(self) -> Literal["vector", "entities", "image"]:
-        """What its shape makes it."""
+        """Which kind its shape stands for."""
         kinds: tuple[Literal["vector", "entities", "image"], ...] = ("vector", "entities", "image")
         return kinds[len(self.shape) - 1]
 
@@ -78,7 +78,7 @@ class ActionSpec:
 
 @dataclass(frozen=True, slots=True)
 class BehaviorSpec:
-    """What every agent of a behavior sees and does."""
+    """The observations and actions of every agent of a behavior."""
 
     name: str
     observations: tuple[ObservationSpec, ...]
@@ -87,7 +87,7 @@ class BehaviorSpec:
 
 @dataclass(slots=True)
 class Actions:
-    """What a policy chose for N agents: continuous f32[N, A] in [-1, 1], discrete i64[N, K]."""
+    """Actions of N agents: continuous f32[N, A] in [-1, 1], discrete i64[N, K]."""
 
     continuous: Float32
     discrete: Int64
@@ -122,8 +122,8 @@ class TerminalSteps:
 
 @dataclass(slots=True)
 class Steps:
-    """What one environment step gave for one behavior. Terminal steps come before decisions in time:
-    an agent may be in both, then its next episode has already begun. measured: what it reports beside rewards."""
+    """The result of one environment step for one behavior. Terminal steps precede decisions in time: an agent may be in
+    both, then its next episode has already begun. measured: statistics other than rewards."""
 
     decisions: DecisionSteps
     terminals: TerminalSteps | None = None
@@ -132,10 +132,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Trajectories:
-    """A block of whole segments of experience, packed: N rows in P segments. Never written again once handed over.
+    """A block of whole segments of trajectories, packed: N rows in P segments. Read-only from now on.
 
     Rows of one segment are adjacent and in time order; segments of one agent are adjacent and in time order.
-    The reward of a row is what followed its action.
+    The reward of a row followed its action.
     """
 
     observations: Observations  # each [N, ...]
@@ -146,15 +146,15 @@ class Trajectories:
     rewards: Float32  # f32[N]
     lengths: Int64  # i64[P], all >= 1, summing to N
     endings: NDArray[np.int8]  # i8[P] of Ending
-    next_observations: Observations  # each [P, ...]: what was seen after the last row of each segment
+    next_observations: Observations  # each [P, ...]: after the last row of each segment
     agent_ids: Int64  # i64[P]
     episode_returns: Float32  # f32[E], undiscounted, of episodes that ended since the last block
     episode_lengths: Int64  # i64[E], number of actions taken
     policy_version: int  # oldest policy that chose any of these actions
-    memories: Float32 | None = None  # f32[N, M], what the policy remembered before it acted; None without memory
-    next_action_mask: Bool | None = None  # bool[P, ...] after cut segments, True after others; None when all is allowed
+    memories: Float32 | None = None  # f32[N, M], the policy's memory before it acted; None without memory
+    next_action_mask: Bool | None = None  # bool[P, ...] after cut segments, True after others; None: all is allowed
     measured: Measured = field(default_factory=dict)  # since the last block
-    departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], agents that left in mid-episode
+    departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], agents that left during an episode
 
     @property
     def num_rows(self) -> int:
@@ -169,7 +169,7 @@ class Trajectories:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a policy needs to act: float32 arrays by name, owned by nobody, never written again."""
+    """The parameters of a policy: float32 arrays by name, shared and read-only."""
 
     version: int
     arrays: dict[str, Float32]
@@ -177,7 +177,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that a component must remember to go on as if nothing had happened.
+    """All that a component needs to continue as if it had never stopped.
 
     tensors: arrays of any numpy dtype by dotted name. values: plain JSON.
     """
@@ -201,10 +201,10 @@ class State:
 
 @dataclass(slots=True)
 class Choice:
-    """What a policy chose and how likely that was.
+    """Actions of a policy and their log-probabilities.
 
     actions: for the environment. continuous: f32[N, A] as training learns from it: PPO before any bounds, SAC squashed.
-    log_probs: f32[N, A + K]. memories: f32[N, M], what each agent remembers from now on, None without memory.
+    log_probs: f32[N, A + K]. memories: f32[N, M], each agent's memory from now on, None without memory.
     """
 
     actions: Actions
@@ -214,19 +214,19 @@ class Choice:
 
 
 class Policy(Protocol):
-    """Acts for any number of agents. Owned by one thread. Remembers nothing of them: who asks keeps their memories."""
+    """Acts for any number of agents. Owned by one thread. The caller keeps the agents' memories."""
 
     version: int  # of the weights it acts with
     memory_size: int  # M; 0 without memory
 
     def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
-        """One action for every agent that waits. memories: f32[N, M], zero where an episode begins; None: all zero."""
+        """One action for every waiting agent. memories: f32[N, M], zero where an episode begins; None: all zero."""
 
     def load(self, weights: Weights) -> None:
         """Act with these weights from now on."""
 
     def state(self) -> State:
-        """Its random generator."""
+        """The state of its random generator."""
 
     def load_state(self, state: State) -> None:
-        """Draw on from `state`."""
+        """Restore the random generator."""

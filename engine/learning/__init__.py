@@ -1,1 +1,1 @@
-"""The algorithms. No threads, files, clocks or events here."""
+"""Algorithms, without threads, files, clocks or events."""

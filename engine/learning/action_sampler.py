@@ -1,6 +1,6 @@
-"""From the head of an actor to actions, in numpy: acting is for a handful of agents, where a call costs most.
+"""Actions drawn from the head of an actor, in numpy: for a handful of agents the calls cost most.
 
-Shapes: N agents, A continuous dimensions, K branches, H head columns (see `networks.actor`).
+Shapes: N agents, A continuous dimensions, K branches, H head columns (see networks/actor.py).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from rl_tui.engine.specs import Actions, ActionSpec, Bool, Choice, Float32, Int6
 class ActionSampler:
     """Draws actions from heads with a generator of its own.
 
-    is_squashed: as `Actor` has it. Then actions are tanh of what is drawn, and training learns from them as they are;
-    otherwise what is drawn is clipped to +-3 and divided by 3 for the environment only.
+    is_squashed: as in `Actor`. Then actions are tanh of the samples, for training too; otherwise samples are clipped
+    to +-3 and divided by 3, but for the environment only.
     """
 
     def __init__(self, actions: ActionSpec, is_squashed: bool, is_deterministic: bool, seed: int):
@@ -38,13 +38,13 @@ class ActionSampler:
         self._log_scale: Float32 = self._sigma
 
     def load(self, log_sigma: Float32 | None) -> None:
-        """Use this spread f32[A] from now on; None where heads hold it."""
+        """Use this spread f32[A] from now on; None if it is part of the head."""
         if log_sigma is not None:
             self._sigma = np.exp(log_sigma)
             self._precision, self._log_scale = gaussian_scale(np, self._sigma)
 
     def choose(self, head: Float32, allowed: Bool | None, memories: Float32 | None = None) -> Choice:
-        """One action for every row of head f32[N, H]; memories are passed on."""
+        """One action for every row of head f32[N, H]; memories are passed through."""
         size = self._actions.continuous
         columns = 2 * size if self._is_squashed else size
         continuous, bounded, log_probs = self._continuous(head[:, :columns])
@@ -58,7 +58,7 @@ class ActionSampler:
         return Choice(Actions(bounded, discrete), continuous, log_probs, memories)
 
     def _continuous(self, head: Float32) -> tuple[Float32, Float32, Float32]:
-        """What training learns from, what the environment gets, log-probabilities: f32[N, A] each."""
+        """Actions for training, actions for the environment, log-probabilities: f32[N, A] each."""
         if not head.shape[1]:
             return head, head, head
         if self._is_squashed:
@@ -95,9 +95,9 @@ class ActionSampler:
         return np.stack([chosen for chosen, _ in branches], 1), np.stack([log_prob for _, log_prob in branches], 1)
 
     def state(self) -> State:
-        """Its random generator."""
+        """The state of its random generator."""
         return generator_state(self._random)
 
     def load_state(self, state: State) -> None:
-        """Draw on from `state`."""
+        """Restore the random generator."""
         load_generator(self._random, state)

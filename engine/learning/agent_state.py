@@ -1,4 +1,4 @@
-"""What is carried on from block to block for agents whose episodes go on.
+"""Numbers of each agent that are carried from block to block while its episode continues.
 
 Shapes: L agents, P segments of a block, C columns, D agents that left.
 """
@@ -23,11 +23,11 @@ class AgentState:
 
     @staticmethod
     def empty(num_columns: int, dtype: type[np.floating[Any]]) -> AgentState:
-        """Of nobody."""
+        """The state of no agents."""
         return AgentState(np.empty(0, np.int64), np.empty((0, num_columns), dtype))
 
     def lookup(self, agent_ids: Int64) -> NDArray[Any]:
-        """Those of these agents; zeros for an agent whose episode has just begun."""
+        """The columns of these agents; zeros for an agent whose episode has just begun."""
         found = np.zeros((len(agent_ids), self.columns.shape[1]), self.columns.dtype)
         is_known, places = _find(agent_ids, self.agent_ids)
         found[is_known] = self.columns[places[is_known]]
@@ -36,10 +36,10 @@ class AgentState:
     def updated(
         self, agent_ids: Int64, endings: NDArray[np.int8], columns: NDArray[Any], departed: Int64
     ) -> AgentState:
-        """With those after each segment, [P, C]: of segments that were cut, until their agents' next one.
+        """With columns [P, C] after each segment: cut ones are kept for their agent's next segment, ended ones dropped.
 
         agent_ids, endings: i64[P] and i8[P], the segments of an agent in time order. departed: i64[D], agents that left
-        in the middle of an episode.
+        during an episode.
         """
         order = agent_ids.argsort(kind="stable")
         agents = agent_ids[order]
@@ -60,7 +60,7 @@ class AgentState:
 
 
 def _find(agent_ids: Int64, among: Int64) -> tuple[Bool, Int64]:
-    """Which agents are among those, which are sorted, and where they stand; several times faster than np.isin."""
+    """Which agents are in `among`, which is sorted, and at which index; several times faster than np.isin."""
     if not len(among):
         return np.zeros(len(agent_ids), np.bool_), np.zeros(len(agent_ids), np.int64)
     places = np.minimum(among.searchsorted(agent_ids), len(among) - 1)

@@ -24,11 +24,11 @@ LOG_SQRT_TWO_PI = 0.5 * math.log(2 * math.pi)
 TWO_PI_E = 2 * math.pi * math.e
 FORBIDDEN = 1e8  # subtracted from the logit of a choice that the mask forbids
 ACTION_LIMIT = 3.0  # continuous samples are clipped to +-3 and divided by 3 on their way to the environment
-MIN_LOG_SIGMA, MAX_LOG_SIGMA = -20.0, 2.0  # of a spread that depends on what is seen
+MIN_LOG_SIGMA, MAX_LOG_SIGMA = -20.0, 2.0  # where the spread depends on observations
 
 
 def array_namespace(array: Array) -> Any:
-    """The module whose functions take the array: numpy or torch."""
+    """The array's library: numpy or torch."""
     return np if isinstance(array, np.ndarray) else torch
 
 
@@ -59,7 +59,7 @@ def gaussian_scale(xp: Any, sigma: Array) -> tuple[Array, Array]:
 
 
 def gaussian_log_probs_to_act(noise: Float32, precision: Float32, log_scale: Float32) -> Float32:
-    """f32[N, A]: `Gaussian.log_probs` of what was drawn, mean + noise, with the results of `gaussian_scale`."""
+    """f32[N, A]: `Gaussian.log_probs` of mean + noise, with the results of `gaussian_scale`."""
     return -(noise * noise) * precision - log_scale
 
 
@@ -87,7 +87,7 @@ def choose_to_act(logits: Float32, random: np.random.Generator | None) -> tuple[
 
 
 class Gaussian:
-    """ln N(a | mu, sigma) per dimension; entropy is the mean over dimensions, as ML-Agents counts it."""
+    """ln N(a | mu, sigma) per dimension; entropy is the mean over dimensions, as in ML-Agents."""
 
     def __init__(self, xp: Any, mean: Array, log_sigma: Array, actions: Array):
         sigma = xp.exp(log_sigma)
@@ -103,7 +103,7 @@ class Gaussian:
         self.entropy = (0.5 * xp.log(TWO_PI_E * square + EPSILON)).mean()
 
     def gradients(self, grad_log_prob: Array, beta: float) -> tuple[Array, Array]:
-        """Of the loss by mean f32[B, A] and by log_sigma f32[A]; grad_log_prob: f32[B, A], or f32[B, 1] for all."""
+        """The loss's gradients for mean f32[B, A] and log_sigma f32[A]. grad_log_prob: f32[B, A], or f32[B, 1]."""
         grad_mean = 2 * self._weighted * grad_log_prob
         grad_log_sigma = (grad_mean * self._distance).sum(0) * self._spread - grad_log_prob.sum(0) * self._share
         return grad_mean, grad_log_sigma - beta * self._entropy_slope
@@ -126,7 +126,7 @@ class Categorical:
         self.entropy = -(self._p * self._logs).sum() / len(logits)
 
     def gradients(self, grad_log_prob: Array, beta: float) -> tuple[Array, None]:
-        """Of the loss by logits f32[B, C], and there is no spread; grad_log_prob: f32[B, 1]."""
+        """The loss's gradient for logits f32[B, C]; there is no spread. grad_log_prob: f32[B, 1]."""
         p, share = self._p, self._p / (self._p + EPSILON)
         grad_log_p = share * self._chosen * grad_log_prob
         if beta:

@@ -1,4 +1,4 @@
-"""What networks see: an agent's observations, the vectors side by side and the rest one by one.
+"""The inputs of networks: all vector observations of an agent side by side, then its images and sets one by one.
 
 Shapes: N rows, D columns of all vector observations together.
 """
@@ -17,12 +17,12 @@ from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.specs import Bool, Float32, Observations, ObservationSpec
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
-Features: TypeAlias = tuple[Array, ...]  # f32[N, D] unless D = 0, then every image and set as it was observed
+Features: TypeAlias = tuple[Array, ...]  # f32[N, D] unless D = 0, then every image and set as observed
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureLayout:
-    """Which observation stands where in the features."""
+    """The order of observations in the features."""
 
     observations: tuple[ObservationSpec, ...]
 
@@ -38,7 +38,7 @@ class FeatureLayout:
 
     @property
     def goal_columns(self) -> Bool:
-        """bool[D]: those that tell a goal."""
+        """bool[D]: those of goals."""
         vectors = [spec for spec in self.observations if spec.kind == "vector"]
         return np.repeat([spec.is_goal for spec in vectors], [spec.shape[0] for spec in vectors]).astype(np.bool_)
 
@@ -48,14 +48,14 @@ class FeatureLayout:
         return not self.others
 
     def is_plain(self, network: NetworkSettings) -> bool:
-        """Whether a network over them is a stack of layers: there are vectors only, and no goal that makes weights."""
+        """Whether a network is a stack of layers: there are only vectors, and no goal conditions its weights."""
         is_conditioned = network.goal_conditioning_type == "hyper" and bool(self.goal_columns.any())
         return self.has_only_vectors and not is_conditioned
 
     def split(
         self, observations: Observations, normalize: Callable[[Float32], Float32] | None = None
     ) -> tuple[NDArray[Any], ...]:
-        """The features of observations; vectors are normalized where there is something that does it."""
+        """The features of observations. normalize: applied to the vectors, if there is one."""
         vectors = self.vectors(observations)
         if normalize is not None:
             vectors = normalize(vectors)

@@ -1,4 +1,4 @@
-"""Random generators that can be saved."""
+"""Saving and restoring random generators."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from rl_tui.engine.specs import State
 
 
 def generator_state(random: np.random.Generator) -> State:
-    """Everything `load_generator` needs; the 128-bit integers as text, which JSON keeps exactly everywhere."""
+    """The state for `load_generator`; 128-bit integers as text, which every JSON parser keeps exactly."""
     generator = random.bit_generator.state
     words = {key: str(word) for key, word in generator["state"].items()}
     return State({}, {**words, "has_uint32": generator["has_uint32"], "uinteger": generator["uinteger"]})
 
 
 def load_generator(random: np.random.Generator, state: State) -> None:
-    """Draw on from `state`. The generator must be a PCG64."""
+    """Restore `state`. The generator must be a PCG64."""
     values = {key: int(str(value)) for key, value in state.values.items()}
     words = {key: values.pop(key) for key in ("state", "inc")}
     random.bit_generator.state = {"bit_generator": "PCG64", "state": words, **values}

@@ -1,4 +1,4 @@
-"""Settings that a trainer lets be changed while it trains, checked as those of a file are."""
+"""Settings that may be changed during training, validated as in a file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ S = TypeVar("S", bound=Settings)
 
 
 def changeable(settings: Settings, names: Sequence[str]) -> dict[str, float]:
-    """Those of the named settings that are numbers here; one that is off (null) cannot be turned on by a number."""
+    """The named settings that have a number now; one that is off (null) cannot be turned on."""
     values = {name: getattr(settings, name) for name in names}
     return {name: float(value) for name, value in values.items() if value is not None}
 
 
 def with_value(settings: S, names: Sequence[str], name: str, value: float) -> S:
-    """The settings with another value of one that is changeable.
+    """The settings with another value of a changeable one.
 
-    Raises ConfigError when it is none of those, or when a file could not hold the value.
+    Raises ConfigError when it is not changeable, or when the value would be refused in a file.
     """
     known = list(changeable(settings, names))
     if name not in known:

@@ -1,4 +1,4 @@
-"""The only place that steps an optimizer: one flat parameter, one flat gradient, on the CPU or a device."""
+"""The optimizer: one flat parameter, one flat gradient, on the CPU or a device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Snapshot: TypeAlias = tuple[Tensor, Tensor, Tensor, int]
 
 
 class Parameters(Protocol):
-    """What is stepped: `parameters` is flat and changed in place."""
+    """Parameters to optimize: a flat array, changed in place."""
 
     parameters: Array  # f32[number of parameters]
     shapes: Shapes
@@ -27,8 +27,8 @@ class Parameters(Protocol):
 class GradientStep:
     """Clip and step with Adam (Kingma and Ba 2015, algorithm 1). Owns its moments, changes the parameters.
 
-    Adam is one pass of torch over the flat arrays, in half the time of numpy's operations one by one. Averaging the
-    gradient over ranks belongs before the clipping.
+    Adam is one pass of torch over the flat arrays, in half the time of numpy's operations one by one.
+    Distributed training has to average gradients before they are clipped.
     """
 
     def __init__(self, network: Parameters, epsilon: float, max_norm: float | None):
@@ -41,7 +41,7 @@ class GradientStep:
         self._steps = 0
 
     def __call__(self, gradient: Array, learning_rate: float) -> None:
-        """Descend once. max_norm bounds the global L2 norm of the gradient, which may be overwritten."""
+        """Take one step. max_norm bounds the global L2 norm of the gradient, which may be overwritten."""
         if self._max_norm is not None:
             norm = (gradient @ gradient) ** 0.5
             gradient *= (self._max_norm / (norm + 1e-6)).clip(max=1.0)
@@ -73,7 +73,7 @@ class GradientStep:
         return all(bool(flat.isfinite().all()) for flat in (self._parameters, self._mean, self._variance))
 
     def snapshot(self) -> Snapshot:
-        """What `restore` goes back to; cheap, on the device."""
+        """A copy for `restore`; cheap, on the device."""
         return self._parameters.clone(), self._mean.clone(), self._variance.clone(), self._steps
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -91,7 +91,7 @@ class GradientStep:
         return State(tensors, {"adam_steps": self._steps})
 
     def load(self, state: State) -> None:
-        """Go on from `state`, whose names and shapes must have been checked against `state()`."""
+        """Restore `state`, whose names and shapes must have been checked against `state()`."""
         self._parameters[:] = self._flat("parameters", state)
         self._mean[:] = self._flat("adam_mean", state)
         self._variance[:] = self._flat("adam_variance", state)

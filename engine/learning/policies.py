@@ -1,4 +1,4 @@
-"""Acting: from what agents see to what they do.
+"""Policies: from observations to actions.
 
 Shapes: N agents, D observation columns, M memory columns, H head columns.
 """
@@ -21,7 +21,7 @@ from rl_tui.engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Po
 
 
 def make_policy(spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool, seed: int) -> Policy:
-    """A policy for these settings: in numpy where only vectors are seen, in torch on the CPU elsewhere."""
+    """A policy for these settings: in numpy if all observations are vectors, in torch on the CPU otherwise."""
     sampler = ActionSampler(spec.actions, is_squashed, network.deterministic, seed)
     layout = FeatureLayout(spec.observations)
     if layout.is_plain(network):
@@ -58,7 +58,7 @@ class NumpyPolicy:
         self.version = weights.version
 
     def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
-        """One action for every agent that waits."""
+        """One action for every waiting agent."""
         hidden = self._layout.vectors(decisions.observations)
         if self._mean is not None and self._scale is not None:
             hidden = normalize(hidden, self._mean, self._scale)
@@ -72,11 +72,11 @@ class NumpyPolicy:
         return self._sampler.choose(hidden @ weight + bias, decisions.action_mask, after)
 
     def state(self) -> State:
-        """Its random generator."""
+        """The state of its random generator."""
         return self._sampler.state()
 
     def load_state(self, state: State) -> None:
-        """Draw on from `state`."""
+        """Restore the random generator."""
         self._sampler.load_state(state)
 
 
@@ -101,7 +101,7 @@ class TorchPolicy:
         self.version = weights.version
 
     def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
-        """One action for every agent that waits."""
+        """One action for every waiting agent."""
         if memories is None:
             memories = np.zeros((len(decisions.agent_ids), self.memory_size), np.float32)
         features = self._layout.split(decisions.observations, self._normalize)
@@ -115,9 +115,9 @@ class TorchPolicy:
         return normalize(vectors, self._mean, self._scale)
 
     def state(self) -> State:
-        """Its random generator."""
+        """The state of its random generator."""
         return self._sampler.state()
 
     def load_state(self, state: State) -> None:
-        """Draw on from `state`."""
+        """Restore the random generator."""
         self._sampler.load_state(state)

@@ -15,8 +15,8 @@ Float = TypeVar("Float", np.float32, np.float64)
 def discounted_sums(terms: NDArray[Float], factors: NDArray[Float], longest: int) -> NDArray[Float]:
     """y with y[i] = terms[i] + factors[i] * y[i + 1], all rows at once.
 
-    terms, factors: [N, ...]; a factor of zero ends a sum, the last row's must be zero. longest: an upper bound of the
-    rows in one sum. log2(longest) passes over doubling windows (Hillis and Steele 1986) instead of one step per row.
+    terms, factors: [N, ...]; a factor of zero ends a sum; that of the last row must be zero. longest: at least the
+    number of rows in any sum. Takes log2(longest) passes over doubling windows (Hillis and Steele 1986).
     """
     sums, products = terms.copy(), factors.copy()
     window = 1
@@ -32,7 +32,7 @@ def gae(
 ) -> tuple[Float32, Float32]:
     """Advantages and returns, f32[N, S] each (Schulman et al. 2016, eq. 16; returns are advantages + values).
 
-    rewards, values: f32[N, S], segments one after the other. next_values: f32[P, S], the value of what followed each
+    rewards, values: f32[N, S], segment after segment. next_values: f32[P, S], the value of the state after each
     segment, zero if and only if its episode terminated. lengths: i64[P]. gammas: f32[S].
     """
     last = np.cumsum(lengths) - 1

@@ -1,4 +1,4 @@
-"""Experience between its collection and its use.
+"""Rollouts of on-policy algorithms, and the mini-batches they are split into.
 
 Shapes: N rows, P segments, R reward streams, S sequences, M memory columns.
 """
@@ -25,7 +25,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """Everything an on-policy update learns from; the columns of `Trajectories`, joined."""
+    """The experience of one on-policy update: columns of `Trajectories`, joined."""
 
     observations: Observations  # each [N, ...]
     next_observations: Observations  # each [P, ...]
@@ -42,7 +42,7 @@ class Rollout:
 
     @staticmethod
     def of(blocks: Sequence[tuple[Trajectories, Float32]]) -> Rollout:
-        """Blocks one after the other, each with its rewards f32[N, R]."""
+        """Blocks joined in order, each with its rewards f32[N, R]."""
         parts = [block for block, _ in blocks]
         following = zip(*(block.next_observations for block in parts), strict=True)
         return Rollout(
@@ -69,7 +69,7 @@ class Rollout:
 
 
 class RolloutBuffer:
-    """Collects blocks until they are taken for an update; each row is used in one update only."""
+    """Collects blocks until the next update; each row is used in one update only."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Trajectories, Float32]] = []
@@ -92,7 +92,7 @@ def minibatches(
     """One pass: round(N / batch_size) nearly equal parts that hold every row once, in the order `random` gives.
 
     columns: numpy arrays, or tensors of one device, of N rows. With sequences, which must cover the rows in their
-    order, parts are made of whole ones, and the sequences of each come with it. random: None leaves the order as it is.
+    order, parts are made of whole sequences, which come with each part. random: None keeps the order.
     """
     num_rows = len(next(iter(columns.values())))
     count = num_rows if sequences is None else len(sequences.lengths)
@@ -112,7 +112,7 @@ def minibatches(
 
 
 def _split_points(lengths: Int64, parts: int) -> list[int]:
-    """0, then after how many sequences each part ends, so that parts have rows as equal as whole sequences can be."""
+    """0, then the sequence after which each part ends, so that parts of whole sequences are as equal as possible."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
     targets = ends[-1] * np.arange(parts + 1) / parts
     above = np.searchsorted(ends, targets)
@@ -122,21 +122,21 @@ def _split_points(lengths: Int64, parts: int) -> list[int]:
 
 
 def select_rows(column: Array, rows: Int64) -> Array:
-    """The rows of a column, in that order, where the column is."""
+    """The rows of a column, in that order, on its device."""
     if isinstance(column, np.ndarray):
         return column.take(rows, 0)
-    if column.device.type == "cpu":  # numpy copies the rows of images twenty times as fast as torch
+    if column.device.type == "cpu":  # numpy copies rows of images 20 times as fast as torch
         return torch.from_numpy(column.numpy().take(rows, 0))
     return column.index_select(0, torch.from_numpy(rows).to(column.device))
 
 
 def _joined(parts: Sequence[NDArray[Number]]) -> NDArray[Number]:
-    """The array itself where there is one: nobody writes into experience, and images are large."""
+    """The array itself if there is one: experience is read-only, and images are large."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _joined_masks(blocks: Sequence[Trajectories]) -> Bool | None:
-    """A block without a mask allows everything; None where no block has one."""
+    """A block without a mask allows everything; None if no block has one."""
     masks = [block.action_mask for block in blocks]
     width = next((mask.shape[1] for mask in masks if mask is not None), None)
     if width is None:

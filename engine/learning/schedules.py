@@ -1,4 +1,4 @@
-"""How a coefficient moves over a run (ML-Agents' two schedules)."""
+"""ML-Agents' two schedules of coefficients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MIN_LEARNING_RATE, MIN_EPSILON, MIN_BETA = 1e-10, 0.1, 1e-5  # where ML-Agents' 
 
 
 def scheduled(kind: Literal["constant", "linear"], start: float, end: float, step: int, max_steps: int) -> float:
-    """The value at `step`: `start` for ever, or a line from `start` at step 0 to `end` at `max_steps` and after."""
+    """The value at `step`: always `start`, or linear from `start` at step 0 to `end` at `max_steps` and after."""
     if kind == "constant":
         return start
     return (start - end) * (1 - min(step, max_steps) / max_steps) + end

@@ -1,4 +1,4 @@
-"""Packed segments cut into the sequences that a memory reads, and the episodes that go on in them.
+"""Packed segments split into the sequences that a memory reads, and the episodes that continue in them.
 
 Shapes: N rows in P segments, S sequences.
 """
@@ -14,9 +14,9 @@ from rl_tui.engine.specs import Ending, Int64
 
 
 def split_segments(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
-    """Lengths of sequences and the segment each is of, i64[S] both, of segments with these lengths i64[P].
+    """The lengths of sequences and the segment of each, i64[S] both, for segments of these lengths i64[P].
 
-    Every segment is cut from its first row on: only its last sequence may have fewer than `longest` rows.
+    Every segment is split from its first row on: only its last sequence may have fewer than `longest` rows.
     """
     counts = -(-lengths // longest)
     segments = np.repeat(np.arange(len(lengths)), counts)
@@ -26,7 +26,7 @@ def split_segments(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
 
 
 def sequence_rows(starts: Int64, lengths: Int64) -> Int64:
-    """The rows of sequences one after the other: `lengths` rows from each of `starts` on."""
+    """The rows of all sequences in order: `lengths` rows from each of `starts` on."""
     ends = np.cumsum(lengths)
     rows: Int64 = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
     return rows
@@ -34,10 +34,10 @@ def sequence_rows(starts: Int64, lengths: Int64) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLinks:
-    """How the episodes of several agents run through sequences.
+    """Which sequence continues which, in the episodes of several agents.
 
-    before: i64[S], the sequence after which each goes on, -1 where an episode begins or its beginning is not here.
-    levels: the sequences that can be read at once, i64 each: all of a level go on after one of the level before.
+    before: i64[S], the sequence that each continues; -1 where an episode begins, or began in an earlier block.
+    levels: the sequences that can be read together, i64 each: all of a level continue sequences of the level before.
     """
 
     before: Int64
@@ -45,9 +45,9 @@ class EpisodeLinks:
 
 
 def link_episodes(agent_ids: Int64, endings: NDArray[np.int8], segments: Int64) -> EpisodeLinks:
-    """The course through sequences of these segments i64[S], in time order for each agent.
+    """The links of sequences in these segments i64[S], in time order for each agent.
 
-    agent_ids, endings: [P]. An episode goes on after a sequence of its segment, and after a segment that was cut.
+    agent_ids, endings: [P]. Episodes continue within a segment, and after a segment that was cut.
     """
     order = np.argsort(agent_ids[segments], kind="stable")
     segment = segments[order]

@@ -1,4 +1,4 @@
-"""The seam of an algorithm."""
+"""The interface of a training algorithm."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Samples: TypeAlias = Mapping[str, Sequence[float]]  # the same, each number coun
 
 
 def always() -> bool:
-    """What an update asks between mini-batches where no one may end it."""
+    """The default `should_continue`: an update is never ended early."""
     return True
 
 
 def require_finite(block: Trajectories) -> None:
-    """Return if every reward is a finite number, else raise NonFiniteError naming the agent."""
+    """Raise NonFiniteError naming the agent if a reward is not a finite number."""
     if not np.isfinite(block.rewards).all():
         row = int(np.flatnonzero(~np.isfinite(block.rewards))[0])
         agent = int(np.repeat(block.agent_ids, block.lengths)[row])
-        raise NonFiniteError(f"agent {agent} got the reward {block.rewards[row]}; the policy as it stands was kept")
+        raise NonFiniteError(f"agent {agent} got the reward {block.rewards[row]}; the policy was not changed")
 
 
 class Trainer(Protocol):
-    """What a behavior learns with. Used by one thread; knows no thread, file, clock or event."""
+    """Trains one behavior. Used by one thread; knows no thread, file, clock or event."""
 
     is_on_policy: bool  # experience must come from the newest policy, unless the user allows otherwise
-    rows_per_update: int  # an update comes when at least so many rows are there
-    time_horizon: int  # segments of experience are cut at so many steps
-    replay_bytes: int  # what keeping experience over updates costs in memory; 0 where none is kept
+    rows_per_update: int  # an update is due after at least this many rows
+    time_horizon: int  # the longest segment, in steps
+    replay_bytes: int  # memory of the replay buffer when it is full; 0 without one
 
     @property
     def num_parameters(self) -> int:
@@ -44,50 +44,52 @@ class Trainer(Protocol):
         """Updates since the beginning of training, over all resumes."""
 
     def hyperparameters(self) -> Mapping[str, float]:
-        """What `set_hyperparameter` may change, by its name in the configuration.
+        """Values that `set_hyperparameter` may change, by their names in the configuration.
 
-        Where a schedule moves a value, this is the one the schedule starts from.
+        Of a scheduled value it is the one that the schedule starts from.
         """
 
     def set_hyperparameter(self, name: str, value: float) -> None:
-        """Use that value from the next update on. No part of `state()`: whoever sets it also keeps it.
+        """Use that value from the next update on. It is not part of `state()`: the caller has to save it.
 
-        Raises ConfigError when there is no such name, or when a configuration could not hold the value.
+        Raises ConfigError for an unknown name, or a value that a configuration file could not have.
         """
 
     def add(self, block: Trajectories) -> Samples:
-        """Take experience in; numbers about it. Raises NonFiniteError naming what is not finite."""
+        """Add experience; returns samples of metrics. Raises NonFiniteError naming what is not finite."""
 
     def is_ready(self) -> bool:
         """Whether `update` has enough to learn from."""
 
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
-        """Learn from what was added; schedules are read at `step`. Numbers about it.
+        """Learn from what was added, with schedules read at `step`; returns metrics.
 
         should_continue: called after each mini-batch, where other threads may use the interpreter. When it returns
         False, the update ends with what it has learned so far.
 
-        Raises NonFiniteError after going back to the state before the update.
+        Raises NonFiniteError after restoring the state before the update.
         """
 
     def loss(self, block: Trajectories) -> Metrics:
-        """The losses on this experience as the networks stand; nothing is changed by asking, no draw is made."""
+        """The losses of the current networks on this experience. Changes nothing and draws nothing."""
 
     def make_policy(self, seed: int) -> Policy:
         """A new policy that acts with `weights()`, drawing from its own generator."""
 
     def weights(self) -> Weights:
-        """A copy of what a policy needs."""
+        """A copy of the policy's parameters."""
 
     def state(self) -> State:
-        """A copy of everything `load` needs to go on as if nothing had happened."""
+        """A copy of everything that `load` needs to continue as if training had never stopped."""
 
     def load(self, state: State) -> None:
-        """Go on from `state`, which the caller has checked against `state()`; what waits for an update is dropped, and
-        of what is kept over updates, everything newer than `state`."""
+        """Restore `state`, which the caller has checked against `state()`.
+
+        Drops rows that wait for an update, and whatever the replay buffer holds that is newer than `state`.
+        """
 
     def replay(self) -> State | None:
-        """A copy of the experience kept over updates, None where there is none or `save_replay_buffer` is off."""
+        """A copy of the replay buffer, None if there is none or `save_replay_buffer` is off."""
 
     def load_replay(self, replay: State) -> None:
-        """Learn from this experience too. Raises CheckpointError when it does not fit; nothing is changed then."""
+        """Restore a replay buffer. Raises CheckpointError, and changes nothing, when it does not fit."""

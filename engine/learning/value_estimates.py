@@ -1,4 +1,4 @@
-"""What a critic expects of a rollout, with or without a memory of what led there.
+"""Value estimates of a rollout, with or without memory.
 
 Shapes: N rows in P segments, S sequences, R reward streams, M memory columns.
 """
@@ -22,8 +22,8 @@ from rl_tui.engine.specs import Float32, Int64
 
 @dataclass(frozen=True, slots=True)
 class ValueEstimates:
-    """values: f32[N, R]. next_values: f32[P, R], of what was seen after each segment, whatever ended it. sequences: how
-    `ActorCritic.forward` has to read the rows, None without memory. agents: what is remembered after the rollout."""
+    """values: f32[N, R]. next_values: f32[P, R], after each segment, however it ended. sequences: for
+    `ActorCritic.forward`, None without memory. agents: the critic's memories after the rollout."""
 
     values: Float32
     next_values: Float32
@@ -32,7 +32,7 @@ class ValueEstimates:
 
 
 class Critic(Protocol):
-    """Whoever is asked; see `ActorCritic` for both."""
+    """A network that estimates values, like `ActorCritic`."""
 
     def place(self, array: NDArray[Any]) -> Array:
         """The array where it computes."""
@@ -42,10 +42,10 @@ class Critic(Protocol):
 
 
 class ValueEstimator:
-    """Asks a critic for the values of a rollout, for about `rows_per_call` at once."""
+    """Estimates the values of a rollout, about `rows_per_call` rows in one call of the critic."""
 
     def __init__(self, critic: Critic, settings: MemorySettings | None, rows_per_call: int, is_shared: bool):
-        """settings: of the memory, if there is one. is_shared: whether the critic reads with the actor's memory."""
+        """settings: None without memory. is_shared: whether actor and critic share one memory."""
         self._critic = critic
         self._sequence_length = settings.sequence_length if settings else 0
         self._memory_size = settings.memory_size if settings else 0
@@ -53,16 +53,16 @@ class ValueEstimator:
         self._is_shared = is_shared
 
     def __call__(self, features: Features, following: Features, rollout: Rollout, agents: AgentState) -> ValueEstimates:
-        """The estimates of a rollout with these features, and those of what followed its segments; both as placed.
+        """Estimate a rollout. features, following: of its rows and after its segments, on the critic's device.
 
-        agents: what the critic remembers from before the rollout.
+        agents: the critic's memories before the rollout.
         """
         if not self._sequence_length:
             return ValueEstimates(self._values(features), self._values(following), None, agents)
         lengths, segments = split_segments(rollout.lengths, self._sequence_length)
         starts = np.cumsum(lengths) - lengths
         acted = rollout.memories
-        assert acted is not None, "a policy with memory acted"
+        assert acted is not None, "the policy that acted had a memory"
         if self._is_shared:  # one memory, known wherever a sequence begins
             memories, links = acted[starts], EpisodeLinks(np.full(len(starts), -1), (np.arange(len(starts)),))
         else:
@@ -80,7 +80,7 @@ class ValueEstimator:
         return ValueEstimates(values, next_values, self._sequences(lengths, both), carried)
 
     def _initial_memories(self, agents: AgentState, rollout: Rollout, segments: Int64) -> Float32:
-        """f32[S, M]: what is remembered before the first sequence of each agent; zeros elsewhere."""
+        """f32[S, M]: the memory before the first sequence of each agent; zeros elsewhere."""
         memories = np.zeros((len(segments), self._memory_size), np.float32)
         ids, first = np.unique(rollout.agent_ids[segments], return_index=True)
         memories[first] = agents.lookup(ids)
@@ -89,7 +89,7 @@ class ValueEstimator:
     def _read_sequences(
         self, features: Features, starts: Int64, lengths: Int64, memories: Float32, links: EpisodeLinks
     ) -> tuple[Float32, Float32]:
-        """f32[N, R], and f32[S, M] remembered after each sequence; fills in `memories` before those that go on."""
+        """f32[N, R], and memories f32[S, M] after each sequence; fills in `memories` before those with links."""
         parts, after = [], np.empty_like(memories)
         at_once = max(1, self._rows_per_call // self._sequence_length)
         for depth, level in enumerate(links.levels):
@@ -105,7 +105,7 @@ class ValueEstimator:
         return _in_order(parts), after
 
     def _next_values(self, following: Features, memories: Float32) -> Float32:
-        """f32[P, R] of one row each."""
+        """f32[P, R], of sequences of one row each."""
         single, parts = np.ones(len(memories), np.int64), []
         for part in self._chunks(len(memories)):
             seen = tuple(column[part] for column in following)
@@ -126,7 +126,7 @@ class ValueEstimator:
 
 
 def _in_order(parts: list[tuple[Int64, Float32]]) -> Float32:
-    """One array of parts that come with their rows."""
+    """One array of parts, each given with its rows."""
     joined = np.concatenate([values for _, values in parts])
     ordered = np.empty_like(joined)
     ordered[np.concatenate([rows for rows, _ in parts])] = joined

@@ -1,1 +1,1 @@
-"""What turns one observation into features."""
+"""Encoders of images and sets of entities."""

@@ -1,6 +1,6 @@
-"""Sets of entities, of which any number may be absent, as one row of columns.
+"""The encoder of sets of entities, of which any number may be absent.
 
-Shapes: B rows, N entities of F features, E columns of an embedding, S columns of what else the agent sees.
+Shapes: B rows, N entities of F features, E columns of an embedding, S columns of the agent's other observations.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rl_tui.engine.specs import ObservationSpec
 
 EMBEDDING = 128  # E of observed entities
 HEADS = 4
-ABSENT = 0.01  # ML-Agents: an entity whose features have a smaller sum of squares is none
+ABSENT = 0.01  # ML-Agents: entities whose features have a smaller sum of squares are absent
 VARIANCE = 0.125  # ML-Agents: every weight here is normal with variance 0.125 / E
-FORBIDDEN = -1e6  # the score of an absent entity; finite, so that a row may be without any
+FORBIDDEN = -1e6  # the score of an absent entity; finite, so that a row may have none
 
 
 class Attention(nn.Module):
-    """Residual self-attention over a set, and the mean of what comes out (Vaswani et al. 2017, as ML-Agents has it).
+    """The mean of residual self-attention over a set (Vaswani et al. 2017, as in ML-Agents).
 
-    The order of entities does not matter, nor what absent ones hold.
+    It does not depend on the order of entities, nor on the features of absent ones.
     """
 
     def __init__(self, random: np.random.Generator, size: int):
@@ -51,14 +51,14 @@ class Attention(nn.Module):
 
 
 class EntityEncoder(nn.Module):
-    """Attention over every set an agent sees, each entity embedded together with what else the agent sees."""
+    """Attention over all sets of an agent, each entity embedded together with the other observations."""
 
     def __init__(self, random: np.random.Generator, columns: int, sets: Sequence[ObservationSpec]):
-        """columns: S, 0 for an agent that sees nothing else."""
+        """columns: S, 0 if there are no other observations."""
         super().__init__()
         self.own = _embedding(random, columns) if columns else None
         self.sets = nn.ModuleList(_embedding(random, spec.shape[1]) for spec in sets)
-        self.own_weights = nn.ParameterList(  # one layer over own and entity side by side would be the same
+        self.own_weights = nn.ParameterList(  # equal to one layer over own and entity side by side
             weight(random, EMBEDDING, EMBEDDING, gain=math.sqrt(VARIANCE)) for _ in sets if columns
         )
         self.attention = Attention(random, EMBEDDING)
@@ -78,5 +78,5 @@ class EntityEncoder(nn.Module):
 
 
 def _embedding(random: np.random.Generator, inputs: int) -> nn.Linear:
-    """From `inputs` columns to E, before its swish."""
+    """A layer from `inputs` columns to E, before its swish."""
     return linear(random, inputs, EMBEDDING, gain=math.sqrt(VARIANCE * inputs / EMBEDDING))

@@ -2,9 +2,9 @@
 
 Shapes: B images of H rows, W columns and C channels; O output channels, K the side of a kernel, U hidden units.
 
-The channels of a pixel are adjacent in memory everywhere (what torch calls channels_last): so images arrive, so
-convolutions are fastest on a CPU, and nothing has to be copied but to turn bytes into floating point. Bytes are divided
-by 255 where it costs least, in the weights of the first convolution, which also keeps them exact in bfloat16.
+The channels of a pixel are adjacent in memory throughout (torch's channels_last): images arrive so, convolutions are
+fastest so on a CPU, and the only copy converts bytes to floating point. Bytes are divided by 255 where it costs least,
+in the weights of the first convolution, which also keeps them exact in bfloat16.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Convolution(nn.Module):
 
 
 class Residual(nn.Module):
-    """Its input, and two convolutions of it with swish before each added up."""
+    """Its input plus two convolutions of it, with swish before each."""
 
     def __init__(self, random: np.random.Generator, channels: int):
         super().__init__()
@@ -83,7 +83,7 @@ class ImageEncoder(nn.Module):
         super().__init__()
         kind = network.vis_encode_type
         _check_size(spec, kind)
-        self._is_half = network.precision == "bfloat16" and kind != "fully_connected"  # which it would slow down
+        self._is_half = network.precision == "bfloat16" and kind != "fully_connected"  # slower for it
         self._activate = functional.relu_ if kind == "resnet" else _leaky_relu_
         self.trunk = nn.ModuleList(_trunk(random, kind, spec.shape[2]))
         with torch.no_grad():
@@ -99,7 +99,7 @@ class ImageEncoder(nn.Module):
         return self._activate(dense).to(kept)
 
     def _flat(self, images: Tensor, scale: float) -> Tensor:
-        """[B, columns] of scale times the images, the channels of a place adjacent."""
+        """[B, columns] of scale times the images, the channels of a pixel adjacent."""
         if not len(self.trunk):
             return images.flatten(1) * scale
         hidden = self.trunk[0](images.permute(0, 3, 1, 2), scale)
@@ -114,8 +114,8 @@ def _check_size(spec: ObservationSpec, kind: str) -> None:
     if min(rows, columns) < MINIMUM[kind]:
         fitting = [name for name, side in MINIMUM.items() if side <= min(rows, columns)]
         raise ConfigError(
-            f"observation {spec.name}: {rows}x{columns} pixels are too few for vis_encode_type: {kind}, "
-            f"which needs {MINIMUM[kind]}x{MINIMUM[kind]}. Right would be {' or '.join(fitting)}"
+            f"observation {spec.name}: must be at least {MINIMUM[kind]}x{MINIMUM[kind]} pixels for "
+            f"vis_encode_type: {kind}, got {rows}x{columns}. It is large enough for {' or '.join(fitting)}"
         )
 
 

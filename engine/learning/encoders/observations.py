@@ -1,8 +1,8 @@
-"""All observations of a row become one row of columns.
+"""The encoder of all observations of a row as one row of columns.
 
 Shapes: B rows, E encoded columns, G goal columns, U hidden units.
 
-Whoever puts a `Core` of its own behind an encoder asks it for the goals as well, and hands them on:
+A network with a `Core` of its own behind an encoder has to pass the encoder's goals to it:
 
     encoder = ObservationEncoder(random, layout, network)
     core = Core(random, encoder.outputs + actions, network, twins=2, goals=encoder.goal_outputs)
@@ -27,8 +27,8 @@ from rl_tui.engine.specs import Bool
 class ObservationEncoder(nn.Module):
     """Vectors as they are (already normalized), then U columns of every image, then 128 of all sets together.
 
-    Raises ConfigError for an image too small for its encoder, NotSupportedError for a set of entities as a goal beside
-    one that makes weights.
+    Raises ConfigError for an image too small for its encoder, NotSupportedError for a set of entities as a goal next
+    to one that conditions weights.
     """
 
     def __init__(self, random: np.random.Generator, layout: FeatureLayout, network: NetworkSettings):
@@ -51,25 +51,25 @@ class ObservationEncoder(nn.Module):
         own += [encode(features[i]) for encode, i in zip(self.images, self._images, strict=True)]
         encoded = _joined(own) if own else None
         if self.entities is None:
-            assert encoded is not None, "an agent sees something"
+            assert encoded is not None, "an agent has observations"
             return encoded
         attended = self.entities(encoded, [features[i] for i in self._sets])
         return attended if encoded is None else torch.cat([encoded, attended], 1)
 
     def goals(self, encoded: Tensor) -> Tensor | None:
-        """f32[B, G]: what `encoded` tells of goals, also where columns were appended to it; None when G = 0."""
+        """f32[B, G]: the goals in `encoded`, which may have more columns appended; None when G = 0."""
         return _joined([encoded[:, start:end] for start, end in self._goals]) if self._goals else None
 
 
 def _goal_columns(layout: FeatureLayout, network: NetworkSettings) -> Bool:
-    """bool: which encoded columns, those of sets aside, tell a goal."""
+    """bool: which encoded columns, without those of sets, are of goals."""
     images = [spec.is_goal for spec in layout.others if spec.kind == "image"]
     columns = np.concatenate([layout.goal_columns, np.repeat(images, network.hidden_units).astype(np.bool_)])
     sets = [spec.name for spec in layout.others if spec.kind == "entities" and spec.is_goal]
     if sets and columns.any():  # without another goal it is an ordinary observation, as in ML-Agents
         raise NotSupportedError(
-            f"observation {sets[0]}: a set of entities cannot be a goal beside one that makes weights. "
-            "goal_conditioning_type: none takes all goals as ordinary observations"
+            f"observation {sets[0]}: a set of entities cannot be a goal next to one that conditions weights. "
+            "goal_conditioning_type: none treats all goals as ordinary observations"
         )
     return columns
 

@@ -1,1 +1,1 @@
-"""What maps observations to actions and values."""
+"""Networks from observations to actions and values."""

@@ -1,4 +1,4 @@
-"""The network that acts.
+"""The network of a policy.
 
 Shapes: B rows, A continuous dimensions, K branches, M memory columns, H head columns: A means, with a conditional
 spread A logarithms of it, then the logits of every branch.
@@ -21,10 +21,10 @@ CONTINUOUS_GAIN, DISCRETE_GAIN = 0.2, 0.1  # ML-Agents: kaiming-normal times the
 
 
 class Actor(nn.Module):
-    """A body and the head of its actions. Its parameters by name are what `Weights.arrays` holds.
+    """A body and the head of its actions. `Weights.arrays` holds its parameters by name.
 
-    is_squashed: whether the spread of continuous actions depends on what is seen (SAC, whose actions are squashed
-    later) or is a parameter of its own, `log_sigma` f32[A] (PPO).
+    is_squashed: whether the spread of continuous actions depends on observations (SAC, whose actions are squashed
+    later) or is a separate parameter, `log_sigma` f32[A] (PPO).
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Actor(nn.Module):
         return self.head(hidden), memories
 
     def load_arrays(self, arrays: dict[str, Float32]) -> None:
-        """Take the parameters named as the module's own; other names are somebody else's."""
+        """Load the parameters of this module by name; other names are ignored."""
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 parameter.copy_(torch.from_numpy(arrays[name]))

@@ -1,4 +1,4 @@
-"""What actors and critics have in common: encoders, hidden layers, and a memory where the settings ask for one.
+"""The common part of actors and critics: encoders, hidden layers, and a memory if the settings have one.
 
 Shapes: B rows, E encoded columns, G goal columns, H hidden units, S sequences, M memory columns, T twins (or none of
 that axis).
@@ -29,7 +29,7 @@ class Core(nn.Module):
         twins: int | None = None,
         goals: int = 0,
     ):
-        """inputs: E. goals: G; if there are any, every call has to be given them."""
+        """inputs: E. goals: G; if it is not 0, every call needs the goals."""
         super().__init__()
         widths = [inputs, *[network.hidden_units] * network.num_layers]
         self.layers = Layers(random, widths[:-1] if goals else widths, network.activation, twins=twins)
@@ -47,7 +47,7 @@ class Core(nn.Module):
     def forward(self, encoded: Tensor, sequences: Sequences | None = None, goals: Tensor | None = None) -> Tensor:
         """f32[B, outputs] of f32[B, E] and f32[B, G], or f32[T, B, outputs].
 
-        sequences: how a memory has to read the rows; for twins with memories f32[T, S, M].
+        sequences: needed with memory; for twins with memories f32[T, S, M].
         """
         hidden = self._hidden(encoded, goals)
         if not self.memories:
@@ -70,7 +70,7 @@ class Core(nn.Module):
         return torch.stack([read for read, _ in steps]), torch.stack([after for _, after in steps])
 
     def read(self, encoded: Tensor, sequences: Sequences, goals: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """f32[B, outputs] and the memories f32[S, M] after each sequence; for values, not for learning nor twins."""
+        """f32[B, outputs] and the memories f32[S, M] after each sequence; without gradients, and not for twins."""
         return self.memories[0].read(self._hidden(encoded, goals), sequences)  # type: ignore[operator, no-any-return]  # a Memory
 
     def _hidden(self, encoded: Tensor, goals: Tensor | None) -> Tensor:
@@ -78,7 +78,7 @@ class Core(nn.Module):
         hidden: Tensor = self.layers(encoded)
         if self.conditioned is None:
             return hidden
-        assert goals is not None, "a conditioned layer is told the goals"
+        assert goals is not None, "a conditioned layer needs the goals"
         result: Tensor = self.conditioned(hidden, goals)
         return result
 

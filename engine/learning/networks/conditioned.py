@@ -17,7 +17,7 @@ from rl_tui.engine.learning.networks.numpy.dense import Activation
 
 
 class ConditionedLayer(nn.Module):
-    """A layer and its activation, with weights made by a network of two layers from the row's goal.
+    """A layer and its activation, whose weights a network of two layers makes from the row's goal.
 
     A hypernetwork (Ha et al. 2016) with ML-Agents' layers and initial values; `base`, the part of the weights that is
     the same for every goal, and the bias begin at zero.

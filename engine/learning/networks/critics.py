@@ -1,4 +1,4 @@
-"""What values states and actions.
+"""Networks that value states and actions.
 
 Shapes: B rows, E encoded columns, A continuous dimensions, S reward streams, O outputs of a stream: one for each choice
 of every branch, one in all without branches.
@@ -42,7 +42,7 @@ class StateCritic(nn.Module):
 
 
 class TwinCritic(nn.Module):
-    """Q1(s, a) and Q2(s, a): one encoder of what is seen, two networks side by side behind it.
+    """Q1(s, a) and Q2(s, a): one encoder of observations, followed by two networks side by side.
 
     Continuous actions are inputs, discrete ones outputs.
     """
@@ -77,7 +77,7 @@ class TwinCritic(nn.Module):
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """What is called inside gives gradients to the actions, and none to the parameters behind the encoder."""
+        """Calls inside give gradients to the actions, and none to the parameters behind the encoder."""
         for parameter in self._behind_encoder:
             parameter.requires_grad = False
         try:
@@ -87,7 +87,7 @@ class TwinCritic(nn.Module):
                 parameter.requires_grad = True
 
     def after(self, encoded: Tensor, continuous: Tensor, memories: Tensor) -> Tensor:
-        """What both remember after one step of B agents, f32[2, B, M] as `memories` before it."""
+        """The memories of both after one step of B agents, f32[2, B, M], given those before it."""
         inputs = _joined(encoded, continuous)
         return self.core.step(inputs, memories, self.encoder.goals(encoded))[1]
 

@@ -1,4 +1,4 @@
-"""All parameters of a module in one array, of which each is a view: one step, one copy, one average serves them all."""
+"""All parameters of a module as views of one array, which is stepped, copied and averaged as a whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
+Array: TypeAlias = Any  # numpy array or torch tensor
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]  # of every parameter by name, in the order of the flat array
 
 
@@ -25,13 +25,13 @@ def views(flat: Array, shapes: Shapes) -> dict[str, Array]:
 
 
 def layer_names(names: Iterable[str], prefix: str) -> list[tuple[str, str]]:
-    """Weight and bias of every layer of the `Layers` whose parameters' names begin so, inputs first."""
+    """Names of weight and bias of every layer in the `Layers` with this prefix, in order."""
     depth = sum(name.startswith(f"{prefix}weights.") for name in names)
     return [(f"{prefix}weights.{index}", f"{prefix}biases.{index}") for index in range(depth)]
 
 
 class FlatParameters:
-    """The parameters of a module, moved into one tensor; `gradient` is where autograd adds theirs up."""
+    """The parameters of a module, moved into one tensor; autograd accumulates into `gradient`."""
 
     def __init__(self, module: nn.Module, device: torch.device):
         named = dict(module.named_parameters())
@@ -44,16 +44,16 @@ class FlatParameters:
             parameter.data, parameter.grad = values[name], gradients[name]
 
     def place(self, array: np.ndarray[Any, Any]) -> Tensor:
-        """A tensor where the module computes."""
+        """A tensor on the module's device."""
         return torch.from_numpy(array).to(self.parameters.device)
 
     def load(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
-        """Take the values of every parameter by name."""
+        """Load every parameter by name."""
         flat = np.concatenate([arrays[name].reshape(-1) for name in self.shapes]).astype(np.float32)
         self.parameters.copy_(self.place(flat))
 
     def arrays(self, prefix: str = "") -> dict[str, np.ndarray[Any, Any]]:
-        """A copy of every parameter whose name begins with `prefix`, which is cut off."""
+        """A copy of every parameter whose name begins with `prefix`, without the prefix."""
         flat = self.parameters.detach().cpu().numpy().copy()
         return {
             name.removeprefix(prefix): view

@@ -1,4 +1,4 @@
-"""Linear layers: their initial weights, and a stack of them whose backward pass is one step of autograd.
+"""Linear layers: their initial weights, and a stack of them that is one node of autograd.
 
 Shapes: B rows, I inputs, O outputs; T networks of the same shape side by side (twins), or none of that axis.
 """
@@ -46,8 +46,8 @@ def weight(
 def linear(
     random: np.random.Generator, inputs: int, outputs: int, initial: Initial = "kaiming", gain: float = 1.0
 ) -> nn.Linear:
-    """A layer with such weights and a bias of zero, that draws from `random` only."""
-    layer = nn.Linear(inputs, outputs, device="meta")  # elsewhere it would draw from the generator of the process
+    """A layer with such weights and a bias of zero, drawn from `random` alone."""
+    layer = nn.Linear(inputs, outputs, device="meta")  # otherwise it would draw from the global generator
     layer.weight = nn.Parameter(weight(random, outputs, inputs, initial, gain))
     layer.bias = nn.Parameter(torch.zeros(outputs))
     return layer
@@ -78,7 +78,7 @@ class Layers(nn.Module):
             self.weights.append(nn.Parameter(each[0] if twins is None else torch.stack(each)))
             self.biases.append(nn.Parameter(torch.zeros(outputs if twins is None else (twins, outputs))))
         pairs = zip(self.weights, self.biases, strict=True)
-        self._in_order = [parameter for pair in pairs for parameter in pair]  # lists of torch take long to read
+        self._in_order = [parameter for pair in pairs for parameter in pair]  # ParameterList is slow to index
 
     def forward(self, inputs: Tensor) -> Tensor:
         """f32[B, O] of f32[B, I], or f32[T, B, O] of f32[B, I] or f32[T, B, I]."""
@@ -88,7 +88,7 @@ class Layers(nn.Module):
         return result
 
     def _plain(self, hidden: Tensor) -> Tensor:
-        """The same in separate operations, which tracing understands."""
+        """The same in separate operations, which can be traced."""
         depth = len(self._in_order) // 2
         for index in range(depth):
             hidden = _affine(hidden, self._in_order[2 * index], self._in_order[2 * index + 1])
@@ -98,7 +98,7 @@ class Layers(nn.Module):
 
 
 class _Stack(torch.autograd.Function):
-    """All layers at once: autograd of each by itself takes as long as the arithmetic in small networks."""
+    """All layers in one node: in small networks autograd of each layer takes as long as its arithmetic."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, activation: Activation, ends_linear: bool, *parameters: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ class _Stack(torch.autograd.Function):
         for index in range(depth):
             hidden = _affine(hidden, parameters[2 * index], parameters[2 * index + 1])
             if index < ctx.num_active:
-                if activation == "swish":  # whose slope is known from what was before it only
+                if activation == "swish":  # its derivative needs its input
                     before.append(hidden)
                 hidden = _IN_PLACE[activation](hidden)
             after.append(hidden)
@@ -134,7 +134,7 @@ class _Stack(torch.autograd.Function):
                 gradients[2 * index + 1] = gradient.sum(-2)
             if index > 0 or ctx.needs_input_grad[0]:
                 gradient, is_ours = gradient @ parameters[2 * index], True
-        inputs = gradient if ctx.needs_input_grad[0] else None  # autograd sums over twins that saw the same rows
+        inputs = gradient if ctx.needs_input_grad[0] else None  # autograd sums over twins with the same rows
         return inputs, None, None, *gradients
 
 
@@ -147,7 +147,7 @@ def _affine(hidden: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
 
 
 def _activation_backward(activation: Activation, gradient: Tensor, known: Tensor, room: Tensor) -> Tensor:
-    """The gradient before an activation, in `room`, given that after it and the values that tell its slope."""
+    """The gradient before an activation, in `room`, from that after it and its input (swish) or output."""
     if activation == "swish":
         silu_backward(gradient, known, grad_input=room)
     elif activation == "tanh":

@@ -19,10 +19,10 @@ from rl_tui.engine.specs import Int64
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """How B rows are read: those of a sequence are adjacent and in time order.
+    """How B rows are divided into sequences: those of a sequence are adjacent and in time order.
 
-    lengths: i64[S], all >= 1, summing to B. memories: f32[S, M], what is remembered before the first row of each; a
-    numpy array where the networks are numpy's.
+    lengths: i64[S], all >= 1, summing to B. memories: f32[S, M], before the first row of each; a numpy array for
+    networks in numpy.
     """
 
     lengths: Int64
@@ -37,7 +37,7 @@ class Memory(nn.Module):
 
     def __init__(self, random: np.random.Generator, inputs: int, memory_size: int):
         super().__init__()
-        # all parameters lie in one flat array, which is not the layout of cuDNN: it copies them, and need not tell
+        # parameters are views of one flat array, not in cuDNN's layout: it copies them and warns
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous", UserWarning)
         units = memory_size // 2
         self.units = units
@@ -51,7 +51,7 @@ class Memory(nn.Module):
             setattr(self.cell, f"bias_{name}_l0", nn.Parameter(bias))
 
     def forward(self, rows: Tensor, sequences: Sequences) -> Tensor:
-        """f32[B, M / 2] of f32[B, H]. Padding stands between the sequences only while they are read."""
+        """f32[B, M / 2] of f32[B, H]. Sequences are padded only while they are read."""
         padded, places = self._spread(rows, sequences.lengths)
         read, _ = self.cell(padded, self._split(sequences.memories))
         flat: Tensor = read.reshape(-1, self.units)
@@ -60,7 +60,7 @@ class Memory(nn.Module):
     def read(self, rows: Tensor, sequences: Sequences) -> tuple[Tensor, Tensor]:
         """`forward`, and the memories f32[S, M] after the last row of each sequence.
 
-        As fast as `forward` without gradients only: torch packs rows without padding, at the cost of slow gradients.
+        Only without gradients as fast as `forward`: torch's packed sequences have no padding, but slow gradients.
         """
         padded, places = self._spread(rows, sequences.lengths)
         if places is None:
@@ -78,7 +78,7 @@ class Memory(nn.Module):
         return read[:, 0], self._joined(after)
 
     def _spread(self, rows: Tensor, lengths: Int64) -> tuple[Tensor, Tensor | None]:
-        """f32[S, L, H], and where each row stands when its first two axes are one; None for rows as they were."""
+        """f32[S, L, H], and the index of each row in it with the first two axes joined; None if there is no padding."""
         count, longest = len(lengths), int(lengths.max())
         if count * longest == len(rows):
             return rows.reshape(count, longest, -1), None
@@ -89,7 +89,7 @@ class Memory(nn.Module):
         return padded.view(count, longest, -1), places
 
     def _padding(self, rows: Tensor, count: int) -> Tensor:
-        """f32[count, H], of which nothing is seen but that it is finite."""
+        """f32[count, H], of any finite numbers."""
         return rows.new_zeros(count, rows.shape[1])
 
     def _split(self, memories: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,9 +17,9 @@ def normalize(rows: Float32, mean: Float32, scale: Float32) -> Float32:
 
 
 class Normalizer:
-    """Mean and variance of every column seen so far; float64, so that a run of 10^9 rows still moves them.
+    """Running mean and variance of every column, in float64 so that 10^9 rows lose no precision.
 
-    Lives where its trainer lives; a policy gets copies of `mean` and `scale`.
+    Owned by its trainer; a policy gets copies of `mean` and `scale`.
     """
 
     def __init__(self, columns: int):
@@ -28,7 +28,7 @@ class Normalizer:
         self._variance_sum: NDArray[np.float64] = np.ones(columns)
 
     def update(self, rows: Float32) -> None:
-        """Take f32[B, D] into account."""
+        """Include rows f32[B, D]."""
         self._steps += len(rows)
         distance = rows - self._mean
         self._mean = self._mean + distance.sum(0) / self._steps
@@ -50,15 +50,15 @@ class Normalizer:
         return normalize(rows, self.mean, self.scale)
 
     def arrays(self) -> dict[str, Float32]:
-        """What a policy needs of it, under the names of `Weights.arrays`."""
+        """The arrays that a policy needs, by their names in `Weights.arrays`."""
         return {"normalizer.mean": self.mean, "normalizer.scale": self.scale}
 
     def state(self) -> State:
-        """Everything `load` needs."""
+        """The state for `load`."""
         return State({"mean": self._mean.copy(), "variance_sum": self._variance_sum.copy()}, {"steps": self._steps})
 
     def load(self, state: State) -> None:
-        """Go on from `state`."""
+        """Restore `state`."""
         self._mean = np.asarray(state.tensors["mean"], np.float64).copy()
         self._variance_sum = np.asarray(state.tensors["variance_sum"], np.float64).copy()
         self._steps = int(state.values["steps"])  # type: ignore[arg-type]  # written by state() as an int

@@ -1,4 +1,4 @@
-"""The networks of an on-policy trainer where they compute: in numpy, or in torch on any device.
+"""PPO's networks with their backward pass: in numpy, or in torch on any device.
 
 Shapes: B rows, A continuous dimensions, H head columns (A means, then the logits of every branch), R reward streams,
 S sequences, M memory columns.
@@ -21,29 +21,29 @@ from rl_tui.engine.learning.networks.numpy.named_layers import NamedLayers
 from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.specs import Float32
 
-Array: TypeAlias = Any  # numpy array or tensor: what is written with operators serves both
+Array: TypeAlias = Any  # numpy array or torch tensor
 
 
 class ActorCritic(Protocol):
-    """What a trainer needs of its networks, wherever they compute. `parameters` is flat and changed in place."""
+    """Forward and backward passes of `PPONetworks`. `parameters` is flat and changed in place."""
 
     parameters: Array  # f32[number of parameters]
     shapes: Shapes  # by the names of `PPONetworks`
-    log_sigma: Array | None  # the part of the parameters that is the policy's spread, f32[A]
+    log_sigma: Array | None  # f32[A], a view of `parameters`
 
     def place(self, array: np.ndarray[Any, Any]) -> Array:
-        """The array where the network computes."""
+        """The array on the device of the networks."""
 
     def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
-        """Action head f32[B, H] and values f32[B, R]; remembered for `backward`, valid until the next call.
+        """Action head f32[B, H] and values f32[B, R]; kept for `backward`, valid until the next call.
 
-        sequences: how memories read the rows; see `PPONetworks`.
+        sequences: needed with memory; see `PPONetworks`.
         """
 
     def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
-        """The flat gradient, given those of the last `forward`'s results and of log_sigma. May overwrite them.
+        """The flat gradient, the same array in every call, given those of `forward`'s results and log_sigma.
 
-        The same array every time.
+        It may overwrite them.
         """
 
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
@@ -54,10 +54,10 @@ class ActorCritic(Protocol):
 
 
 class NumpyActorCritic:
-    """Vectors on the CPU, with the backward pass written out: see mlp.py for why."""
+    """Networks over vectors on the CPU, with the backward pass written out; networks/numpy/mlp.py says why."""
 
     def __init__(self, networks: PPONetworks, activation: Activation):
-        """networks: whose encoders change nothing; their parameters become views of `parameters`."""
+        """networks: without encoders; their parameters are replaced by views of `parameters`."""
         flat = FlatParameters(networks, torch.device("cpu"))
         self.shapes = flat.shapes
         self.parameters: Float32 = flat.parameters.numpy()
@@ -117,10 +117,10 @@ class NumpyActorCritic:
 
 
 class TorchActorCritic:
-    """Anything on any device, with torch's autograd."""
+    """Any networks on any device, with torch's autograd."""
 
     def __init__(self, networks: PPONetworks, device: torch.device):
-        """networks: their parameters become views of `parameters`."""
+        """networks: their parameters are replaced by views of `parameters`."""
         self._networks = networks.to(device)
         self._flat = FlatParameters(networks, device)
         self.shapes = self._flat.shapes
@@ -134,7 +134,7 @@ class TorchActorCritic:
         return self._flat.place(array)
 
     def forward(self, features: Features, sequences: Sequences | None = None) -> tuple[Array, Array]:
-        """See ActorCritic. The results carry no gradient."""
+        """See ActorCritic. The results are detached."""
         head, values = self._outputs = self._networks(features, sequences)
         return head.detach(), values.detach()
 
@@ -156,7 +156,7 @@ class TorchActorCritic:
 def make_actor_critic(
     networks: PPONetworks, layout: FeatureLayout, activation: Activation, device: torch.device
 ) -> ActorCritic:
-    """Where fresh networks compute best: in numpy for layers over vectors on the CPU, in torch everywhere else."""
+    """The fastest for new networks: numpy for layers over vectors on the CPU, torch otherwise."""
     is_plain = layout.has_only_vectors and not networks.actor.body.encoder.goal_outputs
     if is_plain and device.type == "cpu":
         return NumpyActorCritic(networks, activation)

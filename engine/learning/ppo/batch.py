@@ -1,4 +1,4 @@
-"""What PPO learns from the rows of a rollout.
+"""The columns of a rollout that PPO's loss needs.
 
 Shapes: N rows in P segments, A continuous dimensions, K branches, R reward streams.
 """
@@ -25,7 +25,7 @@ EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows of a rollout with what was true when they were collected.
+    """Rows of a rollout, with values and log-probabilities from when they were collected.
 
     continuous: f32[B, A]. chosen: f32[B, sum of branches], 1 for each branch's choice. allowed: the same shape, 0 for a
     forbidden choice, or None. log_probs: f32[B, W]. advantage: f32[B]. returns, values: f32[B, S].
@@ -43,7 +43,7 @@ class Batch:
 def advantage_columns(
     rollout: Rollout, estimates: ValueEstimates, streams: RewardStreams, branches: tuple[int, ...], hyper: PPOSettings
 ) -> dict[str, NDArray[Any]]:
-    """Columns of N rows: everything of `surrogate.Batch`; "allowed" only where something was forbidden."""
+    """The columns of `Batch` for N rows; "allowed" only if something was forbidden."""
     ends = (rollout.endings == Ending.TERMINATED)[:, None] & streams.masks_terminal
     next_values = np.where(ends, np.float32(0), estimates.next_values)
     advantages, returns = gae(
@@ -64,7 +64,7 @@ def advantage_columns(
 
 
 def normalized(advantage: Array) -> Array:
-    """Of mean 0 and deviation 1."""
+    """Advantages of mean 0 and deviation 1."""
     centered = advantage - advantage.mean()
     deviation = (centered * centered).mean() ** 0.5  # of the population: torch's std() divides by one less
     return centered / (deviation + EPSILON)

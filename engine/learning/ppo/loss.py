@@ -18,7 +18,7 @@ Array: TypeAlias = Any  # numpy array or torch tensor: the operators below mean 
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """What weighs the terms of the loss. value_clip: None for a plain squared error."""
+    """Coefficients of the loss. value_clip: None for a plain squared error."""
 
     epsilon: float
     beta: float
@@ -29,9 +29,9 @@ class Coefficients:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Terms of the loss as f32[] and its gradient by head f32[B, H], values f32[B, S] and log_sigma f32[A].
+    """Terms of the loss, f32[] each, and its gradients for head f32[B, H], values f32[B, S] and log_sigma f32[A].
 
-    divergence: k3 of Schulman's note "Approximating KL divergence". clipped: the fraction of ratios out of bounds.
+    divergence: k3 in Schulman's note "Approximating KL divergence". clipped: the fraction of ratios out of bounds.
     """
 
     total: Array
@@ -48,7 +48,7 @@ class Loss:
 def surrogate_loss(
     head: Array, values: Array, log_sigma: Array | None, batch: Batch, actions: ActionSpec, coefficients: Coefficients
 ) -> Loss:
-    """The loss of rows whose networks gave `head` and `values`."""
+    """The loss of rows with these outputs of the networks."""
     xp = array_namespace(head)
     parts = _distributions(xp, head, log_sigma, batch, actions)
     log_probs = _joined(xp, [part.log_probs for part in parts])
@@ -81,7 +81,7 @@ def surrogate_loss(
 def _distributions(
     xp: Any, head: Array, log_sigma: Array | None, batch: Batch, actions: ActionSpec
 ) -> list[Gaussian | Categorical]:
-    """What the head means: one distribution for all continuous dimensions, one per branch, in the head's order."""
+    """One distribution for all continuous dimensions and one per branch, in the head's order."""
     parts: list[Gaussian | Categorical] = []
     if log_sigma is not None:
         parts.append(Gaussian(xp, head[:, : actions.continuous], log_sigma, batch.continuous))
@@ -98,7 +98,7 @@ def _distributions(
 def _backward(
     xp: Any, parts: list[Gaussian | Categorical], grad_log_prob: Array, beta: float
 ) -> tuple[Array, Array | None]:
-    """The loss's gradient by head f32[B, H] and log_sigma f32[A], given that by log-probabilities f32[B, W]."""
+    """The loss's gradients for head f32[B, H] and log_sigma f32[A], given that for log-probabilities f32[B, W]."""
     grad_head, grad_log_sigma, begin = [], None, 0
     for part in parts:
         is_joint = grad_log_prob.shape[1] == 1
@@ -115,9 +115,9 @@ def _joined(xp: Any, columns: list[Array]) -> Array:
 
 
 def _value_loss(xp: Any, values: Array, batch: Batch, coefficients: Coefficients) -> tuple[Array, Array]:
-    """The value term and the loss's gradient by values f32[B, S].
+    """The value term and the loss's gradient for values f32[B, S].
 
-    Squared error, or with a clip the larger of it and that of a value which moved at most the clip away from the old.
+    The squared error, or with a clip the larger of it and that of the value moved by at most the clip.
     """
     error = values - batch.returns
     squares, slope = error * error, error

@@ -1,4 +1,4 @@
-"""Who acts, and who values what is seen, as an on-policy trainer needs them.
+"""The actor and the critic of PPO as torch modules.
 
 Shapes: B rows, H head columns, R reward streams, S sequences, M memory columns.
 """
@@ -20,7 +20,7 @@ from rl_tui.engine.specs import ActionSpec
 class PPONetworks(nn.Module):
     """An actor, and a critic with a body of its own or, if it is shared, a value head on the actor's.
 
-    Two bodies have two memories, which stand side by side: f32[S, 2 M], the actor's first. A shared body has one.
+    Two bodies have two memories side by side: f32[S, 2 M], the actor's first. A shared body has one.
     """
 
     def __init__(
@@ -61,6 +61,6 @@ class PPONetworks(nn.Module):
 
 
 def _halves(sequences: Sequences) -> tuple[Sequences, Sequences]:
-    """The actor's sequences and the critic's, of two memories side by side."""
+    """The sequences with the actor's memories, and with the critic's."""
     own, critics = sequences.memories.chunk(2, 1)
     return Sequences(sequences.lengths, own), Sequences(sequences.lengths, critics)

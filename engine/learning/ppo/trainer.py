@@ -37,7 +37,7 @@ from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
-CHANGEABLE = (  # while it trains: nothing that shapes the network or the rollout
+CHANGEABLE = (  # during training: nothing that shapes the network or the rollout
     "learning_rate",
     "beta",
     "epsilon",
@@ -46,16 +46,16 @@ CHANGEABLE = (  # while it trains: nothing that shapes the network or the rollou
     "value_coefficient",
     "target_kl",
 )
-TERMS = ("total", "policy", "value", "entropy", "divergence", "clipped")  # of a loss, that are told
-ROWS_OF_VECTORS = 2048  # valued at once: they take little room, and a memory reads many sequences in the time of one
-FEATURES = "features."  # what the names of those columns begin with
+TERMS = ("total", "policy", "value", "entropy", "divergence", "clipped")  # of a loss, for metrics
+ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
+FEATURES = "features."  # prefix of their columns
 Terms: TypeAlias = dict[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRollout:
-    """A rollout where the network computes: columns that mini-batches are cut from, how memories read their rows, mean
-    value estimates f32[R], and what the critic remembers of unfinished episodes afterwards."""
+    """A rollout on the network's device: columns and sequences to split into mini-batches, mean value estimates f32[R],
+    and the critic's memories of unfinished episodes afterwards."""
 
     columns: Columns
     sequences: Sequences | None
@@ -96,12 +96,12 @@ class PPOTrainer:
 
     @property
     def rows_per_update(self) -> int:
-        """An update comes when at least so many rows are there."""
+        """An update is due after this many rows."""
         return self._hyper.buffer_size
 
     @property
     def time_horizon(self) -> int:
-        """Segments of experience are cut at so many steps."""
+        """The longest segment, in steps."""
         return self._config.time_horizon
 
     @property
@@ -115,7 +115,7 @@ class PPOTrainer:
         return self._num_updates
 
     def hyperparameters(self) -> dict[str, float]:
-        """Those of CHANGEABLE that are in use, as the schedules start from them."""
+        """Those of CHANGEABLE that are in use; schedules start from them."""
         return changeable(self._hyper, CHANGEABLE)
 
     def set_hyperparameter(self, name: str, value: float) -> None:
@@ -123,7 +123,7 @@ class PPOTrainer:
         self._hyper = with_value(self._hyper, CHANGEABLE, name, value)
 
     def add(self, block: Trajectories) -> Samples:
-        """Keep a block for the next update; what each stream paid in the episodes that ended in it."""
+        """Keep a block for the next update; returns what each stream paid in the episodes that ended in it."""
         require_finite(block)
         if self._normalizer is not None:
             self._normalizer.update(self._layout.vectors(block.observations))
@@ -132,17 +132,17 @@ class PPOTrainer:
         return self._streams.episodes(block, rewards)
 
     def is_ready(self) -> bool:
-        """Whether `buffer_size` rows are there."""
+        """Whether there are `buffer_size` rows."""
         return self._rollout.num_rows >= self._hyper.buffer_size
 
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
-        """`num_epoch` shuffled passes over everything added since the last update, as far as it may continue."""
+        """Make `num_epoch` shuffled passes over the rows since the last update, while `should_continue` allows."""
         before = self._step.snapshot()
         learning_rate, coefficients = self._learning_rate(step), self._coefficients(step)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and told below
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
             prepared = self._prepare(self._rollout.drain())
             by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
-            terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents counts mini-batches, not rows
+            terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
         if not (math.isfinite(terms["total"]) and self._step.is_finite):
             self._step.restore(before)
             raise NonFiniteError(f"the loss is not finite at step {step}; the state before this update was kept")
@@ -157,7 +157,7 @@ class PPOTrainer:
         }
 
     def loss(self, block: Trajectories) -> Metrics:
-        """The losses on this experience as the networks stand, with the coefficients of the last update."""
+        """The losses of the current networks on this experience, with the coefficients of the last update."""
         coefficients = self._coefficients(self._updated_at)
         terms, counts = [], []
         with np.errstate(over="ignore", invalid="ignore"):
@@ -182,7 +182,7 @@ class PPOTrainer:
         )
 
     def _prepare(self, rollout: Rollout) -> PreparedRollout:
-        """What is to be learned from a rollout, as the networks stand."""
+        """Prepare a rollout with estimates of the current networks."""
         features = self._features(rollout.observations)
         estimates = self._estimator(features, self._features(rollout.next_observations), rollout, self._agents)
         columns = advantage_columns(rollout, estimates, self._streams, self._spec.actions.branches, self._hyper)
@@ -191,7 +191,7 @@ class PPOTrainer:
         return PreparedRollout(placed, estimates.sequences, estimates.values.mean(0), estimates.agents)
 
     def _features(self, observations: Observations) -> Features:
-        """Where the network computes; images stay as they were observed."""
+        """The features on the network's device; images stay unscaled."""
         return tuple(map(self._network.place, self._layout.split(observations, self._normalizer)))
 
     def _learn(
@@ -201,7 +201,7 @@ class PPOTrainer:
         coefficients: Coefficients,
         should_continue: Callable[[], bool],
     ) -> list[Terms]:
-        """The terms of every mini-batch of every pass; a pass is the last when it moved further than `target_kl`."""
+        """Terms of every mini-batch of every pass; a pass that moved further than `target_kl` is the last."""
         terms: list[Terms] = []
         for _ in range(self._hyper.num_epoch):
             first = len(terms)
@@ -219,7 +219,7 @@ class PPOTrainer:
         return terms
 
     def _loss(self, columns: Columns, sequences: Sequences | None, coefficients: Coefficients) -> Loss:
-        """The loss of these rows, and its gradient by what the networks gave for them."""
+        """The loss of these rows, and its gradients with respect to the networks' outputs."""
         features = tuple(column for name, column in columns.items() if name.startswith(FEATURES))
         head, values = self._network.forward(features, sequences)
         advantage = columns["advantage"]
@@ -254,7 +254,7 @@ class PPOTrainer:
     def state(self) -> State:
         """Networks, optimizer, normalizer, reward statistics, shuffling.
 
-        Not the rows that wait for an update, nor memories of unfinished episodes: environments start anew.
+        Without rows that wait for an update and memories of unfinished episodes: environments restart.
         """
         parts = {"network": self._step.state(), "shuffling": generator_state(self._random)}
         if self._normalizer is not None:
@@ -264,7 +264,7 @@ class PPOTrainer:
         return State.merge(parts)
 
     def load(self, state: State) -> None:
-        """Go on from `state`, without the rows that wait for an update."""
+        """Restore `state` and drop the rows that wait for an update."""
         self._rollout = RolloutBuffer()
         self._agents = AgentState.empty(self._agents.columns.shape[1], np.float32)
         self._step.load(state.part("network"))
@@ -280,13 +280,13 @@ class PPOTrainer:
         return None
 
     def load_replay(self, replay: State) -> None:
-        """Refuse: raises CheckpointError."""
-        raise CheckpointError("this trainer learns from new experience only and has no use for a replay buffer")
+        """Raises CheckpointError: there is no replay buffer."""
+        raise CheckpointError("this trainer learns from new experience only and has no replay buffer")
 
 
 def _terms(loss: Loss) -> Terms:
     terms = {name: getattr(loss, name) for name in TERMS}
-    return terms | {"policy": abs(loss.policy)}  # as ML-Agents: what mini-batches lose and gain does not cancel
+    return terms | {"policy": abs(loss.policy)}  # as in ML-Agents: signs of mini-batches do not cancel
 
 
 def _means(terms: Sequence[Terms], weights: Sequence[int]) -> dict[str, float]:

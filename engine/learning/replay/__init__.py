@@ -1,1 +1,1 @@
-"""Experience kept over many updates."""
+"""The replay buffer."""

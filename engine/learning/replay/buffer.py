@@ -1,4 +1,4 @@
-"""Steps kept to learn from many times.  Shapes: N steps in P segments of a block, B rows drawn, S reward streams."""
+"""The replay buffer.  Shapes: N steps in P segments of a block, B rows drawn, Q sequences, S reward streams."""
 
 from __future__ import annotations
 
@@ -19,56 +19,57 @@ from rl_tui.engine.specs import Bool, Ending, Float32, Int64, Json, Observations
 class Minibatch:
     """B steps drawn from a replay buffer: copies, which the buffer does not write again.
 
-    Without memory each is drawn for itself. With memory they are S sequences of adjacent steps, packed, each sequence
-    in time order.
+    Without memory each is drawn independently. With memory they are Q sequences of adjacent steps, packed, each in time
+    order.
     """
 
-    rows: Int64  # i64[B], where they lie, for `ReplayBuffer.update_priorities`
+    rows: Int64  # i64[B], in the buffer, for `ReplayBuffer.update_priorities`
     observations: Observations  # each [B, ...]
-    next_observations: Observations  # each [B, ...]: what was seen after the n steps, or after the segment's last one
+    next_observations: Observations  # each [B, ...]: after the n steps, or after the segment's last one
     continuous: Float32  # f32[B, A]
     discrete: Int64  # i64[B, K]
     action_mask: Bool | None  # bool[B, sum of branches], None while no mask was ever added
-    next_action_mask: Bool | None  # likewise of what was seen next
-    next_mask_is_known: Bool  # bool[B]: False after a truncation, of which only the observation is known
+    next_action_mask: Bool | None  # likewise of the next observations
+    next_mask_is_known: Bool  # bool[B]: False after a truncation, where only the observation is known
     rewards: Float32  # f32[B, S]: the discounted sum over the n steps, or over fewer up to the segment's end
     discounts: Float32  # f32[B, S]: gamma to the number of steps summed
-    terminated: Bool  # bool[B]: the episode was over after the steps summed, nothing is earned any more
+    terminated: Bool  # bool[B]: the episode ended after the steps summed
     weights: Float32  # f32[B]: importance weights, at most 1; 1 where all are drawn uniformly
-    lengths: Int64 | None = None  # i64[S] of the sequences, None without memory
-    memories: Float32 | None = None  # f32[S, M], what the policy remembered before the first row of each sequence
-    value_memories: Float32 | None = None  # f32[S, V], what the critic remembered there; None without such a column
+    lengths: Int64 | None = None  # i64[Q] of the sequences, None without memory
+    memories: Float32 | None = None  # f32[Q, M], the policy's memory before each sequence
+    value_memories: Float32 | None = None  # f32[Q, V], the critic's; None without such a column
 
 
 class ReplayBuffer:
     """The newest steps of a behavior, in columns of a fixed number of rows; the oldest are overwritten.
 
-    Used by one thread. Memory is reserved here and touched as it fills, `layout.bytes` in the end.
+    Used by one thread. Its arrays are reserved at once and committed by the system as it fills, up to `layout.bytes`.
     """
 
     def __init__(self, layout: ReplayLayout):
         self.layout = layout
-        self.num_added = 0  # steps that ever came, over all resumes
+        self.num_added = 0  # steps ever added, over all resumes
         self._columns: dict[str, NDArray[Any]] = {
             name: np.zeros((layout.num_rows, *shape), dtype) for name, (shape, dtype) in layout.columns.items()
         }
         self._ring = Ring(self._columns, layout.sequence_length)
         self._priorities = None if layout.alpha is None else Priorities(layout.num_rows, layout.alpha)
-        self._has_masks = False  # some block came with a mask
+        self._has_masks = False  # a block had a mask
 
     @property
     def num_steps(self) -> int:
-        """Steps that can be drawn: none where no sequence is left that begins before it was overwritten."""
+        """Steps that can be drawn: 0 while the beginning of every sequence is overwritten."""
         return self._ring.num_steps if self._ring.num_sequences else 0
 
     @property
     def is_full(self) -> bool:
-        """Whether every row is in use; with short segments that is before `capacity` steps are held."""
+        """Whether every row is in use; with short segments there are fewer than `capacity` steps then."""
         return self._ring.num_used == self._ring.num_rows
 
     def add(self, block: Trajectories, rewards: Float32, value_memories: Float32 | None = None) -> None:
-        """Keep a block with its rewards of every stream, f32[N, S], and what the critic remembered before each row,
-        f32[N, V], where the layout has such columns. Of a block larger than the buffer only the newest part is kept.
+        """Add a block with its rewards f32[N, S] and, if the layout has them, the critic's memories f32[N, V].
+
+        Of a block larger than the buffer only the newest part is kept.
         """
         self.num_added += block.num_rows
         place = self._ring.add(block.lengths, block.endings, self.num_added)
@@ -81,7 +82,9 @@ class ReplayBuffer:
             "value_memories": value_memories,
         }
         for name, of_steps in values.items():
-            assert (of_steps is not None) == (name in self._columns), f"{name}: either kept and given, or neither"
+            assert (of_steps is not None) == (name in self._columns), (
+                f"{name}: must be given if and only if the layout has it"
+            )
             if of_steps is not None:
                 self._columns[name][place.steps] = of_steps[place.first_step :]
         for index, seen in enumerate(block.next_observations):
@@ -99,8 +102,7 @@ class ReplayBuffer:
             self._columns["forbidden"][place.closings] = False if after is None else ~after[place.first_segment :]
 
     def drop_newer(self, num_added: int) -> None:
-        """Forget every block that was added after `num_added` stood here, and count on from there. What they overwrote
-        is lost."""
+        """Drop every block added after this `num_added`, and continue counting from it. What they overwrote is lost."""
         dropped = self._ring.drop_newer(num_added)
         if self._priorities is not None:
             self._priorities[dropped] = 0
@@ -111,7 +113,7 @@ class ReplayBuffer:
     ) -> Minibatch:
         """`count` steps, drawn uniformly with replacement, or by their priorities where the layout has `alpha`.
 
-        gammas: f32[S]. beta: how far the importance weights correct for priorities, from 0 to 1. There must be a step.
+        gammas: f32[S]. beta: how far importance weights correct for priorities, from 0 to 1. It must not be empty.
         """
         if self._priorities is None:
             rows, weights = self._ring.draw(count, random), np.ones(count, np.float32)
@@ -123,8 +125,8 @@ class ReplayBuffer:
     def sample_sequences(self, count: int, random: np.random.Generator, gammas: Float32) -> Minibatch:
         """About `count` steps in whole sequences, drawn uniformly with replacement; n_step is 1.
 
-        A sequence begins where the position in its segment is a multiple of `sequence_length`, and ends after so many
-        steps or with its segment. gammas: f32[S]. There must be a step.
+        A sequence begins where the position in its segment is a multiple of `sequence_length`, and ends after that many
+        steps or with its segment. gammas: f32[S]. The buffer must not be empty.
         """
         starts, lengths = self._ring.draw_sequences(count, random)
         before = np.cumsum(lengths) - lengths
@@ -132,20 +134,19 @@ class ReplayBuffer:
         return self._with_memories(self._minibatch(rows, 1, gammas, np.ones(len(rows), np.float32)), starts, lengths)
 
     def all_steps(self, n_step: int, gammas: Float32) -> Minibatch:
-        """Every step that is held, oldest first; with memory as whole sequences, of which none may be overwritten in
-        part."""
+        """Every step, oldest first; with memory in whole sequences, none of which may be partly overwritten."""
         rows = self._ring.steps()
         batch = self._minibatch(rows, n_step, gammas, np.ones(len(rows), np.float32))
         return self._with_memories(batch, *self._ring.sequences()) if self.layout.memory_size else batch
 
     def update_priorities(self, rows: Int64, errors: Float32) -> None:
-        """Draw these rows by their errors, f32[B], from now on; only with `alpha`, and before anything is added."""
+        """Set the priorities of these rows by errors f32[B]; only with `alpha`, and before anything is added."""
         assert self._priorities is not None
-        assert self._columns["remaining"].take(rows).all(), "these rows hold no steps any more"
+        assert self._columns["remaining"].take(rows).all(), "these rows no longer hold steps"
         self._priorities.update(rows, errors)
 
     def state(self) -> State:
-        """A copy of everything that is held."""
+        """A copy of the contents."""
         rows = self._ring.in_use()
         tensors = {name: column.take(rows, 0) for name, column in self._columns.items()}
         largest = 1.0
@@ -155,10 +156,10 @@ class ReplayBuffer:
         return State(tensors, values | {"largest_priority": largest})
 
     def load(self, state: State) -> None:
-        """Hold what `state` holds and nothing else; the newest part of it where there is less room. Counts on from
-        where either has come: what is added from now on is newer than what is loaded.
+        """Replace the contents by those of `state`, or their newest part if the buffer is smaller.
 
-        Raises CheckpointError naming what does not fit; nothing is changed then.
+        `num_added` continues from the larger of both counts: what is added later is newer than what was loaded. Raises
+        CheckpointError naming what does not fit, and changes nothing then.
         """
         require_fit(state, self.layout)
         tensors, values = cast(dict[str, NDArray[Any]], state.tensors), state.values
@@ -211,7 +212,7 @@ class ReplayBuffer:
         return ~self._columns["forbidden"].take(rows, 0) if self._has_masks else None
 
     def _summed(self, rows: Int64, steps: Int64, powers: Float32) -> Float32:
-        """f32[B, S]: the rewards of so many steps from each row on, times the powers of gamma, f32[n + 1, S]."""
+        """f32[B, S]: the sum over this many steps from each row of rewards times powers of gamma, f32[n + 1, S]."""
         rewards: Float32 = self._columns["rewards"]
         if len(powers) == 2:
             return rewards.take(rows, 0)

@@ -1,4 +1,4 @@
-"""What a replay buffer keeps, and what that costs, known before anything is allocated."""
+"""The columns of a replay buffer and their size, known before anything is allocated."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rl_tui.engine.specs import BehaviorSpec
 class ReplayLayout:
     """The shape of a replay buffer.
 
-    capacity: steps it is meant to hold (`buffer_size`). It holds exactly so many when every segment has `time_horizon`
-    steps, and fewer when episodes end earlier: each segment takes one row more than it has steps.
-    num_streams: reward columns. memory_size, value_memory_size: columns of what the policy and the critic remember; 0
+    capacity: the number of steps (`buffer_size`) if every segment has `time_horizon` steps. It is less if episodes end
+    earlier: each segment takes one row more than it has steps.
+    num_streams: reward columns. memory_size, value_memory_size: columns of the policy's and the critic's memories; 0
     without memory. sequence_length: the longest sequence that is sampled, with memory. alpha: of prioritized replay
     (Schaul et al. 2016), None draws uniformly.
     """
@@ -38,7 +38,7 @@ class ReplayLayout:
 
     @property
     def columns(self) -> dict[str, tuple[tuple[int, ...], np.dtype[np.generic]]]:
-        """Shape of a row and type of every column; what is neither masked nor remembered has none."""
+        """Row shape and type of every column; masks and memories only if there are any."""
         actions = self.spec.actions
         shapes: dict[str, tuple[tuple[int, ...], str]] = {
             f"observation.{index}": (observation.shape, observation.dtype)
@@ -51,10 +51,10 @@ class ReplayLayout:
             "remaining": ((), "int32"),  # steps left in the segment from here; 0: no step begins in this row
             "position": ((), "int32"),  # in the segment, from 0
             "ending": ((), "int8"),  # of the segment
-            "added": ((), "int64"),  # steps that had ever come, with the block of this row
+            "added": ((), "int64"),  # `num_added` after the block of this row
         }
         if actions.branches:
-            shapes["forbidden"] = (actions.mask_size,), "bool"  # not what is allowed: zeroed memory forbids nothing
+            shapes["forbidden"] = (actions.mask_size,), "bool"  # instead of what is allowed: zeros forbid nothing
         if self.memory_size:
             shapes["memories"] = (self.memory_size,), "float32"
         if self.value_memory_size:
@@ -63,6 +63,6 @@ class ReplayLayout:
 
     @property
     def bytes(self) -> int:
-        """Memory that the buffer takes when it is full."""
+        """Memory of a full buffer."""
         per_row = sum(math.prod(shape) * dtype.itemsize for shape, dtype in self.columns.values())
         return self.num_rows * per_row + (0 if self.alpha is None else SumTree.bytes(self.num_rows))

@@ -11,11 +11,11 @@ from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.specs import Float32, Int64
 
 Float64 = NDArray[np.float64]
-EPSILON = 1e-6  # added to an error: a step that was once learned perfectly is still drawn, section 3.3
+EPSILON = 1e-6  # added to errors, so that steps without error are still drawn (section 3.3)
 
 
 class SumTree:
-    """Numbers >= 0 by row, and their sums by pairs, pairs of pairs, ...: a row is found by its share of the total."""
+    """Numbers >= 0 of rows with the sums of pairs, pairs of pairs, ...: finds a row by a position in the total."""
 
     def __init__(self, num_rows: int):
         size = _num_leaves(num_rows)
@@ -23,7 +23,7 @@ class SumTree:
 
     @staticmethod
     def bytes(num_rows: int) -> int:
-        """Memory it takes."""
+        """Memory of a tree."""
         return 8 * (2 * _num_leaves(num_rows) - 1)
 
     @property
@@ -32,15 +32,15 @@ class SumTree:
         return float(self._levels[-1][0])
 
     def __getitem__(self, rows: Int64) -> Float64:
-        """f64[B] of these rows."""
+        """f64[B]: the numbers of these rows."""
         return self._levels[0].take(rows)
 
     def __setitem__(self, rows: Int64, values: Float64 | float) -> None:
-        """Change these rows and every sum they are part of."""
+        """Set these rows and update every sum that contains them."""
         self._levels[0][rows] = values
         nodes = rows
         for below, above in itertools.pairwise(self._levels):
-            if len(above) <= len(nodes):  # the whole level is less work than a path for each row
+            if len(above) <= len(nodes):  # updating the whole level is less work
                 np.add(below[::2], below[1::2], out=above)
             else:
                 nodes = nodes >> 1
@@ -68,28 +68,28 @@ class Priorities:
     def __init__(self, num_rows: int, alpha: float):
         self._alpha = alpha
         self._tree = SumTree(num_rows)
-        self.largest = 1.0  # that any step ever had
+        self.largest = 1.0  # of all steps so far
 
     def __getitem__(self, rows: Int64) -> Float64:
-        """f64[B] of these rows."""
+        """f64[B]: the numbers of these rows."""
         return self._tree[rows]
 
     def __setitem__(self, rows: Int64, priorities: Float64 | float) -> None:
         self._tree[rows] = priorities
 
     def update(self, rows: Int64, errors: Float32) -> None:
-        """Set them by these errors f32[B]: (|error| + epsilon) ** alpha. Raises NonFiniteError and sets none."""
+        """Set them by these errors f32[B]: (|error| + epsilon) ** alpha. Raises NonFiniteError before it sets any."""
         if not np.isfinite(errors).all():
-            raise NonFiniteError("an error that replay priorities follow from is not finite")
+            raise NonFiniteError("an error that sets a replay priority is not finite")
         priorities = (np.abs(errors.astype(np.float64)) + EPSILON) ** self._alpha
         self.largest = max(self.largest, float(priorities.max()))
         self._tree[rows] = priorities
 
     def draw(self, count: int, random: np.random.Generator) -> Int64:
-        """i64[B], one of each of `count` equal parts of the total."""
+        """i64[B], one row from each of `count` equal parts of the total."""
         shares = (np.arange(count) + random.random(count)) * (self._tree.total / count)
         rows = self._tree.find(shares)
-        while (missed := self._tree[rows] == 0).any():  # a share that rounding moved past the last row of its part
+        while (missed := self._tree[rows] == 0).any():  # rounding moved a position past the last row of its part
             rows[missed] = self._tree.find(random.random(int(missed.sum())) * self._tree.total)
         return rows
 

@@ -1,7 +1,7 @@
-"""Which rows of a replay buffer hold which steps.
+"""The rows of a replay buffer as a ring of segments.
 
-A segment of n steps takes n + 1 adjacent rows, in time order: the last one closes it and holds only what was seen next.
-Rows are overwritten in the order they were written, so that a row with a step is always followed by its next one, or
+A segment of n steps takes n + 1 adjacent rows in time order: the last one closes it, with the next observation only.
+Rows are overwritten in the order they were written, so that a row with a step is always followed by the next step, or
 by the row that closes its segment.
 
 Shapes: R rows, N steps in P segments of a block, B rows drawn.
@@ -22,7 +22,7 @@ from rl_tui.engine.specs import Bool, Ending, Int64
 
 @dataclass(frozen=True, slots=True)
 class BlockRows:
-    """Where a block goes: its newest part, when the ring is smaller than the block."""
+    """The rows of a block, or of its newest part if the ring is smaller than the block."""
 
     steps: Int64  # rows of the block's steps from `first_step` on
     first_step: int
@@ -31,27 +31,27 @@ class BlockRows:
 
 
 class Ring:
-    """Owns the columns `remaining`, `position`, `ending` and `added`, which are handed in zeroed; what is in use."""
+    """The rows in use, with the columns `remaining`, `position`, `ending` and `added`, which begin as zeros."""
 
     def __init__(self, columns: dict[str, NDArray[Any]], sequence_length: int):
         self._remaining, self._position = columns["remaining"], columns["position"]
         self._ending, self._added = columns["ending"], columns["added"]
         self._sequence_length = sequence_length
         self.num_rows = len(self._remaining)
-        self.end = 0  # the row that is written next
-        self.num_used = 0  # rows before `end` that hold something
+        self.end = 0  # the next row to write
+        self.num_used = 0  # rows before `end` in use
         self.num_steps = 0
-        self.num_sequences = 0  # whose first row is still there
+        self.num_sequences = 0  # whose first row is not overwritten
 
     def in_use(self) -> Int64:
         """i64[num_used], oldest first."""
         return (np.arange(self.end - self.num_used, self.end)) % self.num_rows
 
     def add(self, lengths: Int64, endings: NDArray[np.int8], added: int) -> BlockRows:
-        """Claim the rows of these segments, i64[P] and i8[P]; what was in them is forgotten. added: never decreases."""
+        """Claim rows for segments with these lengths and endings, i64[P] and i8[P]. added: must never decrease."""
         segments, num_steps = len(lengths), int(lengths.sum())
         of_step, after = np.repeat(np.arange(segments), lengths), np.cumsum(lengths)
-        steps, closings = np.arange(num_steps) + of_step, after + np.arange(segments)  # from the block's begin
+        steps, closings = np.arange(num_steps) + of_step, after + np.arange(segments)  # from the beginning of the block
         count = num_steps + segments
         lost = max(0, count - self.num_rows)
         first, first_segment = steps.searchsorted(lost), closings.searchsorted(lost)
@@ -69,7 +69,7 @@ class Ring:
         return BlockRows(rows, int(first), (begin + closings[first_segment:]) % self.num_rows, int(first_segment))
 
     def drop_newer(self, added: int) -> Int64:
-        """Forget every block of which a step came after `added`; the rows they took."""
+        """Drop every block with a step added after `added`; returns their rows."""
         rows = self.in_use()
         rows = rows[self._added[rows].searchsorted(added, "right") :]
         self._forget(rows)
@@ -78,13 +78,13 @@ class Ring:
         return rows
 
     def reset(self, end: int, num_used: int) -> Int64:
-        """Hold nothing but `num_used` rows before `end`, which the caller fills and then counts; where they lie."""
+        """Drop everything and claim `num_used` rows before `end`, which the caller fills and then counts."""
         self._forget(self.in_use())
         self.end, self.num_used = end % self.num_rows, num_used
         return self.in_use()
 
     def count(self, rows: Int64, sign: int = 1) -> None:
-        """These rows now hold what their columns say; with -1: no longer."""
+        """Add the steps and sequences in these rows to the counts, or subtract them with sign -1."""
         has_step = self._remaining[rows] > 0
         self.num_steps += sign * int(np.count_nonzero(has_step))
         self.num_sequences += sign * int(np.count_nonzero(has_step & self._begins_sequence(rows)))
@@ -104,7 +104,7 @@ class Ring:
         return self._draw(count, self.num_steps, lambda rows: self._remaining[rows] > 0, random)
 
     def draw_sequences(self, count: int, random: np.random.Generator) -> tuple[Int64, Int64]:
-        """First rows and lengths of as many sequences as hold about `count` steps, uniform, with replacement."""
+        """First rows and lengths of sequences with about `count` steps in all, uniform, with replacement."""
         number = max(1, round(count * self.num_sequences / self.num_steps))
         starts = self._draw(
             number,
@@ -115,8 +115,8 @@ class Ring:
         return self._with_lengths(starts)
 
     def advance(self, rows: Int64, n_step: int) -> tuple[Int64, Int64, NDArray[np.int8]]:
-        """For each row: how many steps follow in its segment, n_step at most; the row after them; how the episode ended
-        there, CUT where it goes on."""
+        """For each row: the number of steps in its segment from there, at most n_step; the row after them; the ending
+        there, CUT where the episode continues."""
         remaining = self._remaining.take(rows)
         steps = np.minimum(remaining, n_step)
         endings = np.where(steps == remaining, self._ending.take(rows), np.int8(Ending.CUT))

@@ -1,4 +1,4 @@
-"""Whether what was saved of a replay buffer fits another one."""
+"""Checks that a saved replay buffer fits a layout."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ VALUES = ("num_added", "end", "largest_priority")
 
 
 def require_fit(saved: State, layout: ReplayLayout) -> None:
-    """Raises CheckpointError naming the first column that this layout has in another form, or broken segments."""
+    """Raise CheckpointError naming the first column that does not fit this layout, or inconsistent segments."""
     num_rows = len(saved.tensors.get("remaining", ()))
     expected = {name: ((num_rows, *shape), dtype) for name, (shape, dtype) in layout.columns.items()}
-    if "priorities" in saved.tensors:  # not needed where replay is prioritized, and of no use where it is not
+    if "priorities" in saved.tensors:  # optional with prioritized replay, ignored without
         expected["priorities"] = (num_rows,), np.dtype(np.float64)
     for name, (shape, dtype) in expected.items():
-        right = f"{name}, expected {dtype}{list(shape)}"
+        column = f"{name}, expected {dtype}{list(shape)}"
         if name not in saved.tensors:
-            raise CheckpointError(f"the saved replay buffer has no {right}")
+            raise CheckpointError(f"the saved replay buffer has no {column}")
         found = saved.tensors[name]
         if (found.shape, found.dtype) != (shape, dtype):
-            raise CheckpointError(f"the saved replay buffer has {found.dtype}{list(found.shape)} as {right}")
+            raise CheckpointError(f"the saved replay buffer has {found.dtype}{list(found.shape)} as {column}")
     if unknown := sorted(saved.tensors.keys() - expected.keys()):
-        raise CheckpointError(f"the saved replay buffer has {', '.join(unknown)}, which this run does not keep")
+        raise CheckpointError(f"the saved replay buffer has {', '.join(unknown)}, which this run does not have")
     if any(not isinstance(saved.values.get(name), (int, float)) for name in VALUES):
-        raise CheckpointError(f"the saved replay buffer does not tell {', '.join(VALUES)}")
+        raise CheckpointError(f"the saved replay buffer lacks one of {', '.join(VALUES)}")
     if not _are_whole(saved):
-        raise CheckpointError("the segments of the saved replay buffer are broken")
+        raise CheckpointError("the segments of the saved replay buffer are inconsistent")
 
 
 def _are_whole(saved: State) -> bool:

@@ -1,4 +1,4 @@
-"""The seam of a reward stream."""
+"""The interface of a reward signal."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from rl_tui.engine.specs import Float32, State, Trajectories
 
 
 class RewardSignal(Protocol):
-    """One stream of rewards with its own discount. Evaluated once, when a block arrives."""
+    """One stream of rewards with its own discount, evaluated once for every block."""
 
     name: str
     gamma: float
     strength: float
-    ignores_dones: bool  # the value of what follows an end is not zero for this stream
+    ignores_dones: bool  # the next value after an end is not zero for this stream
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N], not yet multiplied by `strength`."""
 
     def state(self) -> State:
-        """Everything `load` needs."""
+        """The state for `load`."""
 
     def load(self, state: State) -> None:
-        """Go on from `state`."""
+        """Restore `state`."""
 
 
 class RewardSignalKind(Protocol):
-    """What the registry holds under "reward_signals"."""
+    """A class registered under "reward_signals"."""
 
     @staticmethod
     def make(settings: RewardSignalSettings, config: BehaviorConfig) -> RewardSignal:
-        """The signal that these settings of a behavior ask for."""
+        """The signal with these settings of a behavior."""

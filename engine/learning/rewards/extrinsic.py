@@ -8,7 +8,7 @@ from rl_tui.engine.specs import Float32, State, Trajectories
 
 
 class ExtrinsicReward:
-    """What the environment paid, scaled by its running return if the behavior says so (`normalize_reward`)."""
+    """The environment's rewards, scaled by the running return with `normalize_reward`."""
 
     name = "extrinsic"
     ignores_dones = False
@@ -20,7 +20,7 @@ class ExtrinsicReward:
 
     @staticmethod
     def make(settings: RewardSignalSettings, config: BehaviorConfig) -> ExtrinsicReward:
-        """The signal that these settings of a behavior ask for."""
+        """The signal with these settings of a behavior."""
         return ExtrinsicReward(settings.gamma, settings.strength, config.normalize_reward)
 
     def evaluate(self, block: Trajectories) -> Float32:
@@ -32,6 +32,6 @@ class ExtrinsicReward:
         return State() if self._scaler is None else self._scaler.state()
 
     def load(self, state: State) -> None:
-        """Go on from `state`."""
+        """Restore `state`."""
         if self._scaler is not None:
             self._scaler.load(state)

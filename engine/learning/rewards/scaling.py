@@ -34,12 +34,12 @@ class RewardScaler:
         return scaled
 
     def _returns(self, block: Trajectories) -> NDArray[np.float64]:
-        """G[i] = gamma * G[i - 1] + r[i] along each agent's unfinished episode; what is unfinished is carried on."""
+        """G[i] = gamma * G[i - 1] + r[i] along each agent's episode, which may continue in the next block."""
         last = np.cumsum(block.lengths) - 1
         first = last - block.lengths + 1
         is_new = np.ones(block.num_segments, np.bool_)
         is_new[1:] = block.agent_ids[1:] != block.agent_ids[:-1]
-        continues = np.zeros(block.num_segments, np.bool_)  # begins where the segment before it was cut
+        continues = np.zeros(block.num_segments, np.bool_)  # the segment before it was cut
         continues[1:] = ~is_new[1:] & (block.endings[:-1] == Ending.CUT)
         factors = np.full(block.num_rows, self._gamma)
         factors[first[~continues]] = 0.0
@@ -68,11 +68,11 @@ class RewardScaler:
         )
 
     def state(self) -> State:
-        """The statistics. Unfinished episodes are not part of it: environments start anew after a resume."""
+        """The statistics, without unfinished episodes: environments restart after a resume."""
         return State({}, {"count": self._count, "mean": self._mean, "variance": self._variance})
 
     def load(self, state: State) -> None:
-        """Go on from `state`, whatever unfinished episodes were followed before."""
+        """Restore `state` and drop unfinished episodes."""
         self._carried = AgentState.empty(1, np.float64)
         self._count, self._mean, self._variance = (
             float(state.values[key])  # type: ignore[arg-type]  # written by state() as floats

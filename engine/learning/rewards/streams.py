@@ -21,7 +21,7 @@ class RewardStreams:
     """One signal per entry of `reward_signals`, in the file's order."""
 
     def __init__(self, config: BehaviorConfig):
-        """Raises NotSupportedError for a signal that nobody has registered."""
+        """Raises NotSupportedError for a signal that is not registered."""
         self._signals: list[RewardSignal] = []
         for name, settings in config.reward_signals.items():
             kind = cast(type[RewardSignalKind], registry.load("reward_signals", name))
@@ -38,34 +38,35 @@ class RewardStreams:
         return _evaluated(self._signals, block)
 
     def peek(self, block: Trajectories) -> Float32:
-        """The same, leaving what the signals remember as it was."""
+        """The same without a change to the signals' state."""
         return _evaluated(copy.deepcopy(self._signals), block)
 
     def episodes(self, block: Trajectories, rewards: Float32) -> Samples:
-        """What each stream paid in every episode that ended in a block, whose rewards are f32[N, S]. Ask once a block:
-        episodes that go on are followed."""
+        """What each stream paid in every episode that ended in a block with rewards f32[N, S].
+
+        Call it once for each block: unfinished episodes are carried over."""
         sums = self._sums(block, rewards)
         if not len(sums):
             return {}
         return {f"Policy/{s.name.capitalize()} Reward": sums[:, i].tolist() for i, s in enumerate(self._signals)}
 
     def named(self, values: Sequence[float], what: str) -> Metrics:
-        """A number of each stream under its metric's name, e.g. "Policy/Extrinsic Value" for what = "Value"."""
+        """One number per stream by metric, e.g. "Policy/Extrinsic Value" for what = "Value"."""
         return {f"Policy/{s.name.capitalize()} {what}": value for s, value in zip(self._signals, values, strict=True)}
 
     def state(self) -> dict[str, State]:
-        """Each signal's state by the part it is saved under."""
+        """Each signal's state by its part of the trainer's state."""
         return {f"reward_{signal.name}": signal.state() for signal in self._signals}
 
     def load(self, state: State) -> None:
-        """Go on from the trainer's state, in new episodes."""
+        """Restore the trainer's state and drop unfinished episodes."""
         self._sums = EpisodeSums(len(self._signals))
         for signal in self._signals:
             signal.load(state.part(f"reward_{signal.name}"))
 
 
 class EpisodeSums:
-    """Adds rewards up from segment to segment and block to block, until an episode ends."""
+    """Sums of rewards over whole episodes, across segments and blocks."""
 
     def __init__(self, num_streams: int):
         self._unfinished = AgentState.empty(num_streams, np.float64)

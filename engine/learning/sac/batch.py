@@ -1,4 +1,4 @@
-"""What soft actor-critic learns from, where its networks compute.
+"""Mini-batches of soft actor-critic on the device of its networks.
 
 Shapes: B rows, A continuous dimensions, M mask columns, S reward streams.
 """
@@ -19,18 +19,17 @@ from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sac.recurrent_state import RecurrentState, recurrent_state
 from rl_tui.engine.specs import ActionSpec, Bool, Float32, Observations
 
-Array: TypeAlias = Any  # tensor, or numpy array where gradients are written out in that
+Array: TypeAlias = Any  # torch tensor, or numpy array
 Place: TypeAlias = Callable[[np.ndarray[Any, Any]], Array]
 
 
 @dataclass(frozen=True, slots=True)
 class SoftBatch:
-    """Steps that were taken, where the networks compute.
+    """Steps from the replay buffer, on the device of the networks.
 
     continuous: f32[B, A], squashed. chosen: f32[B, M], 1 for each branch's choice. allowed, next_allowed: the same
-    shape, 0 for a forbidden choice, or None. rewards: f32[B, S]. discounts: f32[B, S], what the value of the next state
-    counts, zero where nothing follows. weights: f32[B], of the critics' errors. noise, next_noise: f32[B, A], standard
-    normal.
+    shape, 0 for a forbidden choice, or None. rewards: f32[B, S]. discounts: f32[B, S], factors of the next values, zero
+    after the end of an episode. weights: f32[B], of the critics' errors. noise, next_noise: f32[B, A], standard normal.
     """
 
     features: Features
@@ -56,13 +55,13 @@ def soft_batch(
     to_features: Callable[[Observations], Features],
     place: Place,
 ) -> SoftBatch:
-    """A mini-batch placed where the networks compute.
+    """A mini-batch on the device of the networks.
 
-    masks_terminal: bool[S], streams in which nothing is earned after an end. noise: f32[2, B, A], for what was seen and
-    for what was seen next. to_features: the placed features of observations.
+    masks_terminal: bool[S], streams whose next value is zero after an end. noise: f32[2, B, A], for observations and
+    for next observations. to_features: returns features on the device.
     """
     ends, weights = minibatch.terminated[:, None] & masks_terminal, minibatch.weights
-    if networks.value is None:  # the policy is asked what it would choose next
+    if networks.value is None:  # the next value needs the next mask
         weights = weights * minibatch.next_mask_is_known
     features, continuous = to_features(minibatch.observations), place(minibatch.continuous)
     return SoftBatch(

@@ -1,4 +1,4 @@
-"""The gradients of soft actor-critic's losses, by whoever computes them fastest."""
+"""The gradients of soft actor-critic's losses: the choice of numpy or torch, and torch's."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rl_tui.engine.learning.sac.losses import SoftLosses, soft_losses
 from rl_tui.engine.learning.sac.networks import SoftNetworks, SoftParameters
 from rl_tui.engine.specs import ActionSpec
 
-Array: TypeAlias = Any  # numpy array or tensor, as the gradients are computed
+Array: TypeAlias = Any  # numpy array or torch tensor
 
 
 class SoftGradients(Protocol):
-    """Computes losses and writes their gradients into that of everything that is trained."""
+    """Computes losses and writes their gradients into `SoftParameters`."""
 
     def place(self, array: np.ndarray[Any, Any]) -> Array:
-        """The array where it computes."""
+        """The array on the device of the networks."""
 
     def __call__(self, batch: SoftBatch, target_entropy: float) -> SoftLosses:
         """The losses of placed rows."""
 
     def mean(self, rows: list[list[Array]]) -> list[float]:
-        """Numbers of several calls, averaged over them."""
+        """Numbers of several calls, averaged over the calls."""
 
 
 def soft_gradients(
@@ -38,7 +38,7 @@ def soft_gradients(
     actions: ActionSpec,
     network: NetworkSettings,
 ) -> SoftGradients:
-    """In numpy for vectors on the CPU without memory, where it takes two thirds of torch's time; in torch elsewhere."""
+    """In numpy for vectors on the CPU without memory, in two thirds of torch's time; in torch otherwise."""
     is_on_cpu = parameters.actor.parameters.device.type == "cpu"
     if is_on_cpu and layout.is_plain(network) and network.memory is None:
         return NumpySoftGradients(parameters, actions, network.activation)

@@ -1,7 +1,7 @@
 """The gradients of soft actor-critic's losses, written out in numpy.
 
-Shapes: B rows, D feature columns, A continuous dimensions, K branches, M mask columns (1 without branches, for what
-critics give), S reward streams.
+Shapes: B rows, D feature columns, A continuous dimensions, K branches, M mask columns (1 without branches, for
+values), S reward streams.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Array: TypeAlias = Any
 class NumpySoftGradients:
     """The formulas of `soft_losses` and their derivatives, for stacks of linear layers over vectors on the CPU.
 
-    numpy's small operations cost a fifth of torch's, and nothing is recorded: half of torch's time for an update of
-    256 rows and layers of 256 units is neither matrix products nor anything else that has to be.
+    numpy's small operations cost a fifth of torch's, and no graph is recorded: half of torch's time for an update of
+    256 rows and layers of 256 units is overhead.
     """
 
     def __init__(self, parameters: SoftParameters, actions: ActionSpec, activation: Activation):
@@ -98,8 +98,8 @@ class NumpySoftGradients:
         chosen_values = values[..., 0] if share is None else (values * share[:, None]).sum(-1)
         error = chosen_values - q_target
         weighted = error * batch.weights[:, None]
-        grad_taken = weighted / np.float32(q_target.size)
-        grad_values = grad_taken[..., None] if share is None else grad_taken[..., None] * share[:, None]
+        grad_chosen = weighted / np.float32(q_target.size)
+        grad_values = grad_chosen[..., None] if share is None else grad_chosen[..., None] * share[:, None]
         for twin, gradient in zip(self._q, grad_values, strict=True):
             twin.backward(np.ascontiguousarray(gradient.reshape(len(gradient), -1)), with_inputs=False)
         return 0.5 * (weighted * error).mean((1, 2)), np.abs(error).mean((0, 2))
@@ -114,7 +114,7 @@ class NumpySoftGradients:
     def _learn_policy(
         self, policy: NumpySoftPolicy, of_policy: Float32, alpha: Float32, allowed: Float32 | None
     ) -> Float32:
-        """The policy's loss f32[]; with a value network the first critic judges, otherwise the smaller of both."""
+        """The policy's loss f32[], by the first critic with a value network, by the smaller one without."""
         critic_values = of_policy[0] if self._value is not None else of_policy.min(0)
         rows, grad_head = len(critic_values), []
         loss = np.zeros(rows, np.float32)
@@ -139,7 +139,7 @@ class NumpySoftGradients:
         return mean
 
     def _grad_action(self, policy: NumpySoftPolicy, of_policy: Float32) -> Float32:
-        """f32[B, A]: the loss's gradient by the continuous actions, through what the judging critic expects of them."""
+        """f32[B, A]: the loss's gradient for the continuous actions, through the critic's values."""
         _, rows, streams, _ = of_policy.shape
         weight = np.float32(-1 / (rows * streams))
         shares = policy.shares
@@ -155,7 +155,7 @@ class NumpySoftGradients:
         return grad_inputs[:, -self._actions.continuous :]
 
     def _critic_masks(self, of_policy: Float32) -> list[Array]:
-        """Where each critic's word counts, f32[B, S, M]; None for one that is not asked."""
+        """Where each critic's value is used, f32[B, S, M] of 0 and 1; None where it never is."""
         if self._value is not None:
             return [np.float32(1), None]
         is_first = (of_policy[0] <= of_policy[1]).astype(np.float32)

@@ -21,7 +21,7 @@ from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sac.policy import NumpySoftPolicy, SoftPolicy, soft_policy
 from rl_tui.engine.specs import ActionSpec
 
-Array: TypeAlias = Any  # tensor, or numpy array where `soft_gradients` computes with those
+Array: TypeAlias = Any  # torch tensor or numpy array
 DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entropy 0.2 ln n
 
 
@@ -29,7 +29,7 @@ DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entrop
 class SoftLosses:
     """Each f32[] but: q f32[2], grad_log_alpha f32[1 + K] (a gradient), alpha f32[1 + K], values f32[S], errors f32[B].
 
-    policy, q and value carry gradients where torch computes. value: None without a value network. errors: mean |y - Q|
+    policy, q and value have gradients in torch. value: None without a value network. errors: mean |y - Q|
     of both critics.
     """
 
@@ -44,7 +44,7 @@ class SoftLosses:
 
     @property
     def total(self) -> Array:
-        """Of all networks; no two of the terms have a parameter in common."""
+        """The sum over all networks; no two terms share a parameter."""
         total = self.policy + self.q.sum()
         return total if self.value is None else total + self.value
 
@@ -106,12 +106,12 @@ def log_alpha_gradient(policy: SoftPolicy | NumpySoftPolicy, actions: ActionSpec
 
 
 def mean_entropy(policy: SoftPolicy | NumpySoftPolicy) -> Array:
-    """f32[]: mean over rows, of continuous actions (by what was drawn) and all branches together."""
+    """f32[]: mean over rows, of continuous actions (by their samples) and all branches together."""
     return -(policy.log_prob + sum(policy.negative_entropies)).mean()
 
 
 def _chosen_values(values: Tensor, chosen: Tensor) -> Tensor:
-    """f32[2, B, S]: of f32[2, B, S, M] those of the chosen actions, averaged over branches."""
+    """f32[2, B, S]: the values of the chosen actions in f32[2, B, S, M], averaged over branches."""
     if not chosen.shape[1]:
         return values.squeeze(-1)
     share = chosen / chosen.sum(1, keepdim=True)
@@ -119,7 +119,7 @@ def _chosen_values(values: Tensor, chosen: Tensor) -> Tensor:
 
 
 def _next_values(networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, alpha: Tensor) -> Tensor:
-    """f32[B, S]: what the next states are worth, by the target networks."""
+    """f32[B, S]: values of the next states, by the target networks."""
     state, target = batch.recurrent_state, networks.target
     if isinstance(target, StateCritic):
         values: Tensor = target(batch.next_features, state and state.next_target)
@@ -132,10 +132,10 @@ def _next_values(networks: SoftNetworks, batch: SoftBatch, actions: ActionSpec, 
 
 
 def _policy_loss(of_policy: Tensor, policy: SoftPolicy, alpha: Tensor) -> Tensor:
-    """f32[]: temperature times negative entropy, minus what a critic f32[B, S, M] expects, averaged over streams.
+    """f32[]: temperature times negative entropy, minus a critic's expectation f32[B, S, M], averaged over streams.
 
-    Choices and continuous actions see each other's critic as it is: their gradients are those of two policies that
-    share a body, and no value counts twice.
+    Discrete and continuous actions treat each other as constant: their gradients are those of two policies that share a
+    body, and no value counts twice.
     """
     loss = torch.zeros_like(policy.log_prob)
     if policy.continuous.shape[1]:

@@ -20,7 +20,7 @@ from rl_tui.engine.specs import ActionSpec
 
 @dataclass(frozen=True, slots=True)
 class SoftNetworks:
-    """Who acts and who values.
+    """The actor, the critics and the target.
 
     target: of `value`; of `q` where there is no value network (Haarnoja et al. 2018, second version).
     """
@@ -33,7 +33,7 @@ class SoftNetworks:
 
 @dataclass(frozen=True, slots=True)
 class SoftParameters:
-    """What is trained, with room for its gradients, and the target. value: None without a value network."""
+    """The trained parameters with their gradients, and the target. value: None without a value network."""
 
     actor: FlatParameters
     q: FlatParameters
@@ -42,12 +42,12 @@ class SoftParameters:
     target: FlatParameters
 
     def trained(self) -> dict[str, FlatParameters]:
-        """By name, each with an optimizer of its own."""
+        """The trained ones by name, each with an optimizer of its own."""
         parts = {"actor": self.actor, "q": self.q, "value": self.value, "temperature": self.temperature}
         return {name: flat for name, flat in parts.items() if flat is not None}
 
     def has_finite_gradients(self) -> bool:
-        """Their squares too, which an optimizer keeps: a step leaves everything finite. Waits for the device."""
+        """Whether gradients and their squares, which optimizers keep, are finite. Waits for the device."""
         return math.isfinite(sum(flat.gradient @ flat.gradient for flat in self.trained().values()))
 
 
@@ -59,7 +59,7 @@ def soft_networks(
     streams: int,
     with_value: bool,
 ) -> SoftNetworks:
-    """Fresh networks; the target begins as a copy."""
+    """New networks; the target begins as a copy."""
     actor = Actor(random, layout, actions, network, is_squashed=True)
     q = TwinCritic(random, layout, actions, network, streams)
     value = StateCritic(random, layout, network, streams) if with_value else None
@@ -69,7 +69,7 @@ def soft_networks(
 def soft_parameters(
     networks: SoftNetworks, initial_temperature: float, num_branches: int, device: torch.device
 ) -> SoftParameters:
-    """Their parameters on the device, each kind in one array."""
+    """The networks' parameters on the device, each network in one array."""
     return SoftParameters(
         actor=FlatParameters(networks.actor, device),
         q=FlatParameters(networks.q, device),
@@ -80,7 +80,7 @@ def soft_parameters(
 
 
 class _Temperature(nn.Module):
-    """ln alpha f32[1 + K] as parameters, so that they are stepped and saved as networks are."""
+    """ln alpha f32[1 + K] as a parameter, optimized and saved like those of networks."""
 
     def __init__(self, initial: float, num_branches: int):
         super().__init__()

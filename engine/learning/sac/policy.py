@@ -1,4 +1,4 @@
-"""The actions of a soft actor as its losses need them: in torch with gradients, in numpy where those are written out.
+"""The actions of a soft actor for its losses: in torch with gradients, and in numpy for gradients written out.
 
 Shapes: B rows, A continuous dimensions, K branches, C choices of one branch, M mask columns (1 without branches, for
 values), S reward streams, H head columns (see networks/actor.py, is_squashed).
@@ -18,7 +18,7 @@ from rl_tui.engine.specs import ActionSpec, Float32
 
 @dataclass(frozen=True, slots=True)
 class SoftPolicy:
-    """Continuous actions drawn, discrete ones as probabilities.
+    """Samples of continuous actions, probabilities of discrete ones.
 
     continuous: f32[B, A], squashed. log_prob: f32[B], of all dimensions together, zero without any. probabilities,
     log_probabilities: f32[B, C] for each branch.
@@ -38,7 +38,7 @@ class SoftPolicy:
     def expected(self, values: Tensor) -> Tensor:
         """The expectation over choices, averaged over branches: f32[..., B, S] of values f32[..., B, S, M].
 
-        Without branches the one value as it is.
+        Without branches the only value.
         """
         if not self.probabilities:
             return values.squeeze(-1)

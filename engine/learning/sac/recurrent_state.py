@@ -1,4 +1,4 @@
-"""What the networks of soft actor-critic remember where a sequence begins.
+"""The memories of soft actor-critic's networks at the beginning of sequences.
 
 Shapes: B rows in S sequences, R reward streams, M memory columns.
 """
@@ -27,9 +27,9 @@ from rl_tui.engine.specs import Float32, Trajectories
 
 @dataclass(frozen=True, slots=True)
 class RecurrentState:
-    """How memories read the rows of a batch, and those that were seen next.
+    """Sequences of every network for the rows of a batch, and for the next observations.
 
-    What was seen next begins with what is remembered after the first row. Both Q begin every sequence at zero.
+    Those of next observations begin with the memory after the first row. Both Q begin every sequence at zero.
     """
 
     actor: Sequences
@@ -42,9 +42,9 @@ class RecurrentState:
 def recurrent_state(
     networks: SoftNetworks, features: Features, continuous: Tensor, own: Sequences, critics: Sequences | None
 ) -> RecurrentState:
-    """The recurrent_state of rows with these features and actions f32[B, A].
+    """The recurrent state for rows with these features and actions f32[B, A].
 
-    own, critics: what the actor and the value network remember before the first row of each sequence.
+    own, critics: with memories of the actor and the value network before the first row of each sequence.
     """
     firsts = torch.from_numpy(np.cumsum(own.lengths) - own.lengths).to(own.memories.device)
     first = tuple(column[firsts] for column in features)
@@ -67,7 +67,7 @@ def recurrent_state(
 
 
 class CriticReader:
-    """A state critic, as an estimator asks it."""
+    """A state critic for a `ValueEstimator`."""
 
     def __init__(self, critic: StateCritic, flat: FlatParameters):
         self.place = flat.place
@@ -82,7 +82,7 @@ class CriticReader:
 
 
 class CriticMemory:
-    """What the state critic remembers of every agent, followed through the blocks as they come."""
+    """The state critic's memory of every agent, followed from block to block."""
 
     def __init__(self, reader: CriticReader, settings: MemorySettings, batch_size: int):
         self._settings = settings
@@ -90,9 +90,9 @@ class CriticMemory:
         self._agents = AgentState.empty(settings.memory_size, np.float32)
 
     def follow(self, block: Trajectories, features: Features, following: Features) -> Float32:
-        """f32[N, M]: what it remembers where a sequence of the block begins; zeros in all other rows.
+        """f32[N, M]: its memory where a sequence of the block begins; zeros in all other rows.
 
-        features, following: of the block's rows, and of what was seen after its segments.
+        features, following: of the block's rows, and after its segments.
         """
         rollout = Rollout.of([(block, block.rewards[:, None])])
         estimates = self._estimate(features, following, rollout, self._agents)

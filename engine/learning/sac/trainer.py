@@ -33,19 +33,19 @@ from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
 from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_finite
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
-CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # while it trains
-LONGEST_SEGMENT = 16  # steps: values stand for the rest, so that a long time_horizon would only delay learning
+CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # during training
+LONGEST_SEGMENT = 16  # steps: longer segments would only delay learning, since values bootstrap the rest
 
 
 def _with_target(hyper: SACSettings, actions: ActionSpec) -> SACSettings:
-    """With the target entropy of its continuous actions as a number: -1 for each of them unless written."""
+    """With a number as target entropy of continuous actions: by default -1 for each."""
     if hyper.target_entropy is not None or not actions.continuous:
         return hyper
     return hyper.model_copy(update={"target_entropy": -float(actions.continuous)})
 
 
 class SACTrainer:
-    """Owns networks, optimizers, normalizer, replay buffer and the generator that draws from it."""
+    """Owns networks, optimizers, normalizer, replay buffer and the random generator."""
 
     is_on_policy = False
 
@@ -71,7 +71,7 @@ class SACTrainer:
         self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
         self._replay = ReplayBuffer(self._replay_layout())
         self._critic_memory = self._make_critic_memory()
-        self._due_steps = 0.0  # steps that no mini-batch was learned from for yet
+        self._due_steps = 0.0  # since the last mini-batch
         self._num_updates = 0
 
     def _replay_layout(self) -> ReplayLayout:
@@ -100,23 +100,23 @@ class SACTrainer:
 
     @property
     def time_horizon(self) -> int:
-        """Segments of experience are cut at so many steps."""
+        """The longest segment, in steps."""
         longest = max(LONGEST_SEGMENT, self._hyper.n_step, self._memory.sequence_length if self._memory else 0)
         return min(self._config.time_horizon, longest)
 
     @property
     def rows_per_update(self) -> int:
-        """An update comes when at least so many rows are there."""
+        """An update is due after this many rows."""
         return max(1, math.ceil(self._hyper.steps_per_update))
 
     @property
     def replay_bytes(self) -> int:
-        """What the replay buffer takes when it is full."""
+        """Memory of the replay buffer when it is full."""
         return self._replay.layout.bytes
 
     @property
     def num_parameters(self) -> int:
-        """How many numbers are trained; targets follow."""
+        """How many numbers are trained, without targets."""
         return sum(step.num_parameters for step in self._steps.values())
 
     @property
@@ -125,7 +125,7 @@ class SACTrainer:
         return self._num_updates
 
     def hyperparameters(self) -> dict[str, float]:
-        """Those of CHANGEABLE, as the schedule starts from them."""
+        """Those of CHANGEABLE; the schedule starts from them."""
         return changeable(self._hyper, CHANGEABLE)
 
     def set_hyperparameter(self, name: str, value: float) -> None:
@@ -133,7 +133,7 @@ class SACTrainer:
         self._hyper = with_value(self._hyper, CHANGEABLE, name, value)
 
     def add(self, block: Trajectories) -> Samples:
-        """Keep a block; how much is kept, and what each stream paid in the episodes that ended in it."""
+        """Keep a block; returns the size of the buffer, and what each stream paid in the episodes that ended in it."""
         require_finite(block)
         if self._normalizer is not None:
             self._normalizer.update(self._layout.vectors(block.observations))
@@ -146,7 +146,7 @@ class SACTrainer:
         return {"Policy/Replay Steps": [float(self._replay.num_steps)], **self._streams.episodes(block, rewards)}
 
     def _remembered(self, block: Trajectories) -> Float32 | None:
-        """f32[N, M]: what the state critic remembers where a sequence of the block begins; None without memory."""
+        """f32[N, M]: the state critic's memory where a sequence of the block begins; None without memory."""
         if self._critic_memory is None:
             return None
         features, following = self._features(block.observations), self._features(block.next_observations)
@@ -156,24 +156,24 @@ class SACTrainer:
         return tuple(map(self._gradients.place, self._layout.split(observations, self._normalizer)))
 
     def is_ready(self) -> bool:
-        """Whether an update is due, and the buffer holds a mini-batch and what it has to begin with."""
+        """Whether an update is due, and the buffer holds a mini-batch and the initial steps."""
         return self._due_steps >= self._hyper.steps_per_update and self._has(
             max(self._hyper.batch_size, self._hyper.buffer_init_steps)
         )
 
     def _has(self, num_steps: int) -> bool:
-        """Whether the buffer holds so many steps, or as many as it can: short episodes take more rows than steps."""
+        """Whether the buffer holds this many steps or is full: short episodes take more rows than steps."""
         return self._replay.num_steps >= num_steps or (self._replay.is_full and self._replay.num_steps > 0)
 
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
-        """A mini-batch for every `steps_per_update` steps that came since the last update, as far as it may continue.
+        """Learn from one mini-batch per `steps_per_update` new steps, while `should_continue` allows.
 
-        What is left then is made up for by the next update.
+        The next update makes up for the rest.
 
-        Raises NonFiniteError, with the mini-batches before it learned and everything finite.
+        Raises NonFiniteError; the mini-batches before it are learned, and everything is finite.
         """
         learning_rate, terms = self._learning_rate(step), []
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found in the gradients
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is found in the gradients
             while self._due_steps >= self._hyper.steps_per_update:
                 terms.append(self._learn(learning_rate, step))
                 self._due_steps -= self._hyper.steps_per_update
@@ -187,7 +187,7 @@ class SACTrainer:
         return scheduled_learning_rate(self._hyper, step, self._config.max_steps)
 
     def _learn(self, learning_rate: float, step: int) -> list[Array]:
-        """Descend once on rows of the replay buffer; what `_terms` tells of them."""
+        """Take one step on rows of the replay buffer; returns their `_terms`."""
         minibatch, parameters = self._draw(step), self._parameters
         losses = self._losses(minibatch, self._random)
         if not parameters.has_finite_gradients():
@@ -242,9 +242,9 @@ class SACTrainer:
         return metrics
 
     def loss(self, block: Trajectories) -> Metrics:
-        """The losses on this experience as the networks stand, with noise of its own. Nothing is changed by asking.
+        """The losses of the current networks on this experience, with noise of its own. Changes nothing.
 
-        The state critic of a memory begins every segment at zero.
+        With memory the state critic begins every segment at zero.
         """
         replay = ReplayBuffer(replace(self._replay.layout, capacity=block.num_rows, time_horizon=1, alpha=None))
         remembered = None
@@ -269,7 +269,7 @@ class SACTrainer:
         return Weights(self._num_updates, arrays)
 
     def state(self) -> State:
-        """Networks, optimizers, normalizer, reward statistics, draws; of the replay buffer only how much came."""
+        """Networks, optimizers, normalizer, reward statistics, generator; of the replay buffer only its count."""
         parts = {name: step.state() for name, step in self._steps.items()}
         parts["target"] = State(dict(self._parameters.target.arrays()))
         parts["drawing"] = generator_state(self._random)
@@ -281,7 +281,7 @@ class SACTrainer:
         return State.merge(parts)
 
     def load(self, state: State) -> None:
-        """Go on from `state`; what the replay buffer holds that came after it is forgotten."""
+        """Restore `state` and drop what was added to the replay buffer after it."""
         for name, step in self._steps.items():
             step.load(state.part(name))
         self._parameters.target.load(state.part("target").tensors)
@@ -299,11 +299,11 @@ class SACTrainer:
         return self._replay.state() if self._hyper.save_replay_buffer else None
 
     def load_replay(self, replay: State) -> None:
-        """Hold this experience. Raises CheckpointError when it does not fit; nothing is changed then."""
+        """Restore the replay buffer. Raises CheckpointError, and changes nothing, when it does not fit."""
         self._replay.load(replay)
 
 
 def _terms(losses: SoftLosses) -> list[Array]:
-    """What is means of a mini-batch, f32[] each, in the order in which `_metrics` reads them."""
+    """Metrics of a mini-batch, f32[] each, in the order in which `_metrics` reads them."""
     value = 0 * losses.policy if losses.value is None else losses.value
     return [losses.policy, value, losses.entropy, *losses.q, *losses.values, *losses.alpha]

@@ -194,6 +194,6 @@ def test_a_smaller_image_is_refused_with_the_encoders_that_fit(shape: tuple[int,
     with pytest.raises(ConfigError) as refusal:
         encoder("nature_cnn", shape)
     assert str(refusal.value) == (
-        f"observation camera: {shape[0]}x{shape[1]} pixels are too few for vis_encode_type: nature_cnn, which needs "
-        "36x36. Right would be fully_connected or match3 or resnet or simple"
+        "observation camera: must be at least 36x36 pixels for vis_encode_type: nature_cnn, got "
+        f"{shape[0]}x{shape[1]}. It is large enough for fully_connected or match3 or resnet or simple"
     )

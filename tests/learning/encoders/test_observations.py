@@ -111,13 +111,15 @@ def test_a_set_of_entities_as_the_only_goal_is_an_ordinary_observation() -> None
 
 
 def test_a_set_of_entities_beside_another_goal_is_refused_by_name_unless_all_are_ordinary() -> None:
-    with pytest.raises(NotSupportedError, match=r"^observation targets: a set of entities cannot be a goal beside"):
+    with pytest.raises(NotSupportedError, match=r"^observation targets: a set of entities cannot be a goal next to"):
         encoder(PLACE, TARGETS)
     assert encoder(PLACE, TARGETS, goal_conditioning_type="none").outputs == 2 + 128
 
 
 def test_the_image_that_is_too_small_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"^observation eye: 20x24 pixels are too few for vis_encode_type: nature_"):
+    with pytest.raises(
+        ConfigError, match=r"^observation eye: must be at least 36x36 pixels for vis_encode_type: nature_"
+    ):
         encoder(SPEED, ObservationSpec("large", (40, 40, 3)), EYE, vis_encode_type="nature_cnn")
 
 

@@ -187,7 +187,7 @@ def test_it_keeps_no_replay_buffer_and_takes_none() -> None:
     ppo = trainer(config(False))
     assert ppo.replay() is None
     assert ppo.replay_bytes == 0
-    with pytest.raises(CheckpointError, match="no use for a replay buffer"):
+    with pytest.raises(CheckpointError, match="has no replay buffer"):
         ppo.load_replay(State())
 
 

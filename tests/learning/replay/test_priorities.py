@@ -139,5 +139,5 @@ def test_an_error_that_is_not_finite_is_refused(error: float) -> None:
 
 
 def test_rows_without_a_step_get_no_priority() -> None:
-    with pytest.raises(AssertionError, match="no steps"):
+    with pytest.raises(AssertionError, match="no longer hold steps"):
         filled([4], 0.6).update_priorities(np.array([4]), np.ones(1, np.float32))

@@ -43,7 +43,7 @@ def assert_refused(saved: State, buffer: ReplayBuffer, message: str) -> None:
     [
         (replace(PLAIN, spec=SMALLER), r"has uint8\[11, 2, 2, 3\] as observation.1, expected uint8\[11, 1, 2, 3\]"),
         (replace(PLAIN, spec=BRIGHTER), r"has uint8\[11, 2, 2, 3\] as observation.1, expected float32"),
-        (replace(PLAIN, spec=BLIND), "has observation.1, which this run does not keep"),
+        (replace(PLAIN, spec=BLIND), "has observation.1, which this run does not have"),
         (replace(PLAIN, spec=replace(SPEC, actions=ActionSpec(3, (3, 2)))), "continuous, expected"),
         (replace(PLAIN, spec=replace(SPEC, actions=ActionSpec(2))), "discrete, expected"),
         (replace(PLAIN, num_streams=1), r"rewards, expected float32\[11, 1\]"),
@@ -56,7 +56,7 @@ def test_another_shape_is_refused_by_name(shape: ReplayLayout, message: str) -> 
 
 def test_memories_that_are_not_kept_are_refused_by_name() -> None:
     saved = filled(layout(memory_size=4, sequence_length=2)).state()
-    assert_refused(saved, filled(PLAIN), "memories, which this run does not keep")
+    assert_refused(saved, filled(PLAIN), "memories, which this run does not have")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_memories_that_are_not_kept_are_refused_by_name() -> None:
 def test_segments_that_do_not_hang_together_are_refused(name: str, row: int, value: int) -> None:
     saved = filled(PLAIN).state()
     saved.tensors[name][row] = value
-    assert_refused(saved, filled(PLAIN), "broken")
+    assert_refused(saved, filled(PLAIN), "inconsistent")
 
 
 def test_a_missing_count_is_refused() -> None:

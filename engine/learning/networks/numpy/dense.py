@@ -1,7 +1,7 @@
-"""What a layer computes and its derivatives, by numpy or torch: whichever is faster at the size.
+"""A layer and its derivatives by numpy or torch, whichever is faster at the size.
 
-Calling torch costs microseconds more; its loops over large arrays take half of numpy's time. All was measured on two
-threads of a processor with AVX-512.
+Calling torch costs microseconds more; its loops over large arrays take half of numpy's time. Measured on two threads of
+a processor with AVX-512.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Activation: TypeAlias = Literal["swish", "tanh", "relu"]
 
 
 def is_in_place(activation: Activation) -> bool:
-    """Whether the slope follows from what comes out, so that what went in need not be kept."""
+    """Whether the derivative follows from the output, so that the input need not be kept."""
     return activation != "swish"
 
 
@@ -43,7 +43,7 @@ def activate(activation: Activation, x: Float32, out: Float32) -> Float32:
 
 
 def multiply_by_slope(activation: Activation, grad: Float32, before: Float32, after: Float32, room: Float32) -> None:
-    """Turn the gradient after an activation into that before it, in place. room: scratch of the same shape."""
+    """Multiply the gradient after an activation by its derivative, in place. room: scratch of the same shape."""
     if activation == "relu" and grad.size >= LARGE_ARRAY:
         own, kept = torch.from_numpy(grad), torch.from_numpy(after)
         threshold_backward(own, kept, 0, grad_input=own)
@@ -75,7 +75,7 @@ def affine(x: Float32, weight: Float32, bias: Float32, out: Float32) -> Float32:
 
 
 def multiply(left: Float32, right: Float32, out: Float32) -> Float32:
-    """The matrix product in `out`. Of one column and one row numpy's takes 80 us, where multiplying them takes 14."""
+    """The matrix product in `out`. For one column and one row numpy's takes 80 us, a broadcast product 14."""
     if left.shape[1] == 1:
         return np.multiply(left, right, out=out)
     if out.size * left.shape[1] < LARGE_PRODUCT:

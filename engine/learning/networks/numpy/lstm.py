@@ -1,11 +1,11 @@
-"""The recurrent layers of T networks side by side with their backward pass written out, in numpy.
+"""The LSTMs of T networks side by side in numpy, with their backward pass written out, and one step of one to act.
 
-Shapes: B rows in S sequences, H inputs, U units, M = 2 U memory columns (hidden units, then the cell). Rows come in
-time order: the first of every sequence, the longest sequence first, then the second of all that have one, and so on.
-So each step is a slice, and nothing is padded. For the small networks of vector observations this takes two thirds of
+Shapes: B rows in S sequences, N agents, H inputs, U units, M = 2 U memory columns (hidden units, then the cell). Rows
+are in time order: the first of every sequence, the longest sequence first, then the second of all that have one, ...
+Then each step is a slice, and nothing is padded. For the small networks of vector observations this takes two thirds of
 torch's time with sequences of equal length, half with others (measured with 64 inputs, 32 units and 256 rows in two
 networks: 1.1 ms). With 128 inputs, 64 units and 1024 rows torch takes two thirds of this (10 ms) with sequences of
-equal length, but those of episodes have ever new shapes, and oneDNN spends 4 to 15 ms on the first of each.
+equal length, but the sequences of episodes keep changing shape, and oneDNN spends 4 to 15 ms on each new one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 from rl_tui.engine.learning.networks.numpy.dense import affine, multiply
 from rl_tui.engine.specs import Float32, Int64
 
-Cell: TypeAlias = tuple[Float32, Float32, Float32, Float32]  # f32[4 U, H], f32[4 U, U], f32[4 U] twice, as torch has it
+Cell: TypeAlias = tuple[Float32, Float32, Float32, Float32]  # f32[4 U, H], f32[4 U, U], f32[4 U] twice, as in torch
 
 
 @dataclass(frozen=True, slots=True)
 class TimeOrder:
-    """rows: i64[B], packed sequences in time order. ranks: i64[S], sequences, the longest first. counts: how many of
-    them have a first row, a second, ..."""
+    """rows: i64[B], packed rows in time order. ranks: i64[S], sequences, the longest first. counts: the number of
+    sequences that have a first row, a second, ..."""
 
     rows: Int64
     ranks: Int64
@@ -34,7 +34,7 @@ class TimeOrder:
 
     @staticmethod
     def of(lengths: Int64) -> TimeOrder:
-        """Of packed sequences i64[S]."""
+        """The order for packed sequences of these lengths i64[S]."""
         ranks = np.argsort(-lengths, kind="stable")
         starts = np.cumsum(lengths) - lengths
         steps = np.arange(int(lengths.max()))
@@ -43,14 +43,14 @@ class TimeOrder:
         return TimeOrder(rows, ranks, exists.sum(1).tolist())
 
     def back(self, ordered: Float32) -> Float32:
-        """What was computed for rows in time order, as the rows were packed."""
+        """Results for rows in time order, in the packed order."""
         packed = np.empty_like(ordered)
         packed[self.rows] = ordered
         return packed
 
 
 class _Forward(NamedTuple):
-    """One `forward`, for the `backward` after it. steps: the rows of each step. Else f32[B, T, ...], but memories."""
+    """Arrays of one `forward` for its `backward`. steps: the rows of each step. Others but memories: f32[B, T, ...]."""
 
     rows: Sequence[Float32]
     steps: list[slice]
@@ -61,7 +61,7 @@ class _Forward(NamedTuple):
 
 
 class LSTM:
-    """cells are views of somebody's parameters, gradients of what `backward` overwrites. Keeps the last `forward`."""
+    """cells: views of the parameters. gradients: views that `backward` overwrites. Keeps the last `forward`."""
 
     def __init__(self, cells: Sequence[Cell], gradients: Sequence[Cell]):
         self._cells = cells
@@ -78,7 +78,7 @@ class LSTM:
         weights = np.empty((len(rows), units, 4 * units), np.float32)
         for index, (_, weight, _, _) in enumerate(self._cells):
             np.multiply(weight.T, self._scale, out=weights[index])
-        scale = np.tile(self._scale, (most, len(rows), 1))  # as large as what it scales: numpy is slow where it repeats
+        scale = np.tile(self._scale, (most, len(rows), 1))  # as large as the gates: numpy broadcasts slowly
         shift = 1 - scale
         states, tanh_cell = (np.empty((*gates.shape[:2], columns), np.float32) for columns in (2 * units, units))
         hidden, cells = states[..., :units], states[..., units:]
@@ -149,10 +149,13 @@ class LSTM:
 
 
 class LSTMStep:
-    """What `Memory.step` computes, with sigmoid(x) = (1 + tanh(x / 2)) / 2 so that one tanh serves all gates."""
+    """`Memory.step` to act, where a torch call costs as much as the whole step here.
+
+    sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all gates.
+    """
 
     def __init__(self, arrays: Mapping[str, Float32], cell: str):
-        """arrays: the parameters of an `Actor` by name; cell: what the names of this layer's begin with."""
+        """arrays: the parameters of an `Actor` by name; cell: the prefix of this layer's."""
         inputs, units = arrays[f"{cell}weight_ih_l0"], arrays[f"{cell}weight_hh_l0"]
         self.units = units.shape[1]
         # the gates are input, forget, cell, output; that of the cell is a tanh
@@ -162,7 +165,7 @@ class LSTMStep:
         self._bias: Float32 = (arrays[f"{cell}bias_ih_l0"] + arrays[f"{cell}bias_hh_l0"]) * self._scale
 
     def __call__(self, rows: Float32, memories: Float32) -> tuple[Float32, Float32]:
-        """What is read f32[N, U] and the memories after it f32[N, M], of f32[N, H] and f32[N, M]."""
+        """The output f32[N, U] and the memories after it f32[N, M], of f32[N, H] and f32[N, M]."""
         units = self.units
         gates = np.concatenate([rows, memories[:, :units]], axis=1) @ self._weight
         gates += self._bias
@@ -192,7 +195,7 @@ def _by_gate(gates: Float32) -> Float32:
 
 
 def _memories_before(states: Float32, memories: Float32, steps: list[slice]) -> Float32:
-    """f32[B, T, M]: what was remembered before each row, given what was remembered after it."""
+    """f32[B, T, M]: the memories before each row, given those after it."""
     pairs = itertools.pairwise(steps)
     earlier = [np.arange(last.start, last.start + own.stop - own.start) for last, own in pairs]
     before = np.empty_like(states)

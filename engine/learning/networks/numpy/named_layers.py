@@ -14,7 +14,7 @@ CELL = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")  # torch's n
 
 
 class NamedLayers:
-    """Makes layers in numpy of a torch module over vectors, found by name; all arrays are views of its flat ones."""
+    """Finds the layers of a torch module over vectors by name; all arrays are views of its flat ones."""
 
     def __init__(self, flat: FlatParameters, activation: Activation):
         """flat: on the CPU."""
