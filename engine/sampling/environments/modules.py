@@ -49,6 +49,8 @@ def import_named(env: str, module: str) -> ModuleType:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                if error.name in ("engine", "tui"):  # former names
+                    error.add_note(f"rl-tui's own modules are imported as rl_tui.{error.name}")
                 raise  # the module exists; something it imports does not
             missing = error
     assert missing is not None

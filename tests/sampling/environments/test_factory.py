@@ -112,6 +112,18 @@ def test_module_beside_the_configuration_is_found(tmp_path: Path, monkeypatch: p
     assert isinstance(environment, GymnasiumLoop)
 
 
+def test_module_that_imports_from_a_former_package_is_shown_the_new_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_former_world.py").write_text("from engine.specs import Steps\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not Path(entry, "engine").is_dir()])
+    with pytest.raises(
+        InstanceFailure, match=r"No module named 'engine' \(.* are imported as rl_tui.engine\), at my_f"
+    ):
+        make("my_former_world:make")
+
+
 def test_module_that_cannot_import_something_else_is_not_called_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
