@@ -5,14 +5,15 @@ configuration is read without importing any algorithm.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, SerializeAsAny, ValidationInfo
+from pydantic import BeforeValidator, SerializeAsAny, ValidationError, ValidationInfo
 from pydantic_core import PydanticUseDefault
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.diagnostics import must_be_one_of
-from rl_tui.engine.config.types import Settings, refusal
+from rl_tui.engine.config.diagnostics import must_be_one_of, one_of, suggest, visible
+from rl_tui.engine.config.types import Settings, as_diagnostic, refusal
+from rl_tui.engine.errors import ConfigError
 
 if TYPE_CHECKING:
     from rl_tui.engine.config.behavior import BehaviorConfig
@@ -32,7 +33,24 @@ class Hyperparameters(Settings):
         learning_rate: float
         learning_rate_schedule: Schedule
 
+    changeable: ClassVar[tuple[str, ...]] = ()  # numbers that may be changed while it trains
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
+
+    def changeable_values(self) -> dict[str, float]:
+        """What may be changed; a number that is off (null) cannot be turned on."""
+        values = {name: getattr(self, name) for name in self.changeable}
+        return {name: float(value) for name, value in values.items() if value is not None}
+
+    def with_value(self, name: str, value: float) -> Self:
+        """With one number changed. Raises ConfigError where it is not changeable, or invalid."""
+        known = list(self.changeable_values())
+        if name not in known:
+            hint = suggest(name, known) or f" {one_of(known)} can be."
+            raise ConfigError(f"{visible(name)}: cannot be changed while it trains.{hint}")
+        try:
+            return self.model_validate(self.model_dump() | {name: value})
+        except ValidationError as error:
+            raise ConfigError(f"{name}: {as_diagnostic(error.errors()[0], None, {}).text}") from error
 
     @property
     def saves_replay(self) -> bool:

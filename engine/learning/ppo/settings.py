@@ -24,6 +24,10 @@ class PPOSettings(Hyperparameters):
     """Hyperparameters of proximal policy optimization."""
 
     synonyms: ClassVar = {"lambda": "lambd", "gamma": "reward_signals.extrinsic.gamma", "num_epochs": "num_epoch"}
+    changeable: ClassVar = (  # nothing that shapes the network or the rollout
+        *("learning_rate", "beta", "epsilon", "lambd"),
+        *("num_epoch", "value_coefficient", "target_kl"),
+    )
 
     batch_size: PositiveWhole = 1024
     buffer_size: PositiveWhole = 10240

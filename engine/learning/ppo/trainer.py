@@ -18,7 +18,6 @@ from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.generators import generator_state, load_generator
-from rl_tui.engine.learning.hyperparameters import changeable, with_value
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
@@ -37,15 +36,6 @@ from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
-CHANGEABLE = (  # during training: nothing that shapes the network or the rollout
-    "learning_rate",
-    "beta",
-    "epsilon",
-    "lambd",
-    "num_epoch",
-    "value_coefficient",
-    "target_kl",
-)
 TERMS = ("total", "policy", "value", "entropy", "divergence", "clipped")  # of a loss, for metrics
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
 FEATURES = "features."  # prefix of their columns
@@ -115,12 +105,12 @@ class PPOTrainer:
         return self._num_updates
 
     def hyperparameters(self) -> dict[str, float]:
-        """Those of CHANGEABLE that are in use; schedules start from them."""
-        return changeable(self._hyper, CHANGEABLE)
+        """The changeable ones that are in use; schedules start from them."""
+        return self._hyper.changeable_values()
 
     def set_hyperparameter(self, name: str, value: float) -> None:
         """Use that value from the next update on. Raises ConfigError."""
-        self._hyper = with_value(self._hyper, CHANGEABLE, name, value)
+        self._hyper = self._hyper.with_value(name, value)
 
     def add(self, block: Trajectories) -> Samples:
         """Keep a block for the next update; returns what each stream paid in the episodes that ended in it."""

@@ -59,6 +59,7 @@ class SACSettings(Hyperparameters):
     max_grad_norm: Positive | None = Field(None, description="Clip the gradient to this norm; null: never.")
     adam_epsilon: Positive = Field(1e-8, description="Adam's epsilon.")
 
+    changeable: ClassVar = ("learning_rate", "tau", "steps_per_update", "target_entropy")
     squashes_actions: ClassVar = True
 
     @property

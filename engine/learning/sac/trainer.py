@@ -16,7 +16,6 @@ from rl_tui.engine.config.behavior import BehaviorConfig, MemorySettings
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.generators import generator_state, load_generator
-from rl_tui.engine.learning.hyperparameters import changeable, with_value
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.policies import make_policy
@@ -33,7 +32,6 @@ from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
 from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_finite
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
-CHANGEABLE = ("learning_rate", "tau", "steps_per_update", "target_entropy")  # during training
 LONGEST_SEGMENT = 16  # steps: longer segments would only delay learning, since values bootstrap the rest
 
 
@@ -125,12 +123,12 @@ class SACTrainer:
         return self._num_updates
 
     def hyperparameters(self) -> dict[str, float]:
-        """Those of CHANGEABLE; the schedule starts from them."""
-        return changeable(self._hyper, CHANGEABLE)
+        """The changeable ones; the schedule starts from them."""
+        return self._hyper.changeable_values()
 
     def set_hyperparameter(self, name: str, value: float) -> None:
         """Use that value from the next update on. Raises ConfigError."""
-        self._hyper = with_value(self._hyper, CHANGEABLE, name, value)
+        self._hyper = self._hyper.with_value(name, value)
 
     def add(self, block: Trajectories) -> Samples:
         """Keep a block; returns the size of the buffer, and what each stream paid in the episodes that ended in it."""
