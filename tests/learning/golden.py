@@ -36,11 +36,11 @@ from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.sac.gradients import TorchSoftGradients
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
-from tests.learning.rollouts import World, acted, observed
+from tests.learning.rollouts import Simulation, acted, observed
 
 NUM_UPDATES = 20
 LENGTHS = [16, 16, 16, 12, 4]  # of the segments that are learned from in an update
-NUM_AGENTS, NUM_STEPS = 4, 16  # the same where memories go on from segment to segment
+NUM_AGENTS, NUM_STEPS = 4, 16  # the same with memories, which continue from segment to segment
 FINGERPRINT = "SHA-256 of what was learned"
 
 Numbers: TypeAlias = dict[str, list[float]]
@@ -63,7 +63,7 @@ IN_TORCH: Mapping[str, tuple[str, Any]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A trainer, whom it trains, and what is set besides small sizes."""
+    """A trainer, the behavior it trains, and settings other than small sizes."""
 
     trainer: str
     actions: ActionSpec
@@ -129,13 +129,13 @@ def compute(name: str) -> Golden:
 def _train(case: Case, trainer: Any) -> Numbers:
     """Every metric of every update."""
     policy, random = trainer.make_policy(3), np.random.default_rng(5)
-    world = World(policy, case.spec, NUM_AGENTS, NUM_STEPS, seed=5)
+    simulation = Simulation(policy, case.spec, NUM_AGENTS, NUM_STEPS, seed=5)
     numbers: Numbers = {}
     step = 0
     for _ in range(NUM_UPDATES):
         while not trainer.is_ready():
             if policy.memory_size:
-                block = world.live(NUM_STEPS)
+                block = simulation.run(NUM_STEPS)
             else:
                 block = acted(policy, random, LENGTHS, case.spec, masked=bool(case.actions.branches))
             for name, samples in trainer.add(block).items():
@@ -224,7 +224,7 @@ def differences(name: str, expected: Golden, found: Golden) -> list[str]:
 
 
 def error(expected: float, found: float) -> float:
-    """How far apart, beside 1 or beside what was expected where that is larger."""
+    """The largest difference, relative to the expected number where that is above 1."""
     return abs(found - expected) / max(1.0, abs(expected))
 
 

@@ -23,7 +23,7 @@ SPEC = BehaviorSpec("Walker", (ObservationSpec("speed", (3,)), ObservationSpec("
 def decisions(
     random: np.random.Generator, count: int, spec: BehaviorSpec = SPEC, masked: bool = False
 ) -> DecisionSteps:
-    """Agents that see random numbers; every branch of a mask allows something."""
+    """Agents with random observations; every branch of a mask allows something."""
     mask = None
     if masked:
         mask = random.random((count, spec.actions.mask_size)) < 0.5
@@ -72,16 +72,16 @@ def acted(
     )
 
 
-class World:
-    """Agents that see random numbers, are rewarded at random, and end at random: every way an episode can go on."""
+class Simulation:
+    """Agents with random observations, rewards and endings: every way an episode can continue."""
 
     def __init__(self, policy: Policy, spec: BehaviorSpec, num_agents: int, horizon: int, seed: int = 0):
         self._policy, self._spec, self._num_agents = policy, spec, num_agents
         self._random = np.random.default_rng(seed)
         self._assembly = Assembly(spec, horizon, policy.memory_size)
 
-    def live(self, num_steps: int, end: float = 0.1) -> Trajectories:
-        """What so many more steps of each agent make; each step ends an episode with that probability."""
+    def run(self, num_steps: int, end: float = 0.1) -> Trajectories:
+        """The trajectories of this many more steps of each agent; each step ends an episode with that probability."""
         for _ in range(num_steps):
             seen = decisions(self._random, self._num_agents, self._spec)
             ended = np.flatnonzero(self._random.random(self._num_agents) < end)

@@ -65,7 +65,7 @@ def test_a_trainer_learns_when_it_is_ready_and_tells_numbers_by_tag(name: str) -
 
 
 @pytest.mark.parametrize("name", registry.names("trainers"))
-def test_a_trainers_state_is_a_copy_that_another_goes_on_from(name: str) -> None:
+def test_a_trainers_state_is_a_copy_that_another_continues_from(name: str) -> None:
     first, second = trainer(name, 0), trainer(name, 1)
     first.add(experience(first))
     first.update(100)
@@ -94,22 +94,22 @@ def through_a_file(state: State) -> State:
 
 @pytest.mark.parametrize("name", registry.names("trainers"))
 def test_asking_for_the_loss_changes_nothing(name: str) -> None:
-    asked, other = trainer(name), trainer(name)
-    block = experience(asked)
-    for each in (asked, other):
+    queried, other = trainer(name), trainer(name)
+    block = experience(queried)
+    for each in (queried, other):
         each.add(block)
         each.update(100)
-    state, more = through_a_file(asked.state()), experience(asked, 4)
-    losses = asked.loss(more)
-    assert losses == asked.loss(more)
-    assert losses != asked.loss(block)
+    state, more = through_a_file(queried.state()), experience(queried, 4)
+    losses = queried.loss(more)
+    assert losses == queried.loss(more)
+    assert losses != queried.loss(block)
     assert "Losses/Policy Loss" in losses
     assert np.isfinite(list(losses.values())).all()
-    assert same(asked.state(), state)
-    for each in (asked, other):
+    assert same(queried.state(), state)
+    for each in (queried, other):
         each.add(more)
         each.update(200)
-    assert same(asked.state(), other.state())
+    assert same(queried.state(), other.state())
 
 
 @pytest.mark.parametrize("name", registry.names("trainers"))
@@ -129,7 +129,7 @@ def test_a_new_policy_acts_with_the_newest_weights(name: str) -> None:
 
 @pytest.mark.parametrize("name", registry.names("reward_signals"))
 @pytest.mark.parametrize("normalize", [False, True])
-def test_a_reward_signal_gives_one_finite_reward_a_row_and_goes_on_from_its_state(name: str, normalize: bool) -> None:
+def test_a_reward_signal_gives_one_finite_reward_a_row_and_continues_from_its_state(name: str, normalize: bool) -> None:
     first, second = (make_signal(name, normalize) for _ in range(2))
     assert first.name == name
     block = rewarded([(0, [1.0, -2.0, 3.0], Ending.TERMINATED), (1, [5.0], Ending.TRUNCATED)])

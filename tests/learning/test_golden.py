@@ -6,7 +6,7 @@ bonus for entropy, its target or the clip range one percent off took more. What 
 row, though: on some processor rounding may tip a row that lies at the very limit, and every number after it. Only on
 one machine are all numbers the same to the bit, and `python -m tests.learning.golden --compare` asks for that.
 
-A change that is meant to alter the numbers writes them anew, and says so:
+A change that is meant to alter the numbers writes them again, and its commit says why:
 
     python -m tests.learning.golden --write tests/learning/golden.json
 """

@@ -82,7 +82,7 @@ def test_a_restored_snapshot_undoes_everything(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "other"), list(product(KINDS, KINDS)))
 @pytest.mark.parametrize("ablated", [None, "parameters", "adam_mean", "adam_variance", "adam_steps"])
-def test_a_loaded_state_goes_on_as_the_saved_one(kind: str, other: str, ablated: str | None) -> None:
+def test_a_loaded_state_continues_as_the_saved_one(kind: str, other: str, ablated: str | None) -> None:
     """Also on another device than it was saved on; and each part of the state matters."""
     networks = network(kind, 0), network(other, 5)
     first, second = (GradientStep(n, 1e-8, 0.5) for n in networks)

@@ -12,7 +12,7 @@ from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.rollout import RolloutBuffer, minibatches
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Policy
-from tests.learning.rollouts import SPEC, World, acted
+from tests.learning.rollouts import SPEC, Simulation, acted
 from tests.weights import Kind
 
 
@@ -34,7 +34,7 @@ def test_minibatches_hold_every_row_once_in_nearly_equal_parts(
     np.testing.assert_array_equal(wide, np.arange(3 * rows).reshape(rows, 3)[order])
 
 
-def test_every_pass_is_shuffled_anew_and_a_seed_repeats_it() -> None:
+def test_every_pass_is_shuffled_again_and_a_seed_repeats_it() -> None:
     columns = {"index": np.arange(100)}
 
     def passes(seed: int) -> list[list[int]]:
@@ -58,7 +58,7 @@ def test_without_a_generator_the_order_stays() -> None:
     seed=st.integers(0, 99),
     tensors=st.booleans(),
 )
-def test_minibatches_of_sequences_hold_whole_ones_and_about_as_many_rows_as_asked_for(
+def test_minibatches_of_sequences_hold_whole_ones_and_about_as_many_rows_as_requested(
     lengths: list[int], batch_size: int, seed: int, tensors: bool
 ) -> None:
     rows = sum(lengths)
@@ -135,8 +135,8 @@ def test_what_was_remembered_comes_along() -> None:
     network = NetworkSettings.model_validate({"hidden_units": 4, "memory": {"memory_size": 6}})
     acting = make_policy(SPEC, network, False, 0)
     acting.load(Kind(SPEC, network).weights())
-    lives, buffer = World(acting, SPEC, 3, 5), RolloutBuffer()
-    blocks = [lives.live(8), lives.live(9)]
+    simulated, buffer = Simulation(acting, SPEC, 3, 5), RolloutBuffer()
+    blocks = [simulated.run(8), simulated.run(9)]
     for block in blocks:
         buffer.add(block, block.rewards[:, None])
     rollout = buffer.drain()

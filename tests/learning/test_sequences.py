@@ -23,13 +23,13 @@ def test_segments_are_cut_from_their_first_row_on(lengths: list[int], longest: i
     assert list(zip(found.tolist(), segments.tolist(), strict=True)) == expected
 
 
-def test_rows_of_sequences_follow_each_other_in_the_order_asked_for() -> None:
+def test_rows_of_sequences_follow_each_other_in_the_order_requested() -> None:
     assert sequence_rows(np.array([5, 0, 3]), np.array([2, 3, 1])).tolist() == [5, 6, 0, 1, 2, 3]
 
 
 @settings(deadline=None, max_examples=200, derandomize=True)
 @given(lengths=LENGTHS, longest=st.integers(1, 9), seed=st.integers(0, 99), agents=st.integers(1, 4))
-def test_an_episode_goes_on_within_a_segment_and_after_a_cut(
+def test_an_episode_continues_within_a_segment_and_after_a_cut(
     lengths: list[int], longest: int, seed: int, agents: int
 ) -> None:
     random = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ def test_an_episode_goes_on_within_a_segment_and_after_a_cut(
     endings = random.integers(0, 3, len(lengths)).astype(np.int8)
     _, segments = split_segments(np.array(lengths), longest)
     found = link_episodes(ids, endings, segments)
-    last: dict[int, int] = {}  # the sequence that an agent's next one goes on after
+    last: dict[int, int] = {}  # the sequence that an agent's next one continues
     depth: list[int] = []
     for sequence, segment in enumerate(segments.tolist()):
         agent = int(ids[segment])

@@ -17,7 +17,7 @@ from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.learning.rollout import Rollout
 from rl_tui.engine.learning.value_estimates import ValueEstimates, ValueEstimator
 from rl_tui.engine.specs import Ending, Float32, Trajectories, Weights
-from tests.learning.rollouts import SPEC, World
+from tests.learning.rollouts import SPEC, Simulation
 
 MEMORY = MemorySettings(sequence_length=4, memory_size=6)
 NETWORK = NetworkSettings(hidden_units=8, num_layers=1, memory=MEMORY)
@@ -37,11 +37,11 @@ def placed(of: PPONetworks, form: str) -> ActorCritic:
     return NumpyActorCritic(of, "swish") if form == "numpy" else TorchActorCritic(of, torch.device("cpu"))
 
 
-def world(of: PPONetworks, horizon: int = 7, seed: int = 0) -> World:
+def simulation(of: PPONetworks, horizon: int = 7, seed: int = 0) -> Simulation:
     """Agents whose policy has the networks' actor."""
     policy = make_policy(SPEC, NETWORK, False, 1)
     policy.load(Weights(0, {name: array.detach().numpy().copy() for name, array in of.actor.named_parameters()}))
-    return World(policy, SPEC, 5, horizon, seed)
+    return Simulation(policy, SPEC, 5, horizon, seed)
 
 
 def estimated(
@@ -65,7 +65,7 @@ def rollout_of(*blocks: Trajectories) -> Rollout:
 def row_by_row(
     of: PPONetworks, rollout: Rollout, kept: dict[int, torch.Tensor], is_shared: bool
 ) -> tuple[Float32, Float32]:
-    """Values, and those of what followed segments; `kept` holds what is remembered of unfinished episodes."""
+    """Values of rows and after segments; `kept` holds the memories of unfinished episodes."""
     body = of.critic or of.actor.body
     rows, following = (
         torch.from_numpy(LAYOUT.vectors(seen)) for seen in (rollout.observations, rollout.next_observations)
@@ -93,10 +93,10 @@ def row_by_row(
 @torch.no_grad()
 def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollout(form: str, is_shared: bool) -> None:
     plain = networks(is_shared)
-    network, lives = placed(networks(is_shared), form), world(plain)
+    network, simulated = placed(networks(is_shared), form), simulation(plain)
     agents, kept = AgentState.empty(MEMORY.memory_size, np.float32), dict[int, torch.Tensor]()
     for _ in range(3):
-        rollout = rollout_of(lives.live(15, end=0.04), lives.live(11, end=0.04))
+        rollout = rollout_of(simulated.run(15, end=0.04), simulated.run(11, end=0.04))
         found = estimated(network, rollout, agents, is_shared)
         values, next_values = row_by_row(plain, rollout, kept, is_shared)
         np.testing.assert_allclose(found.values, values, rtol=1e-4, atol=1e-5)
@@ -113,9 +113,11 @@ def test_every_agent_is_followed_through_its_episodes_and_from_rollout_to_rollou
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form: str, is_shared: bool) -> None:
-    network, lives = placed(networks(is_shared), form), world(networks(is_shared))
-    first = estimated(network, rollout_of(lives.live(9)), AgentState.empty(MEMORY.memory_size, np.float32), is_shared)
-    rollout = rollout_of(lives.live(20))
+    network, simulated = placed(networks(is_shared), form), simulation(networks(is_shared))
+    first = estimated(
+        network, rollout_of(simulated.run(9)), AgentState.empty(MEMORY.memory_size, np.float32), is_shared
+    )
+    rollout = rollout_of(simulated.run(20))
     found = estimated(network, rollout, first.agents, is_shared)
     features = tuple(map(network.place, LAYOUT.split(rollout.observations)))
     assert found.sequences is not None
@@ -129,8 +131,8 @@ def test_mini_batches_read_with_the_memories_the_values_were_estimated_with(form
 
 
 def test_an_agent_that_is_absent_from_a_rollout_is_still_remembered() -> None:
-    network, lives = placed(networks(False), "numpy"), world(networks(False))
-    rollout = rollout_of(lives.live(21, end=0.0))
+    network, simulated = placed(networks(False), "numpy"), simulation(networks(False))
+    rollout = rollout_of(simulated.run(21, end=0.0))
     agents = estimated(network, rollout, AgentState.empty(MEMORY.memory_size, np.float32)).agents
     assert agents.agent_ids.tolist() == [0, 1, 2, 3, 4]
     is_second = rollout.agent_ids == 1
@@ -153,11 +155,11 @@ def test_an_agent_that_is_absent_from_a_rollout_is_still_remembered() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("batch_size", [1, 9, 1000])
-def test_how_many_rows_are_asked_for_at_once_changes_nothing(form: str, batch_size: int) -> None:
+def test_how_many_rows_are_requested_at_once_changes_nothing(form: str, batch_size: int) -> None:
     for memory in (MEMORY, None):
         settings = NETWORK.model_copy(update={"memory": memory})
         network = placed(networks(False, settings), form)
-        rollout = rollout_of(world(networks(False)).live(20))
+        rollout = rollout_of(simulation(networks(False)).run(20))
         no_agents = AgentState.empty(MEMORY.memory_size, np.float32)
         expected = estimated(network, rollout, no_agents, memory=memory)
         found = estimated(network, rollout, no_agents, memory=memory, batch_size=batch_size)

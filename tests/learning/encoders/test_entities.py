@@ -68,8 +68,8 @@ def test_attention_is_its_formula_and_zero_for_a_row_without_entities() -> None:
     entities = tensor(1, 4, 5, 8)
     is_absent = torch.tensor([[0] * 5, [0, 1, 0, 1, 0], [1, 1, 1, 0, 1], [1] * 5]).bool()
     found = attention(entities, is_absent)
-    right = [attention_of_one_row(attention, *row) for row in zip(entities, is_absent, strict=True)]
-    torch.testing.assert_close(found, torch.stack(right))
+    expected = [attention_of_one_row(attention, *row) for row in zip(entities, is_absent, strict=True)]
+    torch.testing.assert_close(found, torch.stack(expected))
     assert not found[3].any()
 
 
@@ -92,13 +92,13 @@ def test_an_entity_is_embedded_side_by_side_with_what_else_is_seen(columns: int)
         seen, layer = entities, module.sets[index].weight
         if columns:
             embedded = torch.nn.functional.silu(own @ module.own.weight.t() + module.own.bias)
-            beside = embedded[:, None].expand(-1, entities.shape[1], -1)
-            seen = torch.cat([beside, entities], 2)
+            repeated = embedded[:, None].expand(-1, entities.shape[1], -1)
+            seen = torch.cat([repeated, entities], 2)
             layer = torch.cat([module.own_weights[index], layer], 1)
         rows.append(torch.nn.functional.silu(seen @ layer.t() + module.sets[index].bias))
     is_absent = torch.cat([(entities**2).sum(2) < 0.01 for entities in sets], 1)
-    right = module.attention(torch.cat(rows, 1), is_absent)
-    torch.testing.assert_close(module(own if columns else None, sets), right, rtol=1e-5, atol=1e-6)
+    expected = module.attention(torch.cat(rows, 1), is_absent)
+    torch.testing.assert_close(module(own if columns else None, sets), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("columns", [0, 6])
@@ -118,12 +118,12 @@ def test_parameters_are_those_counted_by_hand(columns: int) -> None:
 def test_absent_entities_leave_no_trace() -> None:
     module = encoder(6)
     own, (enemies, walls) = observed()
-    right = module(own, [enemies, walls])
+    expected = module(own, [enemies, walls])
     tiny = torch.where(enemies == 0, 0.05, enemies)  # the sum of squares is 0.0075
-    assert torch.equal(module(own, [tiny, walls]), right)
+    assert torch.equal(module(own, [tiny, walls]), expected)
     longer = torch.cat([enemies, torch.zeros(4, 3, 3)], 1)
-    torch.testing.assert_close(module(own, [longer, walls]), right)
-    assert not torch.allclose(module(own, [torch.where(enemies == 0, 0.2, enemies), walls]), right)
+    torch.testing.assert_close(module(own, [longer, walls]), expected)
+    assert not torch.allclose(module(own, [torch.where(enemies == 0, 0.2, enemies), walls]), expected)
 
 
 def test_no_gradient_reaches_absent_entities() -> None:
@@ -153,7 +153,7 @@ def test_golden_loss_and_gradient(columns: int) -> None:
     assert (float(loss.detach()), float(length)) == pytest.approx(GOLDEN[columns], rel=1e-4)
 
 
-def test_nobody_elses_generator_is_drawn_from() -> None:
+def test_only_the_given_generator_is_drawn_from() -> None:
     before = torch.get_rng_state()
     assert torch.equal(encoder(6)(*observed()), encoder(6)(*observed()))
     assert torch.equal(before, torch.get_rng_state())

@@ -100,8 +100,8 @@ def test_what_is_encoded_and_its_gradients_are_those_of_the_usual_layers(kind: s
     expected = usual(module, kind, images(kind))
     torch.testing.assert_close(encoded.double(), expected, rtol=1e-4, atol=1e-5)
     theirs = torch.autograd.grad(expected.square().mean(), list(module.parameters()))
-    for gradient, right in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(gradient, right, rtol=1e-3, atol=1e-5)
+    for gradient, reference in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(gradient, reference, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -120,14 +120,14 @@ def test_bytes_and_their_255th_parts_are_the_same_image(kind: str) -> None:
 @pytest.mark.parametrize("kind", SHAPES)
 def test_bfloat16_is_close_to_float32_while_training_and_the_same_otherwise(kind: str) -> None:
     exact, rounded = encoder(kind), encoder(kind, precision="bfloat16")
-    right, right_gradients = gradients(exact, images(kind))
+    reference, reference_gradients = gradients(exact, images(kind))
     found, found_gradients = gradients(rounded, images(kind))
     assert found.dtype == torch.float32
-    assert 0 < (found - right).norm() < 0.02 * right.norm() or kind == "fully_connected"
-    for gradient, expected in zip(found_gradients, right_gradients, strict=True):
+    assert 0 < (found - reference).norm() < 0.02 * reference.norm() or kind == "fully_connected"
+    for gradient, expected in zip(found_gradients, reference_gradients, strict=True):
         assert gradient.dtype == torch.float32
         assert (gradient - expected).norm() <= 0.15 * expected.norm()  # a maximum may stand at another pixel
-    assert torch.equal(rounded.eval()(images(kind)), right)
+    assert torch.equal(rounded.eval()(images(kind)), reference)
 
 
 def nodes(node: Any) -> Iterator[Any]:
@@ -175,7 +175,7 @@ def test_initial_weights_are_those_of_torch_and_of_ml_agents() -> None:
     assert not module.dense.bias.any()
 
 
-def test_a_seed_gives_the_same_encoder_and_nobody_elses_generator_is_drawn_from() -> None:
+def test_a_seed_gives_the_same_encoder_and_only_the_given_generator_is_drawn_from() -> None:
     theirs, numpys = torch.get_rng_state(), np.random.get_state()[1].copy()  # type: ignore[index, union-attr]
     pairs = [(encoder(kind), encoder(kind)) for kind in SHAPES]
     for (one, other), kind in zip(pairs, SHAPES, strict=True):

@@ -1,4 +1,4 @@
-"""Observations of several kinds together, and which of their columns tell a goal."""
+"""Observations of several kinds together, and which of their columns are goals."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_goal_columns_are_those_of_goal_vectors_and_goal_images() -> None:
     goals = module.goals(encoded)
     assert module.goal_outputs == 1 + 2 + U
     assert goals is not None
-    right = [encoded[:, :1], encoded[:, 4:6], encoded[:, 6 + U : 6 + 2 * U]]
-    assert torch.equal(goals, torch.cat(right, 1))
+    expected = [encoded[:, :1], encoded[:, 4:6], encoded[:, 6 + U : 6 + 2 * U]]
+    assert torch.equal(goals, torch.cat(expected, 1))
     appended = torch.cat([encoded, torch.ones(2, 4)], 1)
     assert torch.equal(module.goals(appended), goals)  # type: ignore[arg-type]  # there are goals
 
@@ -103,14 +103,14 @@ def test_without_goals_or_where_they_are_ordinary_there_are_no_goal_columns(
 
 
 def test_a_set_of_entities_as_the_only_goal_is_an_ordinary_observation() -> None:
-    """As in ML-Agents, which refuses it beside another goal only."""
+    """As in ML-Agents, which refuses it only next to another goal."""
     for conditioning in ("hyper", "none"):
         module = encoder(SPEED, TARGETS, goal_conditioning_type=conditioning)
         assert (module.outputs, module.goal_outputs) == (3 + 128, 0)
         assert module.goals(module(features(SPEED, TARGETS))) is None
 
 
-def test_a_set_of_entities_beside_another_goal_is_refused_by_name_unless_all_are_ordinary() -> None:
+def test_a_set_of_entities_next_to_another_goal_is_refused_by_name_unless_all_are_ordinary() -> None:
     with pytest.raises(NotSupportedError, match=r"^observation targets: a set of entities cannot be a goal next to"):
         encoder(PLACE, TARGETS)
     assert encoder(PLACE, TARGETS, goal_conditioning_type="none").outputs == 2 + 128

@@ -79,10 +79,10 @@ def test_goals_are_ordinary_inputs_and_make_weights(num_layers: int) -> None:
     (seen,) = features(SPEED, GOAL)
     encoded = module.encoder((seen,))
     other = torch.cat([seen[:, :3], seen[:, 3:].flip(0)], 1)
-    right = module.core(encoded, goals=seen[:, 3:])
-    torch.testing.assert_close(module((seen,)), right)
-    assert not torch.allclose(module.core(other, goals=seen[:, 3:]), right)
-    assert not torch.allclose(module.core(encoded, goals=other[:, 3:]), right)
+    expected = module.core(encoded, goals=seen[:, 3:])
+    torch.testing.assert_close(module((seen,)), expected)
+    assert not torch.allclose(module.core(other, goals=seen[:, 3:]), expected)
+    assert not torch.allclose(module.core(encoded, goals=other[:, 3:]), expected)
 
 
 def test_every_parameter_of_everything_together_gets_a_gradient() -> None:
@@ -115,12 +115,12 @@ def test_without_a_memory_a_step_is_a_row_and_hands_memories_on() -> None:
 def test_each_twin_is_a_core_of_its_own(memory: dict[str, int] | None, goals: int, num_layers: int) -> None:
     network = settings(memory=memory, num_layers=num_layers)
     both = Core(np.random.default_rng(0), 5, network, twins=2, goals=goals)
-    encoded, told = tensor(1, 6, 5), tensor(2, 6, goals) if goals else None
+    encoded, goals_of_rows = tensor(1, 6, 5), tensor(2, 6, goals) if goals else None
     lengths, memories = np.array([2, 4]), tensor(3, 2, 2, 6)
-    found = both(encoded, Sequences(lengths, memories) if memory else None, told)
+    found = both(encoded, Sequences(lengths, memories) if memory else None, goals_of_rows)
     assert found.shape == (2, 6, both.outputs)
     at_once = tensor(4, 2, 6, 6)
-    read, after = both.step(encoded, at_once, told)
+    read, after = both.step(encoded, at_once, goals_of_rows)
     for twin in range(2):
         one = Core(np.random.default_rng(1), 5, network, goals=goals)
         with torch.no_grad():
@@ -130,8 +130,8 @@ def test_each_twin_is_a_core_of_its_own(memory: dict[str, int] | None, goals: in
                 else:
                     parameter.copy_(both.get_parameter(name)[twin])
         sequences = Sequences(lengths, memories[twin]) if memory else None
-        torch.testing.assert_close(one(encoded, sequences, told), found[twin])
-        own_read, own_after = one.step(encoded, at_once[twin], told)
+        torch.testing.assert_close(one(encoded, sequences, goals_of_rows), found[twin])
+        own_read, own_after = one.step(encoded, at_once[twin], goals_of_rows)
         torch.testing.assert_close(own_read, read[twin])
         torch.testing.assert_close(own_after, after[twin])
 
@@ -190,7 +190,7 @@ def test_an_exported_body_computes_the_same(specs: tuple[ObservationSpec, ...], 
             opset_version=15,
             dynamo=False,
         )
-        right = module(*seen)
+        expected = module(*seen)
     session = onnxruntime.InferenceSession(content.getvalue(), providers=["CPUExecutionProvider"])
     (found,) = session.run(None, {name: part.numpy() for name, part in zip(names, seen, strict=True)})
-    np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

@@ -32,13 +32,13 @@ def test_it_is_its_formula_for_every_row_and_its_goal() -> None:
     module, hidden, goals = layer(), tensor(7, 3, I), tensor(8, 3, G)
     first, second = module.goal_layers.weights
     first_bias, second_bias = module.goal_layers.biases
-    right = []
+    expected = []
     for row, goal in zip(hidden, goals, strict=True):
-        told = functional.silu(second @ functional.silu(first @ goal + first_bias) + second_bias)
-        told = (told - told.mean()) / torch.sqrt(told.var(unbiased=False) + 1e-5)
-        weights = torch.stack([told @ module.makers[:, i] for i in range(I * O)]).view(I, O) + module.base
-        right.append(functional.silu(row @ weights + module.bias[0]))
-    torch.testing.assert_close(module(hidden, goals), torch.stack(right))
+        features = functional.silu(second @ functional.silu(first @ goal + first_bias) + second_bias)
+        features = (features - features.mean()) / torch.sqrt(features.var(unbiased=False) + 1e-5)
+        weights = torch.stack([features @ module.makers[:, i] for i in range(I * O)]).view(I, O) + module.base
+        expected.append(functional.silu(row @ weights + module.bias[0]))
+    torch.testing.assert_close(module(hidden, goals), torch.stack(expected))
 
 
 @pytest.mark.parametrize("activation", ["swish", "tanh", "relu"])

@@ -50,11 +50,11 @@ def test_gradients_are_those_of_differences(activation: Activation, ends_linear:
 def test_layers_are_those_of_torch_with_and_without_gradients(activation: Activation, ends_linear: bool) -> None:
     module, inputs = layers(activation, ends_linear), tensor(2, 6, 4).float()
     hidden = THEIRS[activation](functional.linear(inputs, module.weights[0], module.biases[0]))
-    right = functional.linear(hidden, module.weights[1], module.biases[1])
-    right = right if ends_linear else THEIRS[activation](right)
-    torch.testing.assert_close(module(inputs), right)
+    expected = functional.linear(hidden, module.weights[1], module.biases[1])
+    expected = expected if ends_linear else THEIRS[activation](expected)
+    torch.testing.assert_close(module(inputs), expected)
     with torch.no_grad():
-        torch.testing.assert_close(module(inputs), right)
+        torch.testing.assert_close(module(inputs), expected)
 
 
 @pytest.mark.parametrize("inputs", [tensor(2, 6, 4), tensor(2, 2, 6, 4)])
@@ -75,11 +75,11 @@ def test_each_twin_is_a_network_of_its_own(inputs: Tensor) -> None:
 
 def test_frozen_layers_pass_gradients_on_and_get_none() -> None:
     module, inputs = layers(), tensor(2, 6, 4).float().requires_grad_()
-    (right,) = torch.autograd.grad(module(inputs).sum(), inputs)
+    (expected,) = torch.autograd.grad(module(inputs).sum(), inputs)
     module.requires_grad_(False)
     module(inputs).sum().backward()
     assert inputs.grad is not None
-    torch.testing.assert_close(inputs.grad, right)
+    torch.testing.assert_close(inputs.grad, expected)
     assert all(parameter.grad is None for parameter in module.parameters())
 
 
@@ -92,7 +92,7 @@ def test_golden_loss_and_gradient(activation: Activation) -> None:
     assert (float(loss.detach()), float(length)) == pytest.approx(GOLDEN[activation], rel=1e-4)
 
 
-def test_initial_weights_have_the_deviation_that_was_asked_for_and_biases_are_zero() -> None:
+def test_initial_weights_have_the_deviation_that_was_requested_and_biases_are_zero() -> None:
     random = np.random.default_rng(0)
     assert float(weight(random, 300, 200, gain=0.2).std()) == pytest.approx(0.2 / math.sqrt(200), rel=0.02)
     bound = 0.5 * math.sqrt(6 / 500)
@@ -103,7 +103,7 @@ def test_initial_weights_have_the_deviation_that_was_asked_for_and_biases_are_ze
     assert not any(bias.any() for bias in Layers(random, [4, 5, 3], "tanh").biases)
 
 
-def test_nobody_elses_generator_is_drawn_from() -> None:
+def test_only_the_given_generator_is_drawn_from() -> None:
     before = torch.get_rng_state()
     linear(np.random.default_rng(0), 4, 3)
     layers(twins=2)(tensor(2, 6, 4).float())

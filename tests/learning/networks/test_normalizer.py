@@ -65,7 +65,7 @@ def test_what_was_handed_out_is_a_copy() -> None:
 
 
 @pytest.mark.parametrize("ablated", [None, "mean", "variance_sum", "steps"])
-def test_a_loaded_normalizer_goes_on_as_the_saved_one(ablated: str | None) -> None:
+def test_a_loaded_normalizer_continues_as_the_saved_one(ablated: str | None) -> None:
     """Each part of the state matters: with one left as it begins, the next rows come out otherwise."""
     first, second = Normalizer(3), Normalizer(3)
     for rows in batches():

@@ -15,7 +15,7 @@ from rl_tui.engine.learning.ppo import trainer as ppo_module
 from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
-from tests.learning.rollouts import SPEC, World
+from tests.learning.rollouts import SPEC, Simulation
 
 MEMORY = {"sequence_length": 4, "memory_size": 6}
 SPEED = ObservationSpec("speed", (3,))
@@ -63,11 +63,11 @@ def trainer(settings: BehaviorConfig, kind: str = "vectors", seed: int = 0) -> P
     return PPOTrainer(SPECS[kind], settings, seed, torch.device("cpu"))
 
 
-def world(ppo: PPOTrainer, kind: str = "vectors", horizon: int = 6) -> World:
-    return World(ppo.make_policy(3), SPECS[kind], 5, horizon)
+def simulation(ppo: PPOTrainer, kind: str = "vectors", horizon: int = 6) -> Simulation:
+    return Simulation(ppo.make_policy(3), SPECS[kind], 5, horizon)
 
 
-def taught(ppo: PPOTrainer, block: Trajectories) -> Mapping[str, float]:
+def trained(ppo: PPOTrainer, block: Trajectories) -> Mapping[str, float]:
     ppo.add(block)
     return ppo.update(64)
 
@@ -98,12 +98,12 @@ def test_it_learns_with_ratios_that_begin_at_one(kind: str, has_memory: bool, is
     ppo = trainer(one_batch, kind)
     before = ppo.state()
     for _ in range(2):
-        block = world(ppo, kind).live(20)
+        block = simulation(ppo, kind).run(20)
         ppo.add(block)
-        asked = ppo.loss(block)
-        assert abs(asked["Policy/KL Divergence"]) < 1e-6
-        assert asked["Policy/Clip Fraction"] == 0
-        assert asked["Losses/Policy Loss"] < 1e-5
+        queried = ppo.loss(block)
+        assert abs(queried["Policy/KL Divergence"]) < 1e-6
+        assert queried["Policy/Clip Fraction"] == 0
+        assert queried["Losses/Policy Loss"] < 1e-5
         assert np.isfinite(list(ppo.update(64).values())).all()
     after = ppo.state()
     moved = [not np.array_equal(array, after.tensors[n]) for n, array in before.tensors.items() if "parameters" in n]
@@ -113,14 +113,14 @@ def test_it_learns_with_ratios_that_begin_at_one(kind: str, has_memory: bool, is
 @pytest.mark.parametrize("is_shared", [False, True])
 @pytest.mark.parametrize("kind", ["vectors", "set"])
 def test_asking_for_the_loss_moves_no_memory(kind: str, is_shared: bool) -> None:
-    asked, other = (trainer(config(True, is_shared), kind) for _ in range(2))
-    lives = world(asked, kind)
+    queried, other = (trainer(config(True, is_shared), kind) for _ in range(2))
+    simulated = simulation(queried, kind)
     for _ in range(3):
-        block = lives.live(20, end=0.03)
-        assert asked.loss(block) == asked.loss(block)
-        for ppo in (asked, other):
-            taught(ppo, block)
-    assert is_same(asked.state(), other.state())
+        block = simulated.run(20, end=0.03)
+        assert queried.loss(block) == queried.loss(block)
+        for ppo in (queried, other):
+            trained(ppo, block)
+    assert is_same(queried.state(), other.state())
 
 
 def test_the_critic_remembers_unfinished_episodes_from_update_to_update() -> None:
@@ -128,14 +128,14 @@ def test_the_critic_remembers_unfinished_episodes_from_update_to_update() -> Non
     found = []
     for change in ("nothing", "agents", "load"):
         ppo = trainer(config(True))
-        lives = world(ppo)
-        taught(ppo, lives.live(20, end=0.0))
-        block = lives.live(20, end=0.0)
+        simulated = simulation(ppo)
+        trained(ppo, simulated.run(20, end=0.0))
+        block = simulated.run(20, end=0.0)
         if change == "agents":
             block = replace(block, agent_ids=block.agent_ids + 100)
         if change == "load":
             ppo.load(ppo.state())
-        found.append((taught(ppo, block), ppo.state()))
+        found.append((trained(ppo, block), ppo.state()))
     (kept, _), (others, strangers), (loaded, forgotten) = found
     assert kept["Losses/Value Loss"] != others["Losses/Value Loss"]
     assert others == loaded
@@ -144,13 +144,13 @@ def test_the_critic_remembers_unfinished_episodes_from_update_to_update() -> Non
 
 def test_an_update_that_fails_leaves_what_the_critic_remembers() -> None:
     failed, other = trainer(config(True)), trainer(config(True))
-    lives = world(failed)
-    first, bad, last = (lives.live(20, end=0.0) for _ in range(3))
+    simulated = simulation(failed)
+    first, bad, last = (simulated.run(20, end=0.0) for _ in range(3))
     for ppo in (failed, other):
-        taught(ppo, first)
+        trained(ppo, first)
     state = failed.state()
     with pytest.raises(NonFiniteError):
-        taught(failed, replace(bad, continuous_actions=np.full_like(bad.continuous_actions, np.nan)))
+        trained(failed, replace(bad, continuous_actions=np.full_like(bad.continuous_actions, np.nan)))
     assert is_same(failed.state().part("network"), state.part("network"))
     for ppo in (failed, other):
         ppo.add(last)
@@ -165,16 +165,16 @@ def test_an_update_that_fails_leaves_what_the_critic_remembers() -> None:
 def test_networks_in_torch_learn_what_those_on_the_cpu_learn(
     device: str, kind: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the CPU torch is asked for, elsewhere it is what there is."""
+    """On the CPU torch is requested, on devices it is the only choice."""
     ours = trainer(config(True, is_shared), kind)
     monkeypatch.setattr(
         ppo_module, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, torch.device(device))
     )
     theirs = PPOTrainer(SPECS[kind], config(True, is_shared), 0, torch.device(device))
-    lives = world(ours, kind)
+    simulated = simulation(ours, kind)
     for _ in range(2):
-        block = lives.live(20)
-        assert taught(theirs, block) == pytest.approx(taught(ours, block), rel=1e-2, abs=1e-4)
+        block = simulated.run(20)
+        assert trained(theirs, block) == pytest.approx(trained(ours, block), rel=1e-2, abs=1e-4)
     expected = ours.state()
     for name, array in theirs.state().tensors.items():
         if name.startswith("network.parameters."):
@@ -201,6 +201,6 @@ def test_losses_are_golden(kind: str, has_memory: bool, noise: float) -> None:
     """
     ppo = trainer(config(has_memory), kind)
     nudge(ppo, noise)
-    told = taught(ppo, world(ppo, kind).live(20))
+    reported = trained(ppo, simulation(ppo, kind).run(20))
     names = ("Losses/Policy Loss", "Losses/Value Loss", "Policy/Entropy", "Policy/KL Divergence")
-    assert [told[name] for name in names] == pytest.approx(GOLDEN[kind, has_memory], rel=2e-3, abs=1e-6)
+    assert [reported[name] for name in names] == pytest.approx(GOLDEN[kind, has_memory], rel=2e-3, abs=1e-6)

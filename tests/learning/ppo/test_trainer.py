@@ -1,4 +1,4 @@
-"""The trainer as a whole: when it learns, what it tells, what it keeps, what it refuses."""
+"""The trainer as a whole: when it learns, what it reports, what it saves, what it refuses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def blocks(
     return [acted(policy, random, [20, 30, 14], spec, masked, ending) for _ in range(count)]
 
 
-def taught(ppo: PPOTrainer, block: Trajectories, step: int = 64) -> Mapping[str, float]:
+def trained(ppo: PPOTrainer, block: Trajectories, step: int = 64) -> Mapping[str, float]:
     """The numbers of one update on one block."""
     ppo.add(block)
     return ppo.update(step)
@@ -65,11 +65,11 @@ def is_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool
     return all(np.array_equal(array, second[name]) for name, array in first.items())
 
 
-def test_an_update_that_is_asked_to_end_has_learned_from_the_mini_batches_so_far() -> None:
+def test_an_update_that_is_stopped_early_has_learned_from_the_mini_batches_so_far() -> None:
     whole, ended = trainer(config(num_epoch=1, batch_size=32)), trainer(config(num_epoch=1000, batch_size=32))
     (block,) = blocks(whole, 1)
     answers = iter([True, False])
-    taught(whole, block)
+    trained(whole, block)
     ended.add(block)
     assert "Losses/Value Loss" in ended.update(64, lambda: next(answers))
     assert is_same(parameters(whole), parameters(ended))
@@ -108,7 +108,7 @@ def test_every_setting_trains_and_stays_finite(spec: BehaviorSpec, settings: Beh
     ppo = trainer(settings, spec)
     before = parameters(ppo)
     for block in blocks(ppo, 3, spec, masked=bool(spec.actions.branches)):
-        metrics = taught(ppo, block)
+        metrics = trained(ppo, block)
         assert np.isfinite(list(metrics.values())).all(), metrics
     after = parameters(ppo)
     assert all(np.isfinite(array).all() for array in after.values())
@@ -118,9 +118,9 @@ def test_every_setting_trains_and_stays_finite(spec: BehaviorSpec, settings: Beh
 def test_metrics_have_ml_agents_names() -> None:
     ppo = trainer(config())
     block = blocks(ppo, 1, ending=Ending.TERMINATED)[0]
-    told = ppo.add(block)
+    reported = ppo.add(block)
     starts = np.cumsum(block.lengths) - block.lengths
-    assert told == {"Policy/Extrinsic Reward": pytest.approx(np.add.reduceat(block.rewards, starts).tolist())}
+    assert reported == {"Policy/Extrinsic Reward": pytest.approx(np.add.reduceat(block.rewards, starts).tolist())}
     ours = {"Policy/KL Divergence", "Policy/Clip Fraction"}
     theirs = {
         "Losses/Policy Loss",
@@ -148,10 +148,10 @@ def test_strength_weighs_rewards_and_what_is_told_of_them() -> None:
     )
     weak_trainer, strong_trainer = trainer(settings), trainer(strong)
     block = blocks(weak_trainer, 1, ending=Ending.TERMINATED)[0]
-    told = [ppo.add(block)["Policy/Extrinsic Reward"] for ppo in (weak_trainer, strong_trainer)]
-    assert told[1] == pytest.approx([3 * reward for reward in told[0]])
+    reported = [ppo.add(block)["Policy/Extrinsic Reward"] for ppo in (weak_trainer, strong_trainer)]
+    assert reported[1] == pytest.approx([3 * reward for reward in reported[0]])
     expected = trainer(settings)
-    taught(expected, replace(block, rewards=block.rewards * np.float32(3)))
+    trained(expected, replace(block, rewards=block.rewards * np.float32(3)))
     strong_trainer.update(64)
     assert is_same(parameters(expected), parameters(strong_trainer))
 
@@ -160,7 +160,7 @@ def test_linear_schedules_end_where_ml_agents_end_them() -> None:
     ppo = trainer(config(beta=5e-3, epsilon=0.3))
     names = "Policy/Learning Rate", "Policy/Epsilon", "Policy/Beta"
     found = [
-        [taught(ppo, block, step)[name] for name in names]
+        [trained(ppo, block, step)[name] for name in names]
         for block, step in zip(blocks(ppo, 3), (0, 500, 1000), strict=True)
     ]
     assert found[0] == pytest.approx([1e-2, 0.3, 5e-3])
@@ -172,13 +172,13 @@ def test_values_that_start_below_the_end_of_their_schedule_do_not_rise() -> None
     """In ML-Agents they do."""
     ppo = trainer(config(beta=1e-6, epsilon=0.05))
     for block, step in zip(blocks(ppo, 2), (0, 1000), strict=True):
-        metrics = taught(ppo, block, step)
+        metrics = trained(ppo, block, step)
         assert (metrics["Policy/Epsilon"], metrics["Policy/Beta"]) == (0.05, 1e-6)
 
 
 def test_constant_schedules_stay() -> None:
     ppo = trainer(config(learning_rate_schedule="constant"))  # which the other two follow
-    metrics = taught(ppo, blocks(ppo, 1)[0], 900)
+    metrics = trained(ppo, blocks(ppo, 1)[0], 900)
     assert metrics["Policy/Learning Rate"] == 1e-2
     assert (metrics["Policy/Epsilon"], metrics["Policy/Beta"]) == (0.2, 5e-3)
 
@@ -186,7 +186,7 @@ def test_constant_schedules_stay() -> None:
 def test_the_first_pass_moves_away_from_a_policy_that_is_the_acting_one() -> None:
     """One mini-batch of everything: ratios are one, so the policy loss is minus the mean of normalized advantages."""
     ppo = trainer(config(num_epoch=1, batch_size=64))
-    metrics = taught(ppo, blocks(ppo, 1)[0])
+    metrics = trained(ppo, blocks(ppo, 1)[0])
     assert metrics["Losses/Policy Loss"] == pytest.approx(0, abs=1e-5)
     assert metrics["Policy/KL Divergence"] == pytest.approx(0, abs=1e-6)
     assert metrics["Policy/Clip Fraction"] == 0
@@ -197,7 +197,7 @@ def test_the_policy_loss_is_the_mean_of_what_each_mini_batch_loses_or_gains_as_i
     ppo = trainer(config(num_epoch=1, batch_size=1, learning_rate=1e-9))
     block = acted(ppo.make_policy(3), np.random.default_rng(5), [1] * 64, ending=Ending.TERMINATED)
     rewards = np.tile(np.array([1000, -1000], np.float32), 32)
-    metrics = taught(ppo, replace(block, rewards=rewards))
+    metrics = trained(ppo, replace(block, rewards=rewards))
     assert metrics["Losses/Policy Loss"] == pytest.approx(1, abs=1e-2)
 
 
@@ -206,7 +206,7 @@ def test_a_large_divergence_ends_the_update() -> None:
     updates = {}
     for target in (None, 1e-3):
         ppo = trainer(config(num_epoch=40, learning_rate=0.05, target_kl=target))
-        taught(ppo, blocks(ppo, 1)[0])
+        trained(ppo, blocks(ppo, 1)[0])
         updates[target] = ppo.state().part("network").values["adam_steps"]
     minibatches = free.hyperparameters.num_epoch * 4
     assert updates[None] == minibatches
@@ -218,7 +218,7 @@ def test_the_value_clip_acts() -> None:
     found = {}
     for clip in ("epsilon", 1e-6, None):
         ppo = trainer(config(value_clip=clip, learning_rate=0.05, num_epoch=10, epsilon=0.05))
-        taught(ppo, blocks(ppo, 1)[0])
+        trained(ppo, blocks(ppo, 1)[0])
         found[clip] = parameters(ppo)
     assert not is_same(found["epsilon"], found[None])
     assert not is_same(found["epsilon"], found[1e-6])
@@ -232,7 +232,7 @@ def test_what_follows_a_truncation_is_bootstrapped_and_what_follows_a_terminatio
             ppo = trainer(config())
             block = blocks(ppo, 1, ending=ending)[0]
             following = tuple(column + np.float32(shift) for column in block.next_observations)
-            taught(ppo, replace(block, next_observations=following))
+            trained(ppo, replace(block, next_observations=following))
             found.append(parameters(ppo))
         assert is_same(*found) == (ending is Ending.TERMINATED), ending.name
 
@@ -266,11 +266,11 @@ def test_a_loss_that_is_not_finite_leaves_everything_as_it_was(
 ) -> None:
     ppo = trainer(config())
     good, bad = blocks(ppo, 2)
-    taught(ppo, good)
+    trained(ppo, good)
     before, weights = parameters(ppo), ppo.weights()
     steps = ppo.state().part("network").values
     with pytest.raises(NonFiniteError, match="at step 128"):
-        taught(ppo, break_it(bad), 128)
+        trained(ppo, break_it(bad), 128)
     assert is_same(before, parameters(ppo))
     assert ppo.state().part("network").values == steps
     assert ppo.num_updates == 1
@@ -289,12 +289,12 @@ def test_hyperparameter_that_is_set_trains_as_if_the_configuration_had_said_so(n
     """From the next update on; and each of them makes a difference."""
     value = {"num_epoch": 5, "lambd": 0.5, "target_kl": 1e-9}.get(name, 0.05)
     start = {"value_clip": None, "target_kl": 1e9}
-    changed, told, same = (trainer(config(**start | more)) for more in ({}, {name: value}, {}))
+    changed, set_later, same = (trainer(config(**start | more)) for more in ({}, {name: value}, {}))
     changed.set_hyperparameter(name, value)
-    assert changed.hyperparameters() == told.hyperparameters()
-    for ppo in (changed, told, same):
+    assert changed.hyperparameters() == set_later.hyperparameters()
+    for ppo in (changed, set_later, same):
         fed(ppo, 2, start=1)
-    assert is_same(parameters(changed), parameters(told))
+    assert is_same(parameters(changed), parameters(set_later))
     assert not is_same(parameters(changed), parameters(same))
 
 
@@ -336,21 +336,21 @@ def test_weights_and_state_are_copies() -> None:
     ppo = trainer(config({"normalize": True}))
     weights, state = ppo.weights(), ppo.state()
     kept = [{name: array.copy() for name, array in made.items()} for made in (weights.arrays, state.tensors)]
-    taught(ppo, blocks(ppo, 1)[0])
+    trained(ppo, blocks(ppo, 1)[0])
     assert is_same(dict(weights.arrays), kept[0])
     assert is_same(state.tensors, kept[1])
 
 
 def test_a_policy_acts_with_the_normalizer_of_the_trainer() -> None:
     ppo = trainer(config({"normalize": True}))
-    taught(ppo, blocks(ppo, 1)[0])
+    trained(ppo, blocks(ppo, 1)[0])
     arrays = ppo.weights().arrays
     assert {"normalizer.mean", "normalizer.scale"} <= set(arrays)
     assert (arrays["normalizer.mean"] != 0).all()
 
 
 def fed(ppo: PPOTrainer, count: int, start: int) -> None:
-    """Updates on blocks that depend on the number of the update only, but for whoever acts."""
+    """Updates on blocks that depend only on the update's number and on the policy."""
     for index in range(start, start + count):
         policy = ppo.make_policy(index)
         block = acted(policy, np.random.default_rng(index), [20, 30, 14], SPEC, True, Ending.TRUNCATED)
@@ -362,7 +362,7 @@ RICH = {"settings": config({"normalize": True}, normalize_reward=True, max_grad_
 
 
 @pytest.mark.parametrize("ablated", [None, "network", "shuffling", "normalizer", "reward_extrinsic", "trainer"])
-def test_a_loaded_trainer_goes_on_bit_for_bit(ablated: str | None) -> None:
+def test_a_loaded_trainer_continues_bit_for_bit(ablated: str | None) -> None:
     """Through tensors and JSON. Each part of the state matters: left as it begins, the next updates differ."""
     ppo, loaded = trainer(RICH["settings"], seed=0), trainer(RICH["settings"], seed=9)
     fed(ppo, 3, start=0)
@@ -403,14 +403,14 @@ def test_a_seed_repeats_a_training_and_another_does_not() -> None:
 def test_networks_in_torch_learn_what_those_in_numpy_learn(
     device: str, settings: BehaviorConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the same numbers, on the same blocks. On the CPU torch is asked for, elsewhere it is what there is."""
+    """From the same numbers, on the same blocks. On the CPU torch is requested, on devices it is the only choice."""
     ours = trainer(settings)
     monkeypatch.setattr(
         ppo_module, "make_actor_critic", lambda networks, layout, activation, where: TorchActorCritic(networks, where)
     )
     theirs = PPOTrainer(SPEC, settings, 0, torch.device(device))
     for index, block in enumerate(blocks(ours, 2, masked=True)):
-        found, expected = taught(theirs, block, index * 64), taught(ours, block, index * 64)
+        found, expected = trained(theirs, block, index * 64), trained(ours, block, index * 64)
         assert found == pytest.approx(expected, rel=1e-2, abs=1e-4)
     for name, array in parameters(ours).items():
         if name.startswith("network.parameters."):
@@ -422,5 +422,5 @@ def test_networks_in_torch_learn_what_those_in_numpy_learn(
     before = parameters(theirs)
     bad = replace(block, continuous_actions=np.full_like(block.continuous_actions, np.nan))
     with pytest.raises(NonFiniteError):
-        taught(theirs, bad)
+        trained(theirs, bad)
     assert is_same(before, parameters(theirs))

@@ -1,4 +1,4 @@
-"""Blocks in which every row tells its number: every step has one, and every row that closes a segment."""
+"""Blocks of numbered rows: every step has a number, and every row that closes a segment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def layout(
 def block(
     first: int, lengths: list[int], endings: list[Ending] | None = None, masked: bool = False, memory: bool = False
 ) -> Trajectories:
-    """Segments of these lengths, CUT unless told, their rows numbered from `first` on in the order of the ring."""
+    """Segments of these lengths, CUT by default, their rows numbered from `first` on in the order of the ring."""
     numbers = first + np.arange(sum(lengths) + len(lengths))
     closing = np.cumsum(np.array(lengths) + 1) - 1
     steps, closings = np.delete(numbers, closing), numbers[closing]
@@ -62,7 +62,7 @@ def camera(numbers: Int64) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
 
 
 def mask(numbers: Int64) -> Bool:
-    """What is allowed in these rows: two choices are always."""
+    """What is allowed in these rows: always two choices."""
     return np.stack([numbers % 2 == 0, numbers % 3 == 0, numbers >= 0, numbers % 5 == 0, numbers >= 0], 1)
 
 

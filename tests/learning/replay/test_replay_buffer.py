@@ -245,7 +245,7 @@ def test_masks_are_forgotten_with_the_rows_they_were_written_to(lengths: list[in
     assert batch.next_action_mask.all()
 
 
-def test_a_count_that_goes_on_elsewhere_is_taken_over() -> None:
+def test_the_larger_count_of_steps_is_kept() -> None:
     """A run that resumes without its replay buffer counts on, so that a later rollback finds what is newer."""
     buffer = ReplayBuffer(layout())
     buffer.drop_newer(1000)
@@ -264,7 +264,7 @@ def test_a_block_that_was_not_all_there_is_forgotten_whole() -> None:
 
 
 def test_what_is_loaded_is_older_than_what_is_added_afterwards() -> None:
-    """A replay buffer that was saved some time before the checkpoint it stands beside."""
+    """A replay buffer that was saved some time before the checkpoint next to it."""
     buffer, later = ReplayBuffer(layout()), block(100, [3])
     buffer.drop_newer(1000)
     buffer.load(filled([5, 4]).state())

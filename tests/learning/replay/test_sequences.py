@@ -1,4 +1,4 @@
-"""Steps that are drawn with those that followed, for a policy that remembers."""
+"""Steps drawn in sequences, for a policy with memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_sequences_are_whole_aligned_and_in_time_order(
 ) -> None:
     buffer = filled(segments, capacity, length, 12)
     begins = np.cumsum([0, *(segment + 1 for segment in segments)])
-    right = {
+    lengths_of = {
         int(begin) + position: min(length, segment - position)
         for begin, segment in zip(begins, segments, strict=False)
         for position in range(0, segment, length)
@@ -50,9 +50,9 @@ def test_sequences_are_whole_aligned_and_in_time_order(
     assert batch.lengths is not None
     assert batch.memories is not None
     assert batch.value_memories is not None
-    assert batch.lengths.tolist() == [right[first] for first in firsts(batch)]
+    assert batch.lengths.tolist() == [lengths_of[first] for first in firsts(batch)]
     assert batch.lengths.dtype == np.int64
-    expected = np.concatenate([np.arange(first, first + right[first]) for first in firsts(batch)])
+    expected = np.concatenate([np.arange(first, first + lengths_of[first]) for first in firsts(batch)])
     np.testing.assert_array_equal(batch.observations[0], speed(expected))
     np.testing.assert_array_equal(batch.next_observations[0], speed(expected + 1))
     closings = set((begins[1:] - 1).tolist())
@@ -63,7 +63,7 @@ def test_sequences_are_whole_aligned_and_in_time_order(
 
 
 @pytest.mark.parametrize("segments", [[64] * 10, [20] * 30, [3, 64, 17, 1, 40] * 5])
-def test_about_as_many_rows_are_drawn_as_were_asked_for(segments: list[int]) -> None:
+def test_about_as_many_rows_are_drawn_as_were_requested(segments: list[int]) -> None:
     buffer, random = filled(segments, 1000, 16, 64), np.random.default_rng(0)
     drawn = [len(buffer.sample_sequences(256, random, GAMMAS).rows) for _ in range(50)]
     assert abs(float(np.mean(drawn)) - 256) < 12

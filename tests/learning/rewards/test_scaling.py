@@ -56,7 +56,7 @@ def random_segments(random: np.random.Generator, agents: list[int]) -> Segments:
 @settings(deadline=None, max_examples=60, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), gamma=st.sampled_from([0.0, 0.9, 0.99, 1.0]), blocks=st.integers(1, 6))
 def test_scaled_rewards_are_those_of_a_loop(seed: int, gamma: float, blocks: int) -> None:
-    """Segments are cut and go on in a later block; agents come in any order, and new ones later."""
+    """Segments are cut and continue in a later block; agents come in any order, and new ones later."""
     random = np.random.default_rng(seed)
     ours, slow = RewardScaler(gamma), SlowScaler(gamma)
     for block in range(blocks):
@@ -77,7 +77,7 @@ def test_a_cut_segment_carries_its_return_on_and_an_ending_does_not() -> None:
 
 
 def test_agents_that_ended_or_left_take_no_room() -> None:
-    """In some worlds every episode has an agent of its own. Agent 1 stays, and is followed."""
+    """In some environments every episode has a new agent. Agent 1 stays, and is followed."""
     scaler = RewardScaler(0.9)
     for block in range(20):
         agents = range(500 * block, 500 * (block + 1))

@@ -124,18 +124,18 @@ def expectation(case: Case, policy: Reference, q: Tensor) -> Tensor:
     if not policy.branches:
         return q[..., 0]
     parts = q.split(list(case.actions.branches), -1)
-    worth = [(branch.probs[:, None, :] * part).sum(-1) for branch, part in zip(policy.branches, parts, strict=True)]
-    return torch.stack(worth).mean(0)
+    means = [(branch.probs[:, None, :] * part).sum(-1) for branch, part in zip(policy.branches, parts, strict=True)]
+    return torch.stack(means).mean(0)
 
 
 def reference_value(case: Case, policy: Reference, q: Tensor) -> Tensor:
-    """What the states are worth by the smaller critic, with the entropy's worth."""
+    """Values of the states by the smaller critic, with the entropy bonus."""
     alphas = case.alpha
     both = torch.stack([expectation(case, policy, q[twin]) for twin in range(2)]).min(0).values
-    worth = -alphas[0] * policy.log_prob
+    bonus = -alphas[0] * policy.log_prob
     for index, branch in enumerate(policy.branches):
-        worth = worth + alphas[1 + index] * branch.entropy() / len(policy.branches)
-    return both + worth[:, None]
+        bonus = bonus + alphas[1 + index] * branch.entropy() / len(policy.branches)
+    return both + bonus[:, None]
 
 
 def reference_losses(case: Case) -> dict[str, Tensor]:

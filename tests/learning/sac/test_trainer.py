@@ -1,4 +1,4 @@
-"""The trainer as a whole: when it learns, what it tells, what it keeps, what it refuses."""
+"""The trainer as a whole: when it learns, what it reports, what it saves, what it refuses."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_steps_before_the_first_update_are_not_made_up_for(steps_per_update: flo
     assert minibatches_of(sac) == learned
 
 
-def test_what_is_owed_in_parts_is_not_lost() -> None:
+def test_fractions_of_a_mini_batch_are_not_lost() -> None:
     sac = trainer(config(steps_per_update=3))
     for _ in range(30):
         sac.add(block(sac, 2))
@@ -128,7 +128,7 @@ def test_numbers_are_told_by_the_tags_of_ml_agents(kind: str, hyper: dict[str, o
     assert all(np.isfinite(value).all() for value in metrics.values())
 
 
-def test_a_trainer_goes_on_from_a_saved_state_and_buffer_as_if_nothing_had_happened() -> None:
+def test_a_trainer_continues_from_a_saved_state_and_buffer_as_if_it_had_never_stopped() -> None:
     settings = config({"normalize": True}, save_replay_buffer=True, prioritized_replay={})
     first, second = trainer(settings), trainer(settings, seed=1)
     first.add(block(first, 40))
@@ -246,7 +246,7 @@ def test_others_have_their_turn_between_mini_batches() -> None:
     assert len(turns) == 25
 
 
-def test_an_update_that_is_asked_to_end_leaves_the_rest_to_the_next_one() -> None:
+def test_an_update_that_is_stopped_early_leaves_the_rest_to_the_next_one() -> None:
     sac = trainer(config(steps_per_update=1))
     sac.add(block(sac, 25))
     answers = iter([True, True, False])
@@ -256,7 +256,7 @@ def test_an_update_that_is_asked_to_end_leaves_the_rest_to_the_next_one() -> Non
     assert (minibatches_of(sac), sac.num_updates, sac.is_ready()) == (25, 2, False)
 
 
-def test_a_resumed_trainer_with_an_empty_buffer_fills_it_before_it_goes_on_with_what_was_left() -> None:
+def test_a_resumed_trainer_with_an_empty_buffer_fills_it_before_it_continues_with_what_was_left() -> None:
     sac, resumed = (trainer(config(steps_per_update=1, buffer_init_steps=60)) for _ in range(2))
     sac.add(block(sac, 80))
     sac.update(80, lambda: False)
@@ -279,7 +279,7 @@ def test_no_draw_is_made_from_the_generators_of_the_process() -> None:
 
 @pytest.mark.parametrize("target_q", [False, True])
 def test_targets_at_a_cut_expect_only_what_was_allowed_next(target_q: bool) -> None:
-    """A value network needs no mask to say what the next state is worth."""
+    """A value network needs no mask for the value of the next state."""
     sac = trainer(config(target_q=target_q), "discrete")
     cut = acted(sac.make_policy(3), np.random.default_rng(5), [1] * 8, SPECS["discrete"], True, Ending.CUT)
     found = []

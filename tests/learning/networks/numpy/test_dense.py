@@ -38,7 +38,7 @@ def test_activations_and_slopes_are_those_of_torch_also_far_out(activation: Acti
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 5), (7, 1, 6), (200, 160, 200)])
-def test_products_are_the_same_whoever_computes_them(shape: tuple[int, int, int]) -> None:
+def test_products_are_the_same_in_numpy_and_torch(shape: tuple[int, int, int]) -> None:
     rows, inner, columns = shape
     random = np.random.default_rng(0)
     left = random.standard_normal((inner, rows)).astype(np.float32).T
@@ -49,7 +49,7 @@ def test_products_are_the_same_whoever_computes_them(shape: tuple[int, int, int]
 
 
 @pytest.mark.parametrize("shape", [(1, 4, 5), (256, 4, 256), (256, 300, 1), (7, 300, 300)])
-def test_a_layer_is_the_same_whoever_computes_it(shape: tuple[int, int, int]) -> None:
+def test_a_layer_is_the_same_in_numpy_and_torch(shape: tuple[int, int, int]) -> None:
     rows, inputs, outputs = shape
     random = np.random.default_rng(0)
     x, weight = (random.standard_normal(s).astype(np.float32) for s in ((rows, inputs), (outputs, inputs)))
