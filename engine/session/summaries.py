@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -68,30 +68,10 @@ def this_process() -> str:
 
 def plain(summary: RunSummary) -> dict[str, PlainValue]:
     """The object that `rl-tui ls --json` prints for a run; docs/runs.md describes it."""
-    return {
-        "v": SUMMARY_VERSION,
-        "run_id": summary.run_id,
-        "path": summary.path,
-        "state": summary.state,
-        "is_alive": summary.is_alive,
-        "started_at": summary.started_at,
-        "last_event_at": summary.last_event_at,
-        "elapsed_seconds": summary.elapsed_seconds,
-        "behaviors": [
-            {
-                "name": behavior.name,
-                "algorithm": behavior.algorithm,
-                "step": behavior.step,
-                "max_steps": behavior.max_steps,
-                "best_return": _finite(behavior.best_return),
-                "last_return": _finite(behavior.last_return),
-            }
-            for behavior in summary.behaviors
-        ],
-        "exit_code": summary.exit_code,
-        "note": summary.note,
-        "process": summary.process,
-    }
+    body = asdict(summary)
+    for behavior in body["behaviors"]:
+        behavior |= {key: _finite(behavior[key]) for key in ("best_return", "last_return")}
+    return {"v": SUMMARY_VERSION, **body, "behaviors": list(body["behaviors"])}
 
 
 def _finite(value: float | None) -> float | str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rl_tui.engine.specs import Json
@@ -91,22 +91,12 @@ def _entry(checkpoint: Checkpoint, export: Path) -> CheckpointEntry:
 
 
 def _behavior_to_json(status: BehaviorStatus) -> dict[str, Json]:
-    body: dict[str, Json] = {"checkpoints": [_entry_to_json(entry) for entry in status.checkpoints]}
+    body: dict[str, Json] = {"checkpoints": [asdict(entry) for entry in status.checkpoints]}
     if status.final_checkpoint is not None:
-        body["final_checkpoint"] = _entry_to_json(status.final_checkpoint)
+        body["final_checkpoint"] = asdict(status.final_checkpoint)
     if status.max_steps is not None:
         body["max_steps"] = status.max_steps
     return body
-
-
-def _entry_to_json(entry: CheckpointEntry) -> dict[str, Json]:
-    return {
-        "steps": entry.steps,
-        "file_path": entry.file_path,
-        "reward": entry.reward,
-        "creation_time": entry.creation_time,
-        "auxillary_file_paths": list(entry.auxillary_file_paths),
-    }
 
 
 def _parse_behavior(body: Mapping[str, object]) -> BehaviorStatus:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rl_tui.engine.running.machine.memory import size_text
 from rl_tui.engine.session.messages import (
@@ -46,11 +45,7 @@ class Line(NamedTuple):
 
 def line_of(event: Event) -> Line | None:
     """The line of an event that needs no earlier one to be described; None for any other."""
-    describe = _LINES.get(type(event))
-    if describe is None:
-        return None
-    line = describe(event)
-    return Line("info", line) if isinstance(line, str) else line
+    return _run_line(event) or _behavior_line(event) or _report_line(event) or _file_line(event)
 
 
 def summary_line(event: MetricsReported) -> str:
@@ -133,110 +128,76 @@ def _devices(event: DevicesSampled) -> str:
     return f"machine: {event.num_cpus} CPUs, {free} of memory free, {size_text(event.disk_free_bytes)} of disk; {gpus}"
 
 
-def _evaluated(event: EvaluationReported) -> str:
-    parts = [event.behavior, f"Step: {event.step}", f"Evaluation of {event.episodes} episodes"]
-    parts.append(f"Mean Reward: {event.mean_return:0.3f}. Std of Reward: {event.std_return:0.3f}")
-    parts.append(f"Mean Length: {event.mean_length:0.1f}. Took: {event.seconds:0.1f} s")
-    return ". ".join(parts) + "."
+def _run_line(event: Event) -> Line | None:
+    match event:
+        case RunStarted():
+            verb = "resumed" if event.resumed else "started"
+            versions = ", ".join(f"{library} {version}" for library, version in event.versions.items())
+            place = f"{event.path} (seed {event.seed}, {event.device}; {versions})"
+            return Line("info", f"Run {event.run_id} {verb} in {place}")
+        case LogEmitted():
+            return Line(event.level, f"{prefixed(event.source)}{event.message}")
+        case EnvironmentFailed():
+            text = f"Environment {event.environment} failed, ending {', '.join(event.behaviors)}: {event.reason}"
+            return Line("error", text, event.detail)
+        case WorkerFailed():
+            return Line("error", f"{event.worker} failed: {event.error}", event.traceback)
+        case NoteAdded():
+            return Line("info", f"Note{f' on {event.behavior}' if event.behavior else ''}: {event.text}")
+    return None
 
 
-def _run_started(event: RunStarted) -> str:
-    verb = "resumed" if event.resumed else "started"
-    versions = ", ".join(f"{library} {version}" for library, version in event.versions.items())
-    return f"Run {event.run_id} {verb} in {event.path} (seed {event.seed}, {event.device}; {versions})"
+def _behavior_line(event: Event) -> Line | None:
+    match event:
+        case BehaviorStarted():
+            steps = f" from step {event.step} of {event.max_steps}" if event.max_steps else ", inference only"
+            counts = f"{event.num_agents} agents, {event.num_parameters} parameters"
+            threads = "threaded" if event.threaded else "not threaded"
+            text = f"{event.behavior}: {event.algorithm} on {event.environment}{steps}, {counts}, {threads}"
+            return Line("info", text)
+        case BehaviorStateChanged():
+            return Line(_state_level(event.state), f"{event.behavior}: {event.state}{because(event.reason)}")
+        case HyperparameterChanged():
+            change = f"{event.name} {event.old:.6g} -> {event.new:.6g}"
+            return Line("info", f"{event.behavior}: {change} from step {event.step}")
+        case BehaviorRolledBack():
+            steps = f"from step {event.from_step} to step {event.step}"
+            return Line("warning", f"{event.behavior}: rolled back {steps}, {event.path}")
+        case LessonChanged():
+            lesson = f"lesson {event.lesson} of {event.num_lessons}{f' ({event.name})' if event.name else ''}"
+            return Line("info", f"{event.behavior}: {event.parameter} advances to {lesson} at step {event.step}")
+    return None
 
 
-def _behavior_started(event: BehaviorStarted) -> str:
-    steps = f" from step {event.step} of {event.max_steps}" if event.max_steps else ", inference only"
-    return (
-        f"{event.behavior}: {event.algorithm} on {event.environment}{steps}, "
-        f"{event.num_agents} agents, {event.num_parameters} parameters, "
-        f"{'threaded' if event.threaded else 'not threaded'}"
-    )
+def _report_line(event: Event) -> Line | None:
+    match event:
+        case MetricsReported():
+            return Line("info", summary_line(event))
+        case EvaluationReported():
+            parts = [event.behavior, f"Step: {event.step}", f"Evaluation of {event.episodes} episodes"]
+            parts.append(f"Mean Reward: {event.mean_return:0.3f}. Std of Reward: {event.std_return:0.3f}")
+            parts.append(f"Mean Length: {event.mean_length:0.1f}. Took: {event.seconds:0.1f} s.")
+            return Line("info", ". ".join(parts))
+    return None
 
 
-def _behavior_state(event: BehaviorStateChanged) -> Line:
-    return Line(_state_level(event.state), f"{event.behavior}: {event.state}{because(event.reason)}")
-
-
-def _saved(event: CheckpointSaved) -> str:
-    facts: list[str] = [event.reason]
-    if event.mean_return is not None:
-        facts.append(f"mean reward {event.mean_return:0.3f}")
-    if event.is_best:
-        facts.append("best so far")
-    return f"{event.behavior}: saved step {event.step} to {event.path} ({', '.join(facts)})"
-
-
-def _save_failed(event: CheckpointFailed) -> Line:
-    return Line("error", f"{event.behavior}: step {event.step} not saved ({event.reason}): {event.message}")
-
-
-def _removed(event: CheckpointRemoved) -> str:
-    return f"{event.behavior}: removed the checkpoint of step {event.step}, {event.path}"
-
-
-def _exported(event: PolicyExported) -> str:
-    difference = f"differs by {event.max_difference:.1e} at most"
-    return f"{event.behavior}: exported step {event.step} to {event.path} ({difference})"
-
-
-def _export_failed(event: ExportFailed) -> Line:
-    return Line("error", f"{event.behavior}: step {event.step} not exported: {event.message}")
-
-
-def _log(event: LogEmitted) -> Line:
-    return Line(event.level, f"{prefixed(event.source)}{event.message}")
-
-
-def _environment_failed(event: EnvironmentFailed) -> Line:
-    text = f"Environment {event.environment} failed, ending {', '.join(event.behaviors)}: {event.reason}"
-    return Line("error", text, event.detail)
-
-
-def _worker_failed(event: WorkerFailed) -> Line:
-    return Line("error", f"{event.worker} failed: {event.error}", event.traceback)
-
-
-def _changed(event: HyperparameterChanged) -> str:
-    return f"{event.behavior}: {event.name} {event.old:.6g} -> {event.new:.6g} from step {event.step}"
-
-
-def _rolled_back(event: BehaviorRolledBack) -> Line:
-    steps = f"from step {event.from_step} to step {event.step}"
-    return Line("warning", f"{event.behavior}: rolled back {steps}, {event.path}")
-
-
-def _lesson(event: LessonChanged) -> str:
-    name = f" ({event.name})" if event.name else ""
-    lesson = f"lesson {event.lesson} of {event.num_lessons}{name}"
-    return f"{event.behavior}: {event.parameter} advances to {lesson} at step {event.step}"
-
-
-def _note(event: NoteAdded) -> str:
-    return f"Note{f' on {event.behavior}' if event.behavior else ''}: {event.text}"
+def _file_line(event: Event) -> Line | None:
+    match event:
+        case CheckpointSaved():
+            mean = "" if event.mean_return is None else f", mean reward {event.mean_return:0.3f}"
+            facts = f"{event.reason}{mean}{', best so far' if event.is_best else ''}"
+            return Line("info", f"{event.behavior}: saved step {event.step} to {event.path} ({facts})")
+        case CheckpointFailed():
+            return Line("error", f"{event.behavior}: step {event.step} not saved ({event.reason}): {event.message}")
+        case CheckpointRemoved():
+            return Line("info", f"{event.behavior}: removed the checkpoint of step {event.step}, {event.path}")
+        case PolicyExported():
+            difference = f"differs by {event.max_difference:.1e} at most"
+            return Line("info", f"{event.behavior}: exported step {event.step} to {event.path} ({difference})")
+        case ExportFailed():
+            return Line("error", f"{event.behavior}: step {event.step} not exported: {event.message}")
+    return None
 
 
 def _state_level(state: str) -> LogLevel:
     return "error" if state in BAD_ENDS else "info"
-
-
-_LINES: Mapping[type, Callable[[Any], Line | str]] = {
-    RunStarted: _run_started,
-    BehaviorStarted: _behavior_started,
-    BehaviorStateChanged: _behavior_state,
-    MetricsReported: summary_line,
-    EvaluationReported: _evaluated,
-    CheckpointSaved: _saved,
-    CheckpointFailed: _save_failed,
-    CheckpointRemoved: _removed,
-    PolicyExported: _exported,
-    ExportFailed: _export_failed,
-    HyperparameterChanged: _changed,
-    BehaviorRolledBack: _rolled_back,
-    LessonChanged: _lesson,
-    NoteAdded: _note,
-    LogEmitted: _log,
-    EnvironmentFailed: _environment_failed,
-    WorkerFailed: _worker_failed,
-}
