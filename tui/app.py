@@ -317,14 +317,14 @@ class TrainerApp(FailingApp[ExitReason]):
     def _go_along(self) -> None:
         """Where a replay has gone elsewhere, the view is the one there; what was told before is of another place."""
         player = self.context.player
-        rebuilt = player.rebuilt() if player is not None else None
-        if player is None or rebuilt is None:
+        new_view = player.new_view() if player is not None else None
+        if player is None or new_view is None:
             return
         if self._subscription is not None:
             self._subscription.drain()
         for each in fields(RunView):
-            setattr(self.view, each.name, getattr(rebuilt, each.name))
-        player.take_over()
+            setattr(self.view, each.name, getattr(new_view, each.name))
+        player.accept_view()
         for screen in self.screen_stack:
             if isinstance(screen, RunScreen):
                 for pane in screen.panes:  # where the replay stands still, no time goes by that would make them due

@@ -76,10 +76,10 @@ class Recorder:
         """Another place."""
         self.place = seek
 
-    def rebuilt(self) -> None:
+    def new_view(self) -> None:
         """It never goes elsewhere."""
 
-    def take_over(self) -> None:
+    def accept_view(self) -> None:
         """It never does."""
 
 

@@ -264,7 +264,7 @@ def replay(arguments: ReplayArguments) -> int:
     from rl_tui.engine.storage.archive import Archive
     from rl_tui.engine.storage.run_summary import summarize
     from rl_tui.tui.command_line.run_screen import ScreenSubject
-    from rl_tui.tui.runs.playback import REFUSAL, Replay, start_speed
+    from rl_tui.tui.runs.playback import REFUSAL, Playback, start_speed
 
     archive, speed = Archive(Path(arguments.results_dir)), arguments.speed
     path = archive.resolve(arguments.run)
@@ -275,7 +275,7 @@ def replay(arguments: ReplayArguments) -> int:
     def open_events(position: LogPosition) -> Iterator[Envelope | None]:
         return archive.follow(arguments.run, position)
 
-    session, view = Replay(open_events, speed, lambda: archive.process(arguments.run)), RunView()
+    session, view = Playback(open_events, speed, lambda: archive.process(arguments.run)), RunView()
 
     def start() -> None:
         spawn("replay", session.main, session.bus, session.crashed)

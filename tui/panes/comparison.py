@@ -21,7 +21,7 @@ from rl_tui.tui.drawing.text import count, left, number, right
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.chart import ChartPane, CurvesPane
 from rl_tui.tui.panes.chart_words import AXES, all_in_sight, no_value_words, notes_on, window_words
-from rl_tui.tui.runs.comparing import Comparison, Entrant
+from rl_tui.tui.runs.comparing import ComparedItem, Comparison
 from rl_tui.tui.runs.configurations import Settings, differing
 from rl_tui.tui.runs.groups import SEED
 
@@ -66,7 +66,7 @@ class ComparisonChart(ChartPane):
         titles = " + ".join(metric_title(tag) for tag in state.metrics[:2])
         more = f" + {len(state.metrics) - 2} more" if len(state.metrics) > 2 else ""
         smooth = f"smooth {state.smoothing:g}" if state.smoothing > 0 else "not smoothed"
-        num_runs, num_groups = len(self._comparison.runs), sum(each.is_group for each in self._comparison.entrants)
+        num_runs, num_groups = len(self._comparison.runs), sum(each.is_group for each in self._comparison.items)
         groups = f" ({num_groups} group{'s' if num_groups > 1 else ''})" if num_groups else ""
         runs = f"{num_runs} runs{groups}"
         parts = [titles + more, runs, AXES[state.x_axis], smooth, state.y_words(), window_words(state)]
@@ -114,7 +114,7 @@ class ComparisonLegend(Pane):
     def wanted_height(self, frame: Frame, width: int) -> int:
         """A line for each, below the header."""
         shown = self._chart.compared(frame)
-        num_without = len(self._comparison.entrants) - len({each.number for each in shown})
+        num_without = len(self._comparison.items) - len({each.number for each in shown})
         return 1 + len(shown) + num_without + sum(each.is_group for each in shown)
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
@@ -123,19 +123,19 @@ class ComparisonLegend(Pane):
         figure = self._chart.figure(frame)
         read_off = self._read_off(figure, state)
         name_width = max(10, min(32, width // 3))
-        entrants = self._comparison.entrants
-        told = differing([(_settings(entrants[each.number]), each.members[0].behavior.name) for each in shown])
+        items = self._comparison.items
+        told = differing([(_settings(items[each.number]), each.members[0].behavior.name) for each in shown])
         heads, values = _columns(told, width - name_width - FIGURES_WIDTH)
         rows = [line(*_header(state, read_off is not None, name_width), Span(heads, "dim"))]
-        for at, entrant in enumerate(entrants):
+        for at, item in enumerate(items):
             mine = [(each, value) for each, value in zip(shown, values, strict=True) if each.number == at]
-            rows += [] if mine else [_unread(at, entrant, name_width, frame)]
+            rows += [] if mine else [_unread(at, item, name_width, frame)]
             for each, value in mine:
                 name = Span(f" {each.label} {left(safe_text(each.name), name_width, frame.glyphs.ellipsis)}", each.tone)
                 figures = _figures(each, figure, state) if read_off is None else _below(each, read_off)
-                problem = f"  {frame.glyphs.warning} {entrant.problem}" if entrant.problem else ""
+                problem = f"  {frame.glyphs.warning} {item.problem}" if item.problem else ""
                 rows.append(line(name, *figures, Span(problem, "warning") if problem else value))
-                rows += [_of_group(each, entrant, state)] if each.is_group else []
+                rows += [_of_group(each, item, state)] if each.is_group else []
         return rows
 
     def _read_off(self, figure: Figure | None, state: ChartState) -> list[CrosshairPoint] | None:
@@ -152,40 +152,40 @@ def compared(comparison: Comparison, state: ChartState, wanted: str, own: RunVie
     own: the run on this screen.
     """
     chosen = []
-    for index, entrant in enumerate(comparison.entrants):
+    for index, item in enumerate(comparison.items):
         members = [
-            Member(run.run_id, behavior, run.started_at(own)) for run in entrant.runs for behavior in run.behaviors(own)
+            Member(run.run_id, behavior, run.started_at(own)) for run in item.runs for behavior in run.behaviors(own)
         ]
         names = list(dict.fromkeys(member.behavior.name for member in members))
         if not state.has_all_behaviors:
             names = [name for name in names if name == wanted] or names[:1]
         chosen += [
-            (index, entrant, dash, tuple(member for member in members if member.behavior.name == name))
+            (index, item, dash, tuple(member for member in members if member.behavior.name == name))
             for dash, name in enumerate(names)
         ]
     has_names = len({members[0].behavior.name for *_, members in chosen}) > 1
     return [
-        Compared(index, _name(entrant, members, has_names=has_names), members, entrant.is_group, dash)
-        for index, entrant, dash, members in chosen
+        Compared(index, _name(item, members, has_names=has_names), members, item.is_group, dash)
+        for index, item, dash, members in chosen
     ]
 
 
-def _name(entrant: Entrant, members: Sequence[Member], *, has_names: bool) -> str:
-    number = f" n={len(members)}" if entrant.is_group else ""
-    return entrant.name + number + (f" {members[0].behavior.name}" if has_names else "")
+def _name(item: ComparedItem, members: Sequence[Member], *, has_names: bool) -> str:
+    number = f" n={len(members)}" if item.is_group else ""
+    return item.name + number + (f" {members[0].behavior.name}" if has_names else "")
 
 
-def _settings(entrant: Entrant) -> Settings:
+def _settings(item: ComparedItem) -> Settings:
     """Of a group, whose runs agree on everything else, with the seed of each."""
-    settings = [run.settings for run in entrant.runs]
+    settings = [run.settings for run in item.runs]
     seeds = [seed for each in settings if (seed := each.get(SEED)) is not None]
-    return {**settings[0], SEED: " ".join(seeds)} if entrant.is_group and seeds else settings[0]
+    return {**settings[0], SEED: " ".join(seeds)} if item.is_group and seeds else settings[0]
 
 
-def _of_group(each: Compared, entrant: Entrant, state: ChartState) -> Line:
+def _of_group(each: Compared, item: ComparedItem, state: ChartState) -> Line:
     """What its curve and band are, and where fewer runs are left."""
     curves = each.curves(state.metrics[0], state)
-    unread = sum(not run.is_read for run in entrant.runs)
+    unread = sum(not run.is_read for run in item.runs)
     told = ["mean and range (lowest to highest) of the runs"]
     told += [f"n={left_over} from {x_label(x, state.x_axis, max(1.0, x / 100))}" for x, left_over in ends(curves)]
     told += [f"{unread} not read yet"] if unread else []
@@ -242,16 +242,16 @@ def _steps(each: Compared) -> Span:
     return Span(right(count(max(member.behavior.step for member in each.members)), 7))
 
 
-def _unread(index: int, entrant: Entrant, name_width: int, frame: Frame) -> Line:
+def _unread(index: int, item: ComparedItem, name_width: int, frame: Frame) -> Line:
     """A run without a curve: how far it was read, or why it cannot be."""
     glyphs = frame.glyphs
-    name = line(Span(f" {index + 1} {left(safe_text(entrant.name), name_width, glyphs.ellipsis)}", SERIES[index]), "  ")
-    has_just_come = any(run.view is not None and run.view.behaviors for run in entrant.runs)  # since `shown` was made
-    if not entrant.is_read or has_just_come:
-        events = f", {count(entrant.num_read)} events so far" if entrant.num_read else ""
+    name = line(Span(f" {index + 1} {left(safe_text(item.name), name_width, glyphs.ellipsis)}", SERIES[index]), "  ")
+    has_just_come = any(run.view is not None and run.view.behaviors for run in item.runs)  # since `shown` was made
+    if not item.is_read or has_just_come:
+        events = f", {count(item.num_read)} events so far" if item.num_read else ""
         return line(*name, Span(f"{glyphs.waiting} reading{events}", "wait"))
-    if entrant.problem:
-        return line(*name, Span(f"{glyphs.failed} {entrant.problem}", "bad"))
+    if item.problem:
+        return line(*name, Span(f"{glyphs.failed} {item.problem}", "bad"))
     return line(*name, Span("no behavior in it", "dim"))
 
 

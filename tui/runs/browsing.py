@@ -1,4 +1,4 @@
-"""The runs of a folder on a screen without a run of its own."""
+"""A screen that shows the runs of a folder, without a run of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_RUN = "there is no run on this screen"
 
 
 class NoRun:
-    """A Session of a run that is over before it began."""
+    """A Session without a run."""
 
     def __init__(self) -> None:
         self._bus = EventBus(time.time)
@@ -27,15 +27,15 @@ class NoRun:
         return self._bus.subscribe()
 
     def wait(self, timeout: float) -> bool:
-        """There is nothing to wait for."""
+        """Always true: there is nothing to wait for."""
         return True
 
 
 def no_view() -> RunView:
-    """What such a screen shows of it."""
+    """The view of such a screen."""
     return RunView(state="finished")
 
 
 def is_of_no_run(view: RunView) -> bool:
-    """Whether there is no run on the screen, nor will there be one."""
+    """Whether the screen has no run and will not have one."""
     return view.run is None and view.state == "finished"

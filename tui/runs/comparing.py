@@ -1,4 +1,4 @@
-"""Runs read again from their events, so that their curves can be drawn together."""
+"""Runs that are read from their events, to draw their curves together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rl_tui.tui.runs.reading import in_chunks
 from rl_tui.tui.runs.sources import Runs
 
 
-class Chosen(NamedTuple):
+class RunChoice(NamedTuple):
     """One run, or a group of several that become one curve, with its name."""
 
     name: str
@@ -25,10 +25,10 @@ class Chosen(NamedTuple):
 
 @dataclass(slots=True)
 class ComparedRun:
-    """One of the runs. view: None until all of it was read; problem: why it was not, "" while all is well.
+    """One of the runs. view: None until all of it was read; problem: why it could not be read, else "".
 
     is_own: the run on this screen, which is shown as it is and not read. Changed by the thread that reads it, which
-    hands the view over when it is done with it.
+    sets the view when it is complete.
     """
 
     run_id: str
@@ -39,24 +39,24 @@ class ComparedRun:
     num_read: int = 0  # events
 
     def behaviors(self, own: RunView) -> list[BehaviorView]:
-        """Those it has, as far as they are known. own: the run on this screen."""
+        """The behaviors that are known. own: the view of the run on this screen."""
         view = own if self.is_own else self.view
         return [] if view is None else list(view.behaviors.values())
 
     @property
     def is_read(self) -> bool:
-        """Whether nothing more is to come: it was read, lives on this screen, or cannot be read."""
+        """Whether it was read, is on this screen, or cannot be read."""
         return self.view is not None or self.is_own or bool(self.problem)
 
     def started_at(self, own: RunView) -> float:
-        """The wall time at which it began, 0 while that is not known."""
+        """The wall time of its start, 0 while that is not known."""
         view = own if self.is_own else self.view
         return (view.started_at or 0.0) if view is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entrant:
-    """What gets one color: a run, or a group of runs."""
+class ComparedItem:
+    """A run or a group of runs, which has one color."""
 
     name: str
     runs: tuple[ComparedRun, ...]
@@ -68,7 +68,7 @@ class Entrant:
 
     @property
     def problem(self) -> str:
-        """Why not all of it was read; "" while all is well."""
+        """Why not all of it could be read, else ""."""
         return "; ".join(run.problem for run in self.runs if run.problem)
 
     @property
@@ -78,32 +78,32 @@ class Entrant:
 
     @property
     def is_read(self) -> bool:
-        """Whether nothing more is to come."""
+        """Whether all of its runs were read."""
         return all(run.is_read for run in self.runs)
 
 
 class Comparison:
-    """Lives in the app's loop; reads in other threads, one run after the other. `close` ends that soon."""
+    """Used in the app's loop; reads in other threads, one run after the other. `close` ends that soon."""
 
-    def __init__(self, chosen: Sequence[Chosen], own_id: str) -> None:
+    def __init__(self, chosen: Sequence[RunChoice], own_id: str) -> None:
         """own_id: of the run on this screen; "" where it is not known."""
         ids = dict.fromkeys(run_id for each in chosen for run_id in each.run_ids)
         self.runs = {run_id: ComparedRun(run_id, is_own=run_id == own_id) for run_id in ids}
-        self.entrants = [Entrant(each.name, tuple(self.runs[run_id] for run_id in each.run_ids)) for each in chosen]
+        self.items = [ComparedItem(each.name, tuple(self.runs[run_id] for run_id in each.run_ids)) for each in chosen]
         self._is_closed = False
 
     @property
     def has_groups(self) -> bool:
         """Whether a mean of several runs is drawn."""
-        return any(entrant.is_group for entrant in self.entrants)
+        return any(item.is_group for item in self.items)
 
     async def read(self, runs: Runs) -> None:
-        """Every run that can be read has its view and its settings."""
+        """Read the view and the settings of every run."""
         for run in self.runs.values():
             await asyncio.to_thread(self._read, run, runs)
 
     def close(self) -> None:
-        """What is being read is not needed any more."""
+        """Stop reading soon."""
         self._is_closed = True
 
     def _read(self, run: ComparedRun, runs: Runs) -> None:
@@ -122,5 +122,5 @@ class Comparison:
                     return
         except RlTuiError as error:
             run.problem = safe_text(str(error))
-        if view.behaviors or not run.problem:  # what was read before the mistake is worth a look
+        if view.behaviors or not run.problem:  # what was read before the error can be shown
             run.view = view

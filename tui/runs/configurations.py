@@ -16,7 +16,7 @@ Settings: TypeAlias = Mapping[KeyPath, str]  # in the order of the file
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting in up to two configurations. here, there: None where it is missing or nothing is compared."""
+    """One setting in up to two configurations. here, there: None if it is missing or nothing is compared."""
 
     path: KeyPath
     here: str | None
@@ -24,7 +24,7 @@ class Setting:
 
 
 def read_settings(text: str) -> Settings:
-    """Every setting of a configuration by its path, safe to show. Raises ValueError where it is not YAML."""
+    """Every setting of a configuration by its path, safe to show. Raises ValueError if it is not YAML."""
     try:
         document = yaml.load(text, Loader=yaml.CSafeLoader)  # in 1.5 ms where the other takes 8
     except (yaml.YAMLError, RecursionError) as error:
@@ -33,7 +33,7 @@ def read_settings(text: str) -> Settings:
 
 
 def compared(here: Settings, there: Settings) -> list[Setting]:
-    """The settings of both in the order of `here`; what only `there` has stands behind what precedes it there."""
+    """The settings of both in the order of `here`; one that only `there` has follows the one before it there."""
     order = list(here)
     at = 0
     for path in there:
@@ -57,7 +57,7 @@ def _flat(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _word(value: object) -> str:
-    """As it stands in a file, but for quotes."""
+    """As in a file, without quotes."""
     match value:
         case None:
             return "null"
@@ -70,10 +70,10 @@ def _word(value: object) -> str:
 
 
 def differing(configurations: Sequence[tuple[Settings, str]]) -> list[list[tuple[str, str]]]:
-    """For each configuration what it says about everything on which they do not agree, as (short name, value).
+    """For each configuration, the settings that are not the same in all, as (short name, value).
 
-    Each comes with the name of the behavior that counts of it; how behaviors are called and where the run is kept
-    makes no difference. What one of them lacks is "-".
+    Each comes with the name of the behavior to compare; names of behaviors and settings of the run's folder are left
+    out. A missing setting is "-".
     """
     plain = [dict(_of_behavior(settings, behavior)) for settings, behavior in configurations]
     paths = list(dict.fromkeys(path for settings in plain for path in settings))

@@ -1,4 +1,4 @@
-"""Which runs are of one configuration: those whose settings differ in nothing but the seed and where they are kept."""
+"""Groups of runs of one configuration: their settings differ only in the seed and the run's folder."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import RunSummary
 
 SEED: KeyPath = ("env_settings", "seed")
-# What says where a run is kept, how it was started and how it talks, and nothing of what it learns.
+# Settings of the folder, the start and the log of a run, which do not change what it learns.
 NOT_OF_A_GROUP: frozenset[KeyPath] = frozenset(
     {
         SEED,
         ("env_settings", "base_port"),
         *(("checkpoint_settings", name) for name in ("run_id", "results_dir", "resume", "force")),
-        *(("checkpoint_settings", name) for name in ("load_model", "train_model")),  # how older versions said it
+        *(("checkpoint_settings", name) for name in ("load_model", "train_model")),  # of older versions
         ("debug",),
     }
 )
 
 
 def group_key(configuration: str) -> str:
-    """The same for two configurations that differ in nothing but NOT_OF_A_GROUP. Raises ValueError where it is none."""
+    """The same for two configurations that differ only in NOT_OF_A_GROUP. Raises ValueError if it is not YAML."""
     settings = read_settings(configuration)
     kept = sorted((path, value) for path, value in settings.items() if path not in NOT_OF_A_GROUP)
     return "=" + hashlib.sha256(repr(kept).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class GroupReader:
-    """Reads configurations, each as long as it stays what it is once. Used by one thread at a time."""
+    """Reads configurations, each once until it changes. Used by one thread at a time."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}  # the key by the configuration's text
 
     def of(self, found: Sequence[RunSummary], runs: Runs) -> dict[str, str]:
-        """The group of each run by its id; none of a run whose configuration cannot be read."""
+        """The group of each run by its id; runs whose configuration cannot be read have none."""
         before, self._known, groups = self._known, {}, {}
         for run in found:
             try:

@@ -1,4 +1,4 @@
-"""A recorded run, told again at another pace; one that still goes on is followed."""
+"""A recorded run, played at any speed; one that is still running is followed."""
 
 from __future__ import annotations
 
@@ -24,79 +24,79 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.text import duration, percent
-from rl_tui.tui.runs.seeking import SILENT_SECONDS, Course, Open, Rewinder, Seek
+from rl_tui.tui.runs.seeking import SILENT_SECONDS, OpenEvents, RecordingIndex, Seek, Timeline
 
 SPEEDS = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0, math.inf)  # notches of `change_speed`
-START_SPEED = 30.0  # of a run whose length nobody knows
-WATCHED_SECONDS = 60.0  # what a run whose length is known takes at the speed it starts with
+START_SPEED = 30.0  # of a run of unknown length
+WATCHED_SECONDS = 60.0  # the length of the playback of any other run, at its first speed
 BEAT_SECONDS = 0.05  # from one look at the time to the next
 IDLE_BEAT_SECONDS = 0.2  # once the recording has ended
-AHEAD_SECONDS = 0.02  # of each beat, spent on reading the whole recording for those who want to go elsewhere in it
-SEEK_SECONDS = 0.2  # the same while somebody waits for it
-LONGEST_BEAT_SECONDS = 1.0  # the rest of a longer one is lost: the process was suspended
-LOOK_SECONDS = 0.5  # from one look for further events to the next: as often as they are written
+AHEAD_SECONDS = 0.02  # of each beat, spent on indexing the whole recording for seeking
+SEEK_SECONDS = 0.2  # the same while a seek waits for it
+LONGEST_BEAT_SECONDS = 1.0  # the rest of a longer one is dropped: the process was suspended
+LOOK_SECONDS = 0.5  # from one look for new events to the next: as often as they are written
 MAIL = 4000  # events that wait for the screen; it folds them within 20 ms
 REFUSAL = "a replay: nothing to control"
 
 
 def start_speed(seconds: float | None) -> float:
-    """The notch at which a run of that length takes about WATCHED_SECONDS."""
+    """The speed at which a run of that length takes about WATCHED_SECONDS."""
     if seconds is None:
         return START_SPEED
     notches = SPEEDS[1:-1]
     return notches[min(bisect_left(notches, seconds / WATCHED_SECONDS), len(notches) - 1)]
 
 
-class Replay:
+class Playback:
     """A Session and a Player over the events of a run. Any thread may send, subscribe and change the speed. Either
-    `main` is the main of a thread of its own, or somebody calls `advance`; events are read in there, a few ahead.
+    `main` runs in a thread of its own, or the caller calls `advance`; events are read there, a few ahead.
 
-    Its clock is that of the recording: the time of the event told last. open_events: the events from a place on, None
-    where there is no further one yet. process: who writes to the run now, "" once nobody does: it ends there.
+    Its clock is the time of the event that was published last. open_events: the events from a place on, None while
+    there is no further one. process: the one that writes to the run now; "" once there is none, and the recording ends.
     """
 
     def __init__(
         self,
-        open_events: Open,
+        open_events: OpenEvents,
         speed: float = START_SPEED,
         process: Callable[[], str] = lambda: "",
     ) -> None:
         self.bus = EventBus(self.clock)
-        self._rewinder = Rewinder(open_events)
+        self._index = RecordingIndex(open_events)
         self._seeks: queue.SimpleQueue[Seek] = queue.SimpleQueue()
-        self._seek: Seek | None = None  # what is wanted, as long as the recording is not there
-        self._rebuilt: RunView | None = None  # what is to be shown instead; nothing is told until it is
+        self._seek: Seek | None = None  # the requested one, until the recording is there
+        self._new_view: RunView | None = None  # after a seek; nothing is published until it is shown
         self._events = open_events(LogPosition())
         self._process = process
-        self._writer = ""  # of the run, while all that it has told so far was told again
-        self._looked = 0.0  # real seconds since the last look for further events
+        self._writer = ""  # of the run, once everything that it has written was published
+        self._looked = 0.0  # real seconds since the last look for new events
         self._speed = speed
-        self._speed_before = speed or START_SPEED  # of a pause
+        self._speed_before = speed or START_SPEED  # before a pause
         self._next: Envelope | None = None
-        self._course = Course()
-        self._position = 0.0  # how far the recording has been played
+        self._timeline = Timeline()
+        self._position = 0.0  # in the recording's time
         self._subscriptions: list[Subscription] = []
         self._stopped = threading.Event()
         self._has_ended = False
 
     def clock(self) -> float:
         """The recording's time."""
-        return self._course.time or 0.0
+        return self._timeline.time or 0.0
 
     def notes(self) -> tuple[str, ...]:
         """For the state line."""
         if self._writer:
             return (f"following {self._writer}",)
-        if self._seek is not None or self._rebuilt is not None:
+        if self._seek is not None or self._new_view is not None:
             return ("replay: seeking",)
         if self._has_ended:
             return ("replay ended",)
-        total = max(self._rewinder.total, self._course.played)
-        share = f" {percent(self._course.played, total)}%" if self._rewinder.is_complete and total > 0 else ""
-        return (f"replay{share} {speed_in_words(self._speed)}",)
+        total = max(self._index.total, self._timeline.played)
+        share = f" {percent(self._timeline.played, total)}%" if self._index.is_complete and total > 0 else ""
+        return (f"replay{share} {speed_text(self._speed)}",)
 
     def subscribe(self) -> Subscription:
-        """A mailbox with every event from now on; whoever does not empty it holds up the replay."""
+        """A mailbox with every event from now on; playing waits until there is room in it."""
         subscription = self.bus.subscribe(2 * MAIL)
         self._subscriptions.append(subscription)
         return subscription
@@ -109,41 +109,41 @@ class Replay:
         self.bus.publish(CommandFinished(command.id, isinstance(command, Stop), REFUSAL))
 
     def wait(self, timeout: float) -> bool:
-        """Whether nothing has to be waited for, which is always so."""
+        """Always true: there is nothing to wait for."""
         return True
 
     def change_speed(self, by: int) -> str:
         """Faster or slower by so many notches; returns the speed in words."""
         at = bisect_right(SPEEDS, self._speed) - 1 if by > 0 else bisect_left(SPEEDS, self._speed)
         self._speed = SPEEDS[max(0, min(len(SPEEDS) - 1, at + by))]
-        return "the recording has ended" if self._has_ended else speed_in_words(self._speed)
+        return "the recording has ended" if self._has_ended else speed_text(self._speed)
 
     def pause(self) -> str:
-        """Stand still, or go on at the speed of before; returns the speed in words."""
+        """Pause, or continue at the speed before; returns the speed in words."""
         if self._speed > 0:
             self._speed_before, self._speed = self._speed, 0.0
         else:
             self._speed = self._speed_before
-        return "the recording has ended" if self._has_ended else speed_in_words(self._speed)
+        return "the recording has ended" if self._has_ended else speed_text(self._speed)
 
     def seek(self, seek: Seek) -> None:
-        """Go there as soon as it can be; several that count from here add up."""
+        """Go there as soon as possible; several relative seeks add up."""
         self._seeks.put(seek)
 
-    def rebuilt(self) -> RunView | None:
-        """What is to be shown instead of all that was told; nothing is told before `take_over`. None usually."""
-        return self._rebuilt
+    def new_view(self) -> RunView | None:
+        """The view after a seek; nothing is published before `accept_view`. None usually."""
+        return self._new_view
 
-    def take_over(self) -> None:
-        """It is shown."""
-        self._rebuilt = None
+    def accept_view(self) -> None:
+        """The new view is shown."""
+        self._new_view = None
 
     def advance(self, seconds: float) -> None:
-        """Tell what is due so many real seconds later, as far as there is room in every mailbox."""
-        if self._rebuilt is not None or self._has_gone():
+        """Publish what is due after so many real seconds, while there is room in every mailbox."""
+        if self._new_view is not None or self._has_sought():
             return
         self._looked += seconds
-        if self._next is None and not self._has_ended and (self._course.time is None or self._looked >= LOOK_SECONDS):
+        if self._next is None and not self._has_ended and (self._timeline.time is None or self._looked >= LOOK_SECONDS):
             self._begin()
         self._position = max(self._position, self.clock()) + (seconds * self._speed if self._speed < math.inf else 0.0)
         while self._next is not None and self._speed > 0 and not self._stopped.is_set():
@@ -152,74 +152,74 @@ class Replay:
                 return
             if self._next.time > self._position and self._speed < math.inf and not self._skip_silence(self._next):
                 return
-            self._tell(self._next)
+            self._publish(self._next)
             self._next = self._read()
 
     def main(self) -> None:
-        """The recording is told until nobody watches any more."""
+        """Play the recording until it is stopped."""
         before = time.monotonic()
         while not self._stopped.wait(IDLE_BEAT_SECONDS if self._has_ended else BEAT_SECONDS):
             now = time.monotonic()
             self.advance(min(now - before, LONGEST_BEAT_SECONDS))
             before = now
-            if not self._rewinder.is_complete:
-                self._rewinder.work(AHEAD_SECONDS)
+            if not self._index.is_complete:
+                self._index.work(AHEAD_SECONDS)
 
     def crashed(self, error: BaseException) -> None:
-        """The thread has died of `error`, a bug of ours."""
+        """The thread has ended with `error`, an internal error."""
         self._has_ended = True
         self.bus.publish(LogEmitted("error", "replay", f"{type(error).__name__}: {error}"))
 
-    def _has_gone(self) -> bool:
-        """Whether it goes to another place, or waits for that."""
+    def _has_sought(self) -> bool:
+        """Whether a seek was done or is pending."""
         while not self._seeks.empty():
-            wanted, before = self._seeks.get(), self._seek
-            counts_on = before is not None and not wanted.behavior and wanted.share is None
-            self._seek = before._replace(by=before.by + wanted.by) if before is not None and counts_on else wanted
+            latest, before = self._seeks.get(), self._seek
+            is_relative = before is not None and not latest.behavior and latest.share is None
+            self._seek = before._replace(by=before.by + latest.by) if before is not None and is_relative else latest
         if self._seek is None:
             return False
-        self._rewinder.work(SEEK_SECONDS)
-        if self._rewinder.is_complete or self._seek == Seek(share=0.0):
-            scene, self._events, self._next = self._rewinder.scene(self._seek, self._course.played)
-            self._course, self._position = scene.course, scene.course.time or 0.0
+        self._index.work(SEEK_SECONDS)
+        if self._index.is_complete or self._seek == Seek(share=0.0):
+            snapshot, self._events, self._next = self._index.snapshot(self._seek, self._timeline.played)
+            self._timeline, self._position = snapshot.timeline, snapshot.timeline.time or 0.0
             self._has_ended, self._writer, self._looked = False, "", LOOK_SECONDS
-            self._rebuilt, self._seek = scene.view, None
+            self._new_view, self._seek = snapshot.view, None
         return True
 
     def _begin(self) -> None:
-        """Look for the first event, or for further ones."""
+        """Look for the first event, or for new ones."""
         self._next = self._read()
-        if self._course.time is None and self._next is not None:
+        if self._timeline.time is None and self._next is not None:
             self._position = self._next.time
 
     def _skip_silence(self, envelope: Envelope) -> bool:
-        """Go to the next event where it is far away; whether it was."""
-        silence = 0.0 if self._course.time is None else envelope.time - self._course.time
+        """Jump to the next event if it is far away; returns whether it was."""
+        silence = 0.0 if self._timeline.time is None else envelope.time - self._timeline.time
         if silence <= SILENT_SECONDS:
             return False
         self._say("info", f"{duration(silence)} without events skipped")
         self._position = envelope.time
         return True
 
-    def _tell(self, envelope: Envelope) -> None:
-        self._course.take(envelope)
+    def _publish(self, envelope: Envelope) -> None:
+        self._timeline.advance(envelope)
         self.bus.publish(envelope.event)
 
     def _read(self) -> Envelope | None:
-        """The next event; None where there is none yet, at the end, and where it cannot be read further."""
+        """The next event; None if there is none yet, at the end, and if it cannot be read."""
         self._looked = 0.0
         try:
             envelope = next(self._events, None)
             self._writer = self._process() if envelope is None else ""
             if envelope is None:
-                envelope = next(self._events, None)  # what was written before nobody wrote any more
+                envelope = next(self._events, None)  # what was written before its process ended
         except (OSError, ValueError, RlTuiError) as error:
-            self._say("error", f"the recording cannot be read further: {error}")
+            self._say("error", f"the rest of the recording cannot be read: {error}")
             self._has_ended = True
             return None
         if envelope is None and not self._writer:
             self._has_ended = True
-            if not self._course.is_over:
+            if not self._timeline.is_over:
                 self.bus.publish(RunStateChanged("interrupted", "the recording ends here, before the run did"))
         return envelope
 
@@ -227,8 +227,8 @@ class Replay:
         self.bus.publish(LogEmitted(level, "replay", message))
 
 
-def speed_in_words(speed: float) -> str:
-    """The speed as the state line has it."""
+def speed_text(speed: float) -> str:
+    """The speed as the state line shows it."""
     if speed == 0:
         return "stands still"
     return "all at once" if speed == math.inf else f"{speed:g}x"

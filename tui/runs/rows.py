@@ -35,15 +35,15 @@ class RunRow:
         return shared_name([run.run_id for run in self.runs])
 
     def mean(self, column: RunsColumn) -> float | None:
-        """The figure in that column, of a group the mean of those that have one; None where none has."""
+        """The number in that column, for a group the mean of those that have one; None if none has."""
         found = [value for run in self.runs if (value := _figure(run, column)) is not None and math.isfinite(value)]
         return sum(value / len(found) for value in found) if found else None
 
 
 def shared_name(ids: Sequence[str]) -> str:
-    """What the names begin with, without the separators and the digits at its end; the first name where that is none.
+    """The common prefix of the names, without separators and digits at its end; the first name if there is none.
 
-    Of a single name all.
+    A single name is returned as it is.
     """
     if len(ids) == 1:
         return ids[0]
@@ -55,7 +55,7 @@ def shared_name(ids: Sequence[str]) -> str:
 
 
 def rows_of(runs: Sequence[RunSummary], keys: Mapping[str, str]) -> list[RunRow]:
-    """Each run, or its group, where the first of its runs stands. keys: by run id; a run without one stands alone."""
+    """One row per run or group, in the order of first runs. keys: by run id; a run without one has its own row."""
     grouped: dict[str, list[RunSummary]] = {}
     for run in runs:
         grouped.setdefault(keys.get(run.run_id, run.run_id), []).append(run)
@@ -66,7 +66,7 @@ def rows_of(runs: Sequence[RunSummary], keys: Mapping[str, str]) -> list[RunRow]
 
 
 def in_order(rows: Sequence[RunRow], column: RunsColumn, *, is_reversed: bool) -> list[RunRow]:
-    """The rows by that column; equal ones in the order that they had, and those without a value last."""
+    """The rows by that column; equal ones in their order before, and those without a value last."""
     falls = (column not in RISING) != is_reversed
     values = [(_value(row, column), row) for row in rows]
     known = sorted((pair for pair in values if pair[0] is not None), key=lambda pair: pair[0] or (), reverse=falls)
@@ -79,7 +79,7 @@ def is_rising(column: RunsColumn, *, is_reversed: bool) -> bool:
 
 
 def _value(row: RunRow, column: RunsColumn) -> tuple[float | str, ...] | None:
-    """What the row is sorted by: numbers within a name as numbers; None where it has nothing in that column."""
+    """The sort key: numbers within a name as numbers; None if it has nothing in that column."""
     match column:
         case "run":
             return _natural(row.name)

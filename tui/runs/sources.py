@@ -1,4 +1,4 @@
-"""Where a screen has recorded runs from: a folder of them, and one that is played."""
+"""What a screen needs of recorded runs: a folder of them, and one that is played."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Runs(Protocol):
-    """The runs of a folder. Every call may take a while: make it in a thread. Each raises RlTuiError on what it cannot
-    read, with words for the user."""
+    """The runs of a folder. Every call may take a while: make it in a thread. Each raises RlTuiError, with a message
+    for the user, on what it cannot read."""
 
     def runs(self) -> Sequence[RunSummary]:
         """All of them, newest first."""
@@ -33,26 +33,26 @@ class Runs(Protocol):
         """That run is gone with its folder."""
 
     def resume_command(self, name: str) -> tuple[str, ...]:
-        """The command line, without rl-tui itself, that goes on with that run."""
+        """The command line, without rl-tui itself, that resumes that run."""
 
     def evaluate_command(self, name: str) -> tuple[str, ...]:
         """The command line, without rl-tui itself, that evaluates that run."""
 
 
 class Player(Protocol):
-    """A recorded run that is told again."""
+    """A recorded run that is played."""
 
     def change_speed(self, by: int) -> str:
         """Faster or slower by so many notches; returns the speed in words."""
 
     def pause(self) -> str:
-        """Stand still, or go on; returns the speed in words."""
+        """Pause, or continue; returns the speed in words."""
 
     def seek(self, seek: Seek) -> None:
         """Go to another place."""
 
-    def rebuilt(self) -> RunView | None:
-        """What is to be shown from now on, at another place; nothing is told until `take_over`. None usually."""
+    def new_view(self) -> RunView | None:
+        """The view after a seek; nothing is published before `accept_view`. None usually."""
 
-    def take_over(self) -> None:
-        """That is shown."""
+    def accept_view(self) -> None:
+        """The new view is shown."""

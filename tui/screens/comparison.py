@@ -12,7 +12,7 @@ from rl_tui.tui.charts.metrics import metric_order
 from rl_tui.tui.charts.state import ChartState
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend, compared
-from rl_tui.tui.runs.comparing import Chosen, Comparison
+from rl_tui.tui.runs.comparing import Comparison, RunChoice
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.chart_actions import ChartActions
 from rl_tui.tui.screens.context import Context
@@ -24,7 +24,7 @@ class ComparisonScreen(ChartActions):
     BINDINGS = bindings("comparison")
     places = ("comparison",)
 
-    def __init__(self, context: Context, name: str, chosen: Sequence[Chosen]) -> None:
+    def __init__(self, context: Context, name: str, chosen: Sequence[RunChoice]) -> None:
         super().__init__(context, name)
         own = context.view.run.run_id if context.view.run is not None else ""
         looked_at = context.state.chart

@@ -17,7 +17,7 @@ from rl_tui.tui.drawing.text import size
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.run_list import TITLES, RunDetails, RunsList
 from rl_tui.tui.runs.browsing import is_of_no_run
-from rl_tui.tui.runs.comparing import Chosen
+from rl_tui.tui.runs.comparing import RunChoice
 from rl_tui.tui.runs.groups import GroupReader
 from rl_tui.tui.runs.rows import is_rising
 from rl_tui.tui.runs.sources import Runs
@@ -136,9 +136,9 @@ class RunsScreen(RunScreen):
         chosen = [found for key in self.runs.marked if (found := self.runs.found(key)) is not None]
         if not chosen and row is not None:
             chosen = [row]
-        members = [Chosen(each.name, tuple(run.run_id for run in each.runs)) for each in chosen]
+        members = [RunChoice(each.name, tuple(run.run_id for run in each.runs)) for each in chosen]
         if len(members) == 1 and own is not None and members[0].run_ids != (own.run_id,):
-            members.insert(0, Chosen(own.run_id, (own.run_id,)))
+            members.insert(0, RunChoice(own.run_id, (own.run_id,)))
         if not members:
             self.say("compare: there is no run below the cursor")
             return

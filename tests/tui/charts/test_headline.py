@@ -21,7 +21,7 @@ from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart_words import chart_words
 from rl_tui.tui.panes.comparison import ComparisonChart, ComparisonLegend
-from rl_tui.tui.runs.comparing import Chosen, Comparison
+from rl_tui.tui.runs.comparing import Comparison, RunChoice
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
 from tests.tui import scenes
@@ -81,7 +81,7 @@ def words_of(smoothing: float) -> tuple[str, str]:
     shown = run_figure(view, 0, state.chart, UNICODE)
     assert shown is not None
     above = text_of(chart_words(frame, shown, sample(shown, 200, shows_spread=True), 120))
-    comparison = Comparison([Chosen("walker-ppo", ("walker-ppo",))], "walker-ppo")
+    comparison = Comparison([RunChoice("walker-ppo", ("walker-ppo",))], "walker-ppo")
     legend = ComparisonLegend(comparison, ComparisonChart(comparison, ChartState(smoothing=smoothing)))
     return above, legend.heading(frame) + text_of(legend.lines(frame, 120, 10)[1])
 

@@ -15,7 +15,7 @@ from rl_tui.engine.session.messages import Envelope, EpisodesFinished, ProgressR
 from rl_tui.engine.session.summaries import RunSummary
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
-from rl_tui.tui.runs.comparing import Chosen, Comparison
+from rl_tui.tui.runs.comparing import Comparison, RunChoice
 from rl_tui.tui.screens.comparison import ComparisonScreen
 from tests.tui import scenes
 from tests.tui.driver import Driven
@@ -34,7 +34,7 @@ class Open(Driven):
 
     async def __aenter__(self) -> Open:
         await super().__aenter__()
-        chosen = [Chosen(name, (name,)) for name in self._names]
+        chosen = [RunChoice(name, (name,)) for name in self._names]
         self.comparison = ComparisonScreen(self.app.context, "comparison", chosen)
         await self.app.push_screen(self.comparison)
         return self
@@ -243,7 +243,7 @@ async def test_memory_of_a_long_run_is_bounded() -> None:
                     return
                 yield envelope
 
-    comparison = Comparison([Chosen("long", ("long",))], "")
+    comparison = Comparison([RunChoice("long", ("long",))], "")
     await comparison.read(Long())
     view = comparison.runs["long"].view
     assert view is not None

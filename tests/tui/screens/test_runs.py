@@ -225,10 +225,10 @@ class Recording:
         """Never asked."""
         raise AssertionError(seek)
 
-    def rebuilt(self) -> None:
+    def new_view(self) -> None:
         """It never goes elsewhere."""
 
-    def take_over(self) -> None:
+    def accept_view(self) -> None:
         """It never does."""
 
 

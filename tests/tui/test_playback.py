@@ -29,8 +29,8 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.tui.runs import seeking
-from rl_tui.tui.runs.playback import LOOK_SECONDS, MAIL, SPEEDS, Replay, speed_in_words, start_speed
-from rl_tui.tui.runs.seeking import Open, Seek
+from rl_tui.tui.runs.playback import LOOK_SECONDS, MAIL, SPEEDS, Playback, speed_text, start_speed
+from rl_tui.tui.runs.seeking import OpenEvents, Seek
 from rl_tui.tui.screens.prompt import typed_seek
 from tests.tui.driver import Driven
 
@@ -55,7 +55,7 @@ def recording(*events: tuple[float, Event]) -> Recorded:
     return Recorded(Envelope(number, BEGAN + at, event) for number, (at, event) in enumerate(events, start=1))
 
 
-def of_folder(results: Path) -> Open:
+def of_folder(results: Path) -> OpenEvents:
     """The run `walk` of that folder."""
     return lambda position: Archive(results).follow("walk", position)
 
@@ -77,8 +77,8 @@ WALKER = BehaviorStarted("Walker", "ppo", "gymnasium:Walker2d-v5", 0, 1000, 1, 1
 class Watched:
     """A replay whose time goes on by hand, and who watches it."""
 
-    def __init__(self, events: Open, speed: float, process: Callable[[], str] = lambda: "") -> None:
-        self.replay = Replay(events, speed, process)
+    def __init__(self, events: OpenEvents, speed: float, process: Callable[[], str] = lambda: "") -> None:
+        self.replay = Playback(events, speed, process)
         self.view = RunView()
         self.mail = self.replay.subscribe()
         self.told: list[Event] = []
@@ -98,12 +98,12 @@ class Watched:
             self.replay.seek(seek)
         for _ in range(10_000):
             self.replay.advance(0)
-            rebuilt = self.replay.rebuilt()
-            if rebuilt is not None:
+            new_view = self.replay.new_view()
+            if new_view is not None:
                 self.mail.drain()
-                self.view = rebuilt
-                self.replay.take_over()
-                return rebuilt
+                self.view = new_view
+                self.replay.accept_view()
+                return new_view
         raise AssertionError("it never went there")
 
 
@@ -137,14 +137,14 @@ def test_standing_still_tells_nothing_until_it_goes_on() -> None:
 
 
 def test_every_notch_can_be_reached_and_the_ends_are_ends() -> None:
-    replay = Replay(recording(*life(3)), SPEEDS[0])
+    replay = Playback(recording(*life(3)), SPEEDS[0])
     words = [replay.change_speed(1) for _ in SPEEDS]
-    assert words == [*map(speed_in_words, SPEEDS[1:]), "all at once"]
-    assert [replay.change_speed(-1) for _ in SPEEDS] == [*map(speed_in_words, SPEEDS[-2::-1]), "stands still"]
+    assert words == [*map(speed_text, SPEEDS[1:]), "all at once"]
+    assert [replay.change_speed(-1) for _ in SPEEDS] == [*map(speed_text, SPEEDS[-2::-1]), "stands still"]
 
 
 def test_speed_between_notches_goes_to_its_neighbors() -> None:
-    faster, slower = Replay(recording(), 40.0), Replay(recording(), 40.0)
+    faster, slower = Playback(recording(), 40.0), Playback(recording(), 40.0)
     assert faster.change_speed(1) == "100x"
     assert slower.change_speed(-1) == "30x"
 
@@ -162,7 +162,7 @@ def test_slowing_down_after_all_at_once_keeps_the_place() -> None:
 
 
 def test_reader_that_is_behind_loses_nothing() -> None:
-    replay = Replay(recording(*life(3 * MAIL)), math.inf)
+    replay = Playback(recording(*life(3 * MAIL)), math.inf)
     mail = replay.subscribe()
     told: list[Envelope] = []
     for _ in range(10):
@@ -360,7 +360,7 @@ def test_snapshots_are_few_however_long_the_recording_is(monkeypatch: pytest.Mon
     for share in (0.9, 0.3, 0.61):
         number = round(share * 1000) + 2
         assert shown(watched.seek(Seek(share=share))) == shown(folded(life(999), number))
-    assert len(watched.replay._rewinder._snapshots) <= 6
+    assert len(watched.replay._index._snapshots) <= 6
 
 
 def test_pause_stands_still_and_goes_on_at_the_speed_of_before() -> None:
@@ -424,7 +424,7 @@ def test_what_is_no_place_is_refused(text: str) -> None:
 
 
 async def test_keys_go_to_another_place_and_what_was_chosen_stays() -> None:
-    replay = Replay(recording(*life(99)), 0.0)
+    replay = Playback(recording(*life(99)), 0.0)
     async with Driven(RunView(), (120, 40), player=replay) as screen:
         screen.app._subscription = replay.subscribe()
         screen.app.context.state.chart.smoothing = 0.3
