@@ -63,7 +63,7 @@ def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterato
     if not registry.has("trainers", behavior.trainer_type):
         yield Diagnostic((*path, "trainer_type"), f"the trainer {behavior.trainer_type} {_LATER}")
     for signal in behavior.reward_signals:
-        if signal != "extrinsic":
+        if not registry.has("reward_signals", signal):
             yield Diagnostic((*path, "reward_signals", signal), f"the reward signal {signal} {_LATER}", of_key=True)
     for key, name in (("self_play", "self-play"), ("behavioral_cloning", "behavioral cloning")):
         if getattr(behavior, key) is not None:
