@@ -5,6 +5,9 @@ Shapes: N agents, D observation columns, M memory columns, H head columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 import numpy as np
 import torch
 
@@ -17,7 +20,7 @@ from rl_tui.engine.learning.networks.normalizer import normalize
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 from rl_tui.engine.learning.networks.numpy.lstm import LSTMStep
 from rl_tui.engine.learning.networks.numpy.mlp import apply_layers
-from rl_tui.engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
+from rl_tui.engine.specs import BehaviorSpec, Choice, DecisionSteps, Float32, Policy, Weights
 
 
 def make_policy(spec: BehaviorSpec, network: NetworkSettings, is_squashed: bool, seed: int) -> Policy:
@@ -40,11 +43,11 @@ class NumpyPolicy:
         self._layout = layout
         self._activation: Activation = network.activation
         self._sampler = sampler
+        self.state, self.load_state = sampler.state, sampler.load_state
         self._layers: list[tuple[Float32, Float32]] = []
         self._memory: LSTMStep | None = None
         self._head: tuple[Float32, Float32] = (np.empty((0, 0), np.float32), np.empty(0, np.float32))
-        self._mean: Float32 | None = None
-        self._scale: Float32 | None = None
+        self._normalize: Callable[[Float32], Float32] | None = None
 
     def load(self, weights: Weights) -> None:
         """Arrays: the parameters of `Actor` by name; normalizer.mean and .scale f32[D] if vectors are normalized."""
@@ -53,15 +56,15 @@ class NumpyPolicy:
         self._layers = [(np.ascontiguousarray(arrays[weight].T), arrays[bias]) for weight, bias in names]
         self._memory = LSTMStep(arrays, "body.core.memories.0.cell.") if self.memory_size else None
         self._head = np.ascontiguousarray(arrays["head.weight"].T), arrays["head.bias"]
-        self._mean, self._scale = arrays.get("normalizer.mean"), arrays.get("normalizer.scale")
+        self._normalize = _normalization(arrays)
         self._sampler.load(arrays.get("log_sigma"))
         self.version = weights.version
 
     def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
         """One action for every waiting agent."""
         hidden = self._layout.vectors(decisions.observations)
-        if self._mean is not None and self._scale is not None:
-            hidden = normalize(hidden, self._mean, self._scale)
+        if self._normalize is not None:
+            hidden = self._normalize(hidden)
         hidden = apply_layers(self._layers, self._activation, hidden)
         after = None
         if self._memory is not None:
@@ -70,14 +73,6 @@ class NumpyPolicy:
             hidden, after = self._memory(hidden, memories)
         weight, bias = self._head
         return self._sampler.choose(hidden @ weight + bias, decisions.action_mask, after)
-
-    def state(self) -> State:
-        """The state of its random generator."""
-        return self._sampler.state()
-
-    def load_state(self, state: State) -> None:
-        """Restore the random generator."""
-        self._sampler.load_state(state)
 
 
 class TorchPolicy:
@@ -89,14 +84,14 @@ class TorchPolicy:
         self.memory_size = actor.memory_size
         self._layout = layout
         self._sampler = sampler
+        self.state, self.load_state = sampler.state, sampler.load_state
         self._actor = actor.eval()
-        self._mean: Float32 | None = None
-        self._scale: Float32 | None = None
+        self._normalize: Callable[[Float32], Float32] | None = None
 
     def load(self, weights: Weights) -> None:
         """Arrays: the parameters of `Actor` by name; normalizer.mean and .scale f32[D] if vectors are normalized."""
         self._actor.load_arrays(weights.arrays)
-        self._mean, self._scale = weights.arrays.get("normalizer.mean"), weights.arrays.get("normalizer.scale")
+        self._normalize = _normalization(weights.arrays)
         self._sampler.load(weights.arrays.get("log_sigma"))
         self.version = weights.version
 
@@ -109,15 +104,7 @@ class TorchPolicy:
             head, after = self._actor.step(tuple(map(torch.from_numpy, features)), torch.from_numpy(memories))
         return self._sampler.choose(head.numpy(), decisions.action_mask, after.numpy() if self.memory_size else None)
 
-    def _normalize(self, vectors: Float32) -> Float32:
-        if self._mean is None or self._scale is None:
-            return vectors
-        return normalize(vectors, self._mean, self._scale)
 
-    def state(self) -> State:
-        """The state of its random generator."""
-        return self._sampler.state()
-
-    def load_state(self, state: State) -> None:
-        """Restore the random generator."""
-        self._sampler.load_state(state)
+def _normalization(arrays: Mapping[str, Float32]) -> Callable[[Float32], Float32] | None:
+    mean, scale = arrays.get("normalizer.mean"), arrays.get("normalizer.scale")
+    return None if mean is None or scale is None else partial(normalize, mean=mean, scale=scale)

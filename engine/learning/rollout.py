@@ -137,13 +137,8 @@ def _joined(parts: Sequence[NDArray[Number]]) -> NDArray[Number]:
 
 def _joined_masks(blocks: Sequence[Trajectories]) -> Bool | None:
     """A block without a mask allows everything; None if no block has one."""
-    masks = [block.action_mask for block in blocks]
-    width = next((mask.shape[1] for mask in masks if mask is not None), None)
-    if width is None:
+    widths = [block.action_mask.shape[1] for block in blocks if block.action_mask is not None]
+    if not widths:
         return None
-    return _joined(
-        [
-            np.ones((block.num_rows, width), np.bool_) if mask is None else mask
-            for block, mask in zip(blocks, masks, strict=True)
-        ]
-    )
+    masks = (np.ones((b.num_rows, widths[0]), np.bool_) if b.action_mask is None else b.action_mask for b in blocks)
+    return _joined(list(masks))

@@ -1,13 +1,7 @@
 """The encoder of all observations of a row as one row of columns.
 
 Shapes: B rows, E encoded columns, G goal columns, U hidden units.
-
-A network with a `Core` of its own behind an encoder has to pass the encoder's goals to it:
-
-    encoder = ObservationEncoder(random, layout, network)
-    core = Core(random, encoder.outputs + actions, network, twins=2, goals=encoder.goal_outputs)
-    encoded = encoder(features)
-    core(torch.cat([encoded, actions], 1), sequences, encoder.goals(encoded))
+A network with a `Core` of its own behind an encoder has to pass the encoder's goals to it; see `TwinCritic`.
 """
 
 from __future__ import annotations

@@ -52,11 +52,6 @@ class FlatParameters:
         flat = np.concatenate([arrays[name].reshape(-1) for name in self.shapes]).astype(np.float32)
         self.parameters.copy_(self.place(flat))
 
-    def arrays(self, prefix: str = "") -> dict[str, np.ndarray[Any, Any]]:
-        """A copy of every parameter whose name begins with `prefix`, without the prefix."""
-        flat = self.parameters.detach().cpu().numpy().copy()
-        return {
-            name.removeprefix(prefix): view
-            for name, view in views(flat, self.shapes).items()
-            if name.startswith(prefix)
-        }
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """A copy of every parameter by name."""
+        return views(self.parameters.detach().cpu().numpy().copy(), self.shapes)

@@ -23,11 +23,7 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "relu": torch.relu,
 }
-_IN_PLACE: dict[Activation, Callable[[Tensor], Tensor]] = {
-    "swish": nn.functional.silu,
-    "tanh": torch.tanh_,
-    "relu": torch.relu_,
-}
+_IN_PLACE = ACTIVATIONS | {"tanh": torch.tanh_, "relu": torch.relu_}
 Initial: TypeAlias = Literal["kaiming", "xavier"]
 
 

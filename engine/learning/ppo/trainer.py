@@ -36,7 +36,14 @@ from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
-TERMS = ("total", "policy", "value", "entropy", "divergence", "clipped")  # of a loss, for metrics
+METRICS = {  # of the terms of a loss
+    "Losses/Policy Loss": "policy",
+    "Losses/Value Loss": "value",
+    "Policy/Entropy": "entropy",
+    "Policy/KL Divergence": "divergence",
+    "Policy/Clip Fraction": "clipped",
+}
+TERMS = ("total", *METRICS.values())
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
 FEATURES = "features."  # prefix of their columns
 Terms: TypeAlias = dict[str, Array]
@@ -286,10 +293,4 @@ def _means(terms: Sequence[Terms], weights: Sequence[int]) -> dict[str, float]:
 
 
 def _metrics(terms: dict[str, float]) -> dict[str, float]:
-    return {
-        "Losses/Policy Loss": terms["policy"],
-        "Losses/Value Loss": terms["value"],
-        "Policy/Entropy": terms["entropy"],
-        "Policy/KL Divergence": terms["divergence"],
-        "Policy/Clip Fraction": terms["clipped"],
-    }
+    return {tag: terms[name] for tag, name in METRICS.items()}
