@@ -107,13 +107,13 @@ def refusal(role: Role, name: str, value: float) -> str:
     if name not in role.hyperparameters:
         return f"cannot be changed while it trains. One of {', '.join(role.hyperparameters)} can be."
     if name in ANY_SIGN:
-        return "" if math.isfinite(value) else f"found {value:g}, expected a number"
+        return "" if math.isfinite(value) else f"must be a finite number, got {value:g}"
     if not math.isfinite(value) or value <= 0:
-        return f"found {value:g}, expected a number above 0"
+        return f"must be greater than 0, got {value:g}"
     if name in UP_TO_ONE and value > 1:
-        return f"found {value:g}, expected a number up to 1"
+        return f"must be at most 1, got {value:g}"
     if name in WHOLE and value != round(value):
-        return f"found {value:g}, expected a whole number"
+        return f"must be a whole number, got {value:g}"
     return ""
 
 
