@@ -227,9 +227,9 @@ def test_export_names_its_file() -> None:
     ("name", "value", "reason"),
     [
         ("learning_rte", 1.0, "cannot be changed"),
-        ("learning_rate", 0.0, "above 0"),
-        ("learning_rate", math.nan, "above 0"),
-        ("epsilon", 1.5, "up to 1"),
+        ("learning_rate", 0.0, "greater than 0"),
+        ("learning_rate", math.nan, "greater than 0"),
+        ("epsilon", 1.5, "at most 1"),
         ("num_epoch", 2.5, "a whole number"),
     ],
 )
@@ -245,7 +245,7 @@ def test_hyperparameter_that_cannot_be_is_refused(name: str, value: float, reaso
 def test_target_entropy_may_be_negative_but_not_infinite() -> None:
     watched = Watched()
     assert watched.ask(SetHyperparameter("Crawler", "target_entropy", -1.5)).ok
-    assert "a number" in watched.ask(SetHyperparameter("Crawler", "target_entropy", -math.inf)).message
+    assert "a finite number" in watched.ask(SetHyperparameter("Crawler", "target_entropy", -math.inf)).message
 
 
 def test_soft_actor_critic_has_what_it_has_in_a_real_run() -> None:
