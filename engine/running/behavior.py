@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from rl_tui.engine.errors import NonFiniteError, RlTuiError
@@ -18,51 +19,42 @@ QUEUE_SECONDS = 0.1  # how long a learner or collector that waits for the other 
 Block: TypeAlias = tuple[Trajectories, State]  # experience, and the generator of the policy that made it
 
 
+@dataclass(frozen=True, slots=True)
 class Behavior:
     """Used by its collector's thread, and by the thread `learner:NAME` where it is threaded.
 
-    control: of its environment's worker. queue_size: how many blocks may wait for a threaded learner, None for one that
-    learns in its collector's thread.
+    control: of its environment's worker. blocks: for the learner's thread, None where it learns in the collector's.
     """
 
-    def __init__(
-        self,
-        learner: Learner,
-        policy: Policy,
-        time_horizon: int,
-        summary_freq: int,
-        control: Control,
-        queue_size: int | None,
-    ):
-        self.learner = learner
-        self.policy = policy
-        self.time_horizon = time_horizon
-        self.summary_freq = summary_freq
-        self._control = control
-        self._blocks: queue.Queue[Block] | None = None if queue_size is None else queue.Queue(queue_size)
+    learner: Learner
+    policy: Policy
+    time_horizon: int
+    summary_freq: int
+    control: Control
+    blocks: queue.Queue[Block] | None
 
     @property
     def is_threaded(self) -> bool:
         """Whether it learns in a thread of its own."""
-        return self._blocks is not None
+        return self.blocks is not None
 
     def submit(self, block: Trajectories, should_continue: Callable[[], bool]) -> None:
         """Learn from the block, or queue it for the learner's thread, waiting while the queue is full."""
         state = self.policy.state()
-        if self._blocks is None:
+        if self.blocks is None:
             self._learn_from(block, state, should_continue)
             return
         while not self.learner.is_over:
             with suppress(queue.Full):
-                self._blocks.put((block, state), timeout=QUEUE_SECONDS)
+                self.blocks.put((block, state), timeout=QUEUE_SECONDS)
                 return
-            if not self._control.safe_point(lambda: None):
+            if not self.control.safe_point(lambda: None):
                 return
 
     def learn(self) -> None:
         """The main of the learner's thread: learn from queued blocks until no more will come."""
-        assert self._blocks is not None
-        learner, control = self.learner, self._control
+        assert self.blocks is not None
+        learner, control = self.learner, self.control
 
         def serve() -> None:
             learner.serve()
@@ -75,7 +67,7 @@ class Behavior:
         try:
             while self._may_learn() and control.safe_point(serve):
                 try:
-                    block, state = self._blocks.get(timeout=QUEUE_SECONDS)
+                    block, state = self.blocks.get(timeout=QUEUE_SECONDS)
                 except queue.Empty:
                     if control.has_ended:
                         break
@@ -88,7 +80,7 @@ class Behavior:
     def finish(self) -> None:
         """Save for the last time, unless the user stops without saving."""
         reason: CheckpointReason | None = "final" if self.learner.is_finished else "interrupted"
-        if self._control.stop_mode == "now" and not self.learner.is_finished:
+        if self.control.stop_mode == "now" and not self.learner.is_finished:
             reason = None
         self.learner.finish(reason)
 
@@ -99,7 +91,7 @@ class Behavior:
 
     def _may_learn(self) -> bool:
         """Also after it has diverged: it may be rolled back."""
-        return not self.learner.is_over or (self._control.is_attended and self.learner.can_roll_back)
+        return not self.learner.is_over or (self.control.is_attended and self.learner.can_roll_back)
 
     def _learn_from(self, block: Trajectories, state: State, should_continue: Callable[[], bool]) -> None:
         """Once it is over, it is saved, and still acts while others of its environment train."""
@@ -108,7 +100,7 @@ class Behavior:
             learner.skip(block.num_rows)
             return
         try:
-            learner.learn_from(block, state, should_continue, self._control.may_continue)
+            learner.learn_from(block, state, should_continue, self.control.may_continue)
         except NonFiniteError as error:
             learner.fail(error)
             self.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import random
 import time
 from collections.abc import Mapping
@@ -198,7 +199,7 @@ class Builder:
             time_horizon=trainer.time_horizon,
             summary_freq=config.summary_freq,
             control=control,
-            queue_size=queue_size if config.threaded and self._is_training else None,
+            blocks=queue.Queue(queue_size) if config.threaded and self._is_training else None,
         )
 
     def _files(self, spec: BehaviorSpec, config: BehaviorConfig) -> Files:

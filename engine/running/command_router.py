@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from rl_tui.engine.running.commands import CommandLedger, Outcome
 from rl_tui.engine.running.supervisor import Supervisor
@@ -30,34 +31,27 @@ CALM_SECONDS = 0.5  # between checks of the workers while no command is open: ev
 NOTE_LENGTH = 500  # a remark; more is a document
 
 
+@dataclass(slots=True)
 class CommandRouter:
     """Used by the coordinator. Carries out commands itself or forwards them to learners; the ledger finishes them.
 
     enter: publishes a state of the run. stop: the run's, once one was requested.
     """
 
-    def __init__(
-        self,
-        commands: queue.Queue[Command | None],
-        ledger: CommandLedger,
-        supervisor: Supervisor,
-        bus: EventBus,
-        enter: Callable[[RunState, str], None],
-    ):
-        self.stop: Stop | None = None
-        self._commands = commands
-        self._ledger = ledger
-        self._supervisor = supervisor
-        self._bus = bus
-        self._enter = enter
+    commands: queue.Queue[Command | None]
+    ledger: CommandLedger
+    supervisor: Supervisor
+    bus: EventBus
+    enter: Callable[[RunState, str], None]
+    stop: Stop | None = None
 
     def receive(self) -> None:
         """Wait a moment for a command, and carry it out."""
-        is_calm = self.stop is None and not self._ledger.is_waiting and not self._supervisor.is_leaving
+        is_calm = self.stop is None and not self.ledger.is_waiting and not self.supervisor.is_leaving
         with suppress(queue.Empty):
-            command = self._commands.get(timeout=CALM_SECONDS if is_calm else TICK_SECONDS)
+            command = self.commands.get(timeout=CALM_SECONDS if is_calm else TICK_SECONDS)
             if command is not None:
-                self._ledger.open(command.id)
+                self.ledger.open(command.id)
                 self._carry_out(command)
 
     def halt(self, stop: Stop) -> None:
@@ -66,11 +60,11 @@ class CommandRouter:
             mode: StopMode = "now" if "now" in (stop.mode, self.stop.mode) else "checkpoint"
             stop = Stop(mode, self.stop.exit_code or stop.exit_code)
         self.stop = stop
-        self._enter("stopping", "saving" if stop.mode == "checkpoint" else "")
-        self._supervisor.stop(stop.mode)
+        self.enter("stopping", "saving" if stop.mode == "checkpoint" else "")
+        self.supervisor.stop(stop.mode)
 
     def _carry_out(self, command: Command) -> None:
-        supervisor, ledger = self._supervisor, self._ledger
+        supervisor, ledger = self.supervisor, self.ledger
         match command:
             case Stop():
                 self.halt(command)
@@ -93,31 +87,31 @@ class CommandRouter:
     def _note(self, command: AddNote) -> Outcome:
         """Publish the note; what it is, or why it was refused."""
         text = one_line(command.text)
-        if command.behavior is not None and not self._supervisor.names(command.behavior):
+        if command.behavior is not None and not self.supervisor.names(command.behavior):
             return False, self._why_none(command, "")
         if not text:
             return False, "the note is empty"
         if len(text) > NOTE_LENGTH:
             return False, f"the note has {len(text)} characters, at most {NOTE_LENGTH} are kept"
-        self._bus.publish(NoteAdded(text, command.behavior))
+        self.bus.publish(NoteAdded(text, command.behavior))
         return True, text
 
     def _pause(self, command: Pause) -> None:
-        names = self._supervisor.pause(command.behavior)
+        names = self.supervisor.pause(command.behavior)
         if not names:
-            self._ledger.finish(command.id, False, self._why_none(command, "nothing trains"))
+            self.ledger.finish(command.id, False, self._why_none(command, "nothing trains"))
             return
 
         def outcome() -> Outcome | None:
-            has_parked = self._supervisor.has_parked(names)
+            has_parked = self.supervisor.has_parked(names)
             if has_parked is None:
                 return None
             how = "paused" if has_parked else "resumed or ended before it was paused"
             return has_parked, f"{', '.join(names)} {how}"
 
-        self._ledger.expect_when(command.id, outcome)
+        self.ledger.expect_when(command.id, outcome)
 
     def _why_none(self, command: Command, otherwise: str) -> str:
         """Why the command affected no behavior."""
         name = None if isinstance(command, Stop) else command.behavior
-        return otherwise if name is None or self._supervisor.names(name) else f"there is no behavior {name}"
+        return otherwise if name is None or self.supervisor.names(name) else f"there is no behavior {name}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
@@ -20,18 +19,6 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged, EnvironmentFailed, LogEmitted, WaitsFor
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
-
-
-@dataclass(frozen=True, slots=True)
-class StuckCall:
-    """A call that does not return: why it counts as stuck, and its stack.
-
-    evaluated: the behavior that it evaluates, None where agents train.
-    """
-
-    reason: str
-    stack: str
-    evaluated: Behavior | None
 
 
 class EnvironmentWorker:
@@ -107,13 +94,15 @@ class EnvironmentWorker:
         if self.pool is not None:
             self.pool.close()
 
-    def find_stuck_call(self, timeout: float, timer: CallTimer) -> StuckCall | None:
-        """The call into an environment of this process that takes longer than that, if there is one."""
+    def find_stuck_call(self, timeout: float, timer: CallTimer) -> tuple[InstanceFailure, Behavior | None] | None:
+        """The call into an environment of this process that takes longer than that, if there is one, as a failure; and
+        the behavior that it evaluates, None where agents train."""
         for pool, evaluated in self._pools():
             seconds = timer.busy_seconds(pool)
             if seconds > timeout:
                 at, stack = locate_call(pool)
-                return StuckCall(f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}", stack, evaluated)
+                reason = f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}"
+                return InstanceFailure(reason, None, detail=stack), evaluated
         return None
 
     def _pools(self) -> Iterator[tuple[EnvironmentPool, Behavior | None]]:
@@ -126,12 +115,12 @@ class EnvironmentWorker:
             if pool is not None:
                 yield pool, behavior
 
-    def abandon(self, stuck: StuckCall) -> None:
+    def abandon(self, failure: InstanceFailure, evaluated: Behavior | None) -> None:
         """Give up a call that does not return. Called by the coordinator: the stuck thread changes nothing more."""
         self.control.is_lost = True
-        self._fail(InstanceFailure(stuck.reason, None, detail=stuck.stack))
-        if stuck.evaluated is not None:
-            stuck.evaluated.finish()
+        self._fail(failure)
+        if evaluated is not None:
+            evaluated.finish()
         self.control.stop("now")
         self.control.has_ended = True
 

@@ -18,9 +18,9 @@ from rl_tui.engine.running.checkpoint_scheduler import HYPERPARAMETERS, Checkpoi
 from rl_tui.engine.running.commands import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
-from rl_tui.engine.running.latest_policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import SummaryReporter
+from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.running.workers import Mailbox
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (

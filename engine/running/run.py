@@ -161,9 +161,7 @@ class Run:
         try:
             for worker in workers:
                 worker.build()
-            if (
-                is_intact and self._is_training
-            ):  # not before: a run that cannot resume with these settings keeps its own
+            if is_intact and self._is_training:  # a run that cannot resume with these settings keeps its own
                 self._write_configuration()
         except BaseException:
             for worker in workers:
@@ -242,39 +240,26 @@ class Run:
         """Everything is on disk, and the last state is published with the exit code."""
         self._update_status(builder, has_ended=True)
         self._finish_commands()
-        exit_code = self._exit_code(supervisor, stop)
-        self._enter(self._end_state(supervisor, stop), self._reason(supervisor, stop), exit_code)
+        state, reason, exit_code = self._outcome(supervisor, stop)
+        self._enter(state, reason, exit_code)
         return exit_code
 
-    def _end_state(self, supervisor: Supervisor, stop: Stop | None) -> RunState:
-        if self._internal_error is not None or supervisor.failures:
-            return "failed"
-        if supervisor.losses:
-            return "unsaved"
-        return "finished" if stop is None else "stopped"
+    def _outcome(self, supervisor: Supervisor, stop: Stop | None) -> tuple[RunState, str, int]:
+        """The last state, its reason and the exit code: of an internal error first, then of what was not saved, of the
+        stop, of what ended a behavior."""
+        error, failures, losses = self._internal_error, supervisor.failures, supervisor.losses
+        if error is not None:
+            return "failed", f"{type(error).__name__}: {error}", 1
+        exit_code = stop.exit_code if stop is not None and stop.exit_code and not losses else supervisor.exit_code
+        if failures or losses:
+            return "failed" if failures else "unsaved", "; ".join(map(str, [*failures, *losses])), exit_code
+        if stop is not None:
+            return "stopped", "everything is saved" if stop.mode == "checkpoint" else "without saving", exit_code
+        return "finished", "", exit_code
 
     def _finish_commands(self) -> None:
         self._ledger.close(OVER)
         refuse_waiting(self._commands, self._bus)
-
-    def _reason(self, supervisor: Supervisor, stop: Stop | None) -> str:
-        """Why the run ended early; "" when it did not."""
-        if self._internal_error is not None:
-            return f"{type(self._internal_error).__name__}: {self._internal_error}"
-        failures = [*supervisor.failures, *supervisor.losses]
-        if failures:
-            return "; ".join(map(str, failures))
-        if stop is not None:
-            return "everything is saved" if stop.mode == "checkpoint" else "without saving"
-        return ""
-
-    def _exit_code(self, supervisor: Supervisor, stop: Stop | None) -> int:
-        """Of an internal error first, then of what was not saved, of the stop, of what ended a behavior."""
-        if self._internal_error is not None:
-            return 1
-        if stop is not None and stop.exit_code and not supervisor.losses:
-            return stop.exit_code
-        return supervisor.exit_code
 
     def _crashed(self, error: BaseException) -> None:
         """Any thread: an internal error stops the run with everything saved; the first one is reported."""

@@ -166,9 +166,10 @@ class Supervisor:
             if stuck is None:
                 continue
             # the call cannot be ended; no other thread uses its learners: they are saved from here
-            abandoned = thread if stuck.evaluated is None else self._learner_threads[stuck.evaluated.learner.behavior]
+            failure, evaluated = stuck
+            abandoned = thread if evaluated is None else self._learner_threads[evaluated.learner.behavior]
             self._abandoned.add(abandoned)
-            worker.abandon(stuck)
+            worker.abandon(failure, evaluated)
         for name, thread in self._learner_threads.items():
             if thread not in self._threads or not thread.is_alive():
                 self._behavior(name).learner.serve()

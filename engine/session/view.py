@@ -133,9 +133,11 @@ class RunView:
         self.last_number = envelope.number
         if self.started_at is None:
             self.started_at = envelope.time
-        fold = _FOLDS.get(type(envelope.event))
-        if fold is not None:
-            fold(self, envelope.event, envelope.time)
+        event: Any = envelope.event
+        if (fold := _RUN_FOLDS.get(type(event))) is not None:
+            fold(self, event, envelope.time)
+        if (fold_behavior := _BEHAVIOR_FOLDS.get(type(event))) is not None:
+            fold_behavior(self, self.behavior(event.behavior), event, envelope.time)
 
     def behavior(self, name: str) -> BehaviorView:
         """The view of that behavior, made when it is new."""
@@ -182,8 +184,7 @@ def _run_state(view: RunView, event: RunStateChanged, time: float) -> None:
     view.add_log(time, "error" if event.state in BAD_ENDS else "info", "RUN", "", message)
 
 
-def _behavior_started(view: RunView, event: BehaviorStarted, _: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _behavior_started(_view: RunView, behavior: BehaviorView, event: BehaviorStarted, _: float) -> None:
     behavior.algorithm, behavior.environment = event.algorithm, event.environment
     behavior.state, behavior.reason = "starting", ""
     behavior.first_step = event.step
@@ -194,8 +195,7 @@ def _behavior_started(view: RunView, event: BehaviorStarted, _: float) -> None:
     behavior.first_update_step = event.first_update_step
 
 
-def _rolled_back(view: RunView, event: BehaviorRolledBack, time: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _rolled_back(view: RunView, behavior: BehaviorView, event: BehaviorRolledBack, time: float) -> None:
     behavior.first_step = min(behavior.first_step, event.step)
     behavior.rewind(event.step)
     behavior.exports = [(at, exported) for at, exported in behavior.exports if exported.step <= event.step]
@@ -203,8 +203,7 @@ def _rolled_back(view: RunView, event: BehaviorRolledBack, time: float) -> None:
     view.add_log(time, "warning", "BACK", event.behavior, f"from step {event.from_step} to {event.step}: {event.path}")
 
 
-def _behavior_state(view: RunView, event: BehaviorStateChanged, time: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _behavior_state(view: RunView, behavior: BehaviorView, event: BehaviorStateChanged, time: float) -> None:
     behavior.state, behavior.reason = event.state, event.reason
     behavior.silent_since, behavior.can_roll_back = None, event.can_roll_back
     if event.state != "training":
@@ -213,8 +212,7 @@ def _behavior_state(view: RunView, event: BehaviorStateChanged, time: float) -> 
     view.add_log(time, "error" if event.state == "failed" else "info", "STATE", event.behavior, message)
 
 
-def _progress(view: RunView, event: ProgressReported, _: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _progress(_view: RunView, behavior: BehaviorView, event: ProgressReported, _: float) -> None:
     if event.sampled != behavior.sampled:
         behavior.silent_since = None
     behavior.step, behavior.sampled = event.step, event.sampled
@@ -223,19 +221,17 @@ def _progress(view: RunView, event: ProgressReported, _: float) -> None:
         behavior.steps_per_second = behavior.reported_steps_per_second = event.steps_per_second
 
 
-def _steps_awaited(view: RunView, event: StepsAwaited, time: float) -> None:
+def _steps_awaited(_: RunView, behavior: BehaviorView, event: StepsAwaited, time: float) -> None:
     """Updates count in the speed; while an environment is awaited, the speed falls to zero."""
-    behavior = view.behavior(event.behavior)
     behavior.silent_since, behavior.waits_for = time - event.seconds, event.waits_for
     if event.waits_for == "environment":
         share = max(0.0, 1 - event.seconds / RATE_SECONDS)
         behavior.steps_per_second = min(behavior.steps_per_second, behavior.reported_steps_per_second * share)
 
 
-def _episodes(view: RunView, event: EpisodesFinished, time: float) -> None:
+def _episodes(_: RunView, behavior: BehaviorView, event: EpisodesFinished, time: float) -> None:
     if event.count < 1:
         return
-    behavior = view.behavior(event.behavior)
     behavior.num_episodes += event.count
     behavior.episode_counts.append(event.step, time, behavior.num_episodes)
     behavior.recent.add(event.count, event.mean_return)
@@ -243,8 +239,7 @@ def _episodes(view: RunView, event: EpisodesFinished, time: float) -> None:
     behavior.returns.append(event.step, time, event.mean_return)
 
 
-def _metrics(view: RunView, event: MetricsReported, time: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _metrics(_: RunView, behavior: BehaviorView, event: MetricsReported, time: float) -> None:
     behavior.metrics.update(event.metrics)
     behavior.histogram = event.returns or behavior.histogram
     for tag, value in event.metrics.items():
@@ -252,8 +247,7 @@ def _metrics(view: RunView, event: MetricsReported, time: float) -> None:
             behavior.histories.setdefault(tag, History()).append(event.step, time, value)
 
 
-def _evaluated(view: RunView, event: EvaluationReported, time: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _evaluated(view: RunView, behavior: BehaviorView, event: EvaluationReported, time: float) -> None:
     behavior.evaluations = [*behavior.evaluations[1 - EVALUATIONS_KEPT :], event]
     best = behavior.best_evaluation
     if math.isfinite(event.mean_return) and (best is None or event.mean_return > best.mean_return):
@@ -267,21 +261,18 @@ def _short(value: float) -> str:
     return f"{value:{'.1f' if abs(value) >= 10 else '.3f'}}"
 
 
-def _hyperparameters(view: RunView, event: HyperparametersReported, _: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _hyperparameters(_view: RunView, behavior: BehaviorView, event: HyperparametersReported, _: float) -> None:
     behavior.hyperparameters, behavior.ranges = dict(event.values), event.ranges
 
 
-def _changed(view: RunView, event: HyperparameterChanged, time: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _changed(view: RunView, behavior: BehaviorView, event: HyperparameterChanged, time: float) -> None:
     behavior.hyperparameters[event.name] = event.new
     behavior.changes = [*behavior.changes[1 - CHANGES_KEPT :], (time, event)]
     message = f"{event.name} {event.old:.6g} -> {event.new:.6g} at step {event.step}"
     view.add_log(time, "info", "SET", event.behavior, message)
 
 
-def _lesson(view: RunView, event: LessonChanged, time: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _lesson(view: RunView, behavior: BehaviorView, event: LessonChanged, time: float) -> None:
     behavior.lessons = [*behavior.lessons[1 - LESSONS_KEPT :], (time, event)]
     name = f" {event.name!r}" if event.name else ""
     message = f"{event.parameter}: lesson {event.lesson} of {event.num_lessons}{name} at step {event.step}"
@@ -306,12 +297,11 @@ def _warning_cleared(view: RunView, event: WarningCleared, time: float) -> None:
         view.add_log(time, "info", "CLEAR", event.behavior, f"no longer: {raised[1].message}")
 
 
-def _time_split(view: RunView, event: TimeSplit, _: float) -> None:
-    view.behavior(event.behavior).time_split = event
+def _time_split(_view: RunView, behavior: BehaviorView, event: TimeSplit, _: float) -> None:
+    behavior.time_split = event
 
 
-def _saved(view: RunView, event: CheckpointSaved, time: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _saved(view: RunView, behavior: BehaviorView, event: CheckpointSaved, time: float) -> None:
     others = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
     behavior.checkpoints = [*others, (time, event)]
     reward = "" if event.mean_return is None else f", return {_short(event.mean_return)}"
@@ -323,13 +313,11 @@ def _save_failed(view: RunView, event: CheckpointFailed, time: float) -> None:
     view.add_log(time, "error", "CKPT", event.behavior, f"step {event.step} not saved: {event.message}")
 
 
-def _removed(view: RunView, event: CheckpointRemoved, _: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _removed(_view: RunView, behavior: BehaviorView, event: CheckpointRemoved, _: float) -> None:
     behavior.checkpoints = [(at, saved) for at, saved in behavior.checkpoints if saved.path != event.path]
 
 
-def _exported(view: RunView, event: PolicyExported, time: float) -> None:
-    behavior = view.behavior(event.behavior)
+def _exported(view: RunView, behavior: BehaviorView, event: PolicyExported, time: float) -> None:
     behavior.exports = [*behavior.exports[-20:], (time, event)]
     view.add_log(time, "info", "ONNX", event.behavior, f"step {event.step}: {event.path}")
 
@@ -381,26 +369,11 @@ def _finished(view: RunView, event: CommandFinished, time: float) -> None:
         view.add_log(time, level, "KEY", command.behavior or "all", f"{words} {command.state}: {event.message}")
 
 
-_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
+_RUN_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     RunStarted: _run_started,
     RunStateChanged: _run_state,
-    BehaviorStarted: _behavior_started,
-    BehaviorStateChanged: _behavior_state,
-    ProgressReported: _progress,
-    StepsAwaited: _steps_awaited,
-    EpisodesFinished: _episodes,
-    MetricsReported: _metrics,
-    EvaluationReported: _evaluated,
-    TimeSplit: _time_split,
-    CheckpointSaved: _saved,
     CheckpointFailed: _save_failed,
-    CheckpointRemoved: _removed,
-    PolicyExported: _exported,
     ExportFailed: _export_failed,
-    HyperparametersReported: _hyperparameters,
-    HyperparameterChanged: _changed,
-    BehaviorRolledBack: _rolled_back,
-    LessonChanged: _lesson,
     NoteAdded: _note,
     WarningRaised: _warned,
     WarningCleared: _warning_cleared,
@@ -410,4 +383,21 @@ _FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     WorkerFailed: _worker_failed,
     CommandAsked: _asked,
     CommandFinished: _finished,
+}
+_BEHAVIOR_FOLDS: Mapping[type, Callable[[RunView, BehaviorView, Any, float], None]] = {
+    BehaviorStarted: _behavior_started,
+    BehaviorStateChanged: _behavior_state,
+    ProgressReported: _progress,
+    StepsAwaited: _steps_awaited,
+    EpisodesFinished: _episodes,
+    MetricsReported: _metrics,
+    EvaluationReported: _evaluated,
+    TimeSplit: _time_split,
+    CheckpointSaved: _saved,
+    CheckpointRemoved: _removed,
+    PolicyExported: _exported,
+    HyperparametersReported: _hyperparameters,
+    HyperparameterChanged: _changed,
+    BehaviorRolledBack: _rolled_back,
+    LessonChanged: _lesson,
 }

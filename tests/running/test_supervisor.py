@@ -206,9 +206,9 @@ def test_a_stop_ends_an_update_after_its_mini_batch(
         assert checkpoint.step == run.of(ProgressReported)[-1].step > 0
 
 
-def test_where_a_traceback_stands_is_told_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_place_of_a_traceback_is_logged_before_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However late the log files are written."""
-    monkeypatch.setattr("rl_tui.engine.running.logs.TAKE_SECONDS", 60)
+    monkeypatch.setattr("rl_tui.engine.running.logs.DRAIN_SECONDS", 60)
     settings = {"env_kwargs": {"fault": "raises", "at": 40}, "num_envs": 1}
     run = run_to_end(
         configuration(tmp_path, {"Walker": behavior(max_steps=ENDLESS)}, MISBEHAVING, env_settings=settings)

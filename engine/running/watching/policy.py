@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from rl_tui.engine.running.latest_policy import LatestPolicy
 from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Int64, Policy, State, Weights
 
 MakePolicy: TypeAlias = Callable[[BehaviorSpec, bool], Policy]  # the bool: whether it takes the most likely actions
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySnapshot:
+    """Weights, and how many steps they were learned from; None for a policy that only plays."""
+
+    weights: Weights
+    step: int | None
+
+
+class LatestPolicy:
+    """Written by its learner, read by any thread at any time. Outlives both the learner and the run."""
+
+    def __init__(self, snapshot: PolicySnapshot) -> None:
+        self.snapshot = snapshot
 
 
 class WatchedPolicy:

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.running.evaluation.episodes import play
-from rl_tui.engine.running.latest_policy import LatestPolicy
 from rl_tui.engine.running.watching.clock import PlayClock
-from rl_tui.engine.running.watching.policy import MakePolicy, WatchedPolicy
+from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy, WatchedPolicy
 from rl_tui.engine.running.watching.tally import WatchedTally
 from rl_tui.engine.running.workers import Mailbox
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
