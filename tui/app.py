@@ -28,7 +28,7 @@ from rl_tui.tui.drawing.themes import Themes
 from rl_tui.tui.keys.keymap import Keymap, bindings
 from rl_tui.tui.keys.user_keys import UserKeys
 from rl_tui.tui.panes.base import Frame, in_words
-from rl_tui.tui.panes.faults import Faults, traceback_of, write_beside
+from rl_tui.tui.panes.faults import Faults, traceback_of, write_output
 from rl_tui.tui.panes.first_keys import FirstKeys
 from rl_tui.tui.panes.frames import Frames
 from rl_tui.tui.panes.state_line import title_of
@@ -48,21 +48,21 @@ from rl_tui.tui.terminal.driver import TerminalDriver
 from rl_tui.tui.terminal.signals import LoopSignals
 from rl_tui.tui.textual_private import FailingApp, driver_of, fail, mount_early, paint
 
-OUTCOME_SECONDS = 0.1  # from one look at the events to the next while a key waits for its outcome or its picture
+OUTCOME_SECONDS = 0.1  # from one poll to the next while a key waits for its outcome or its picture
 PREPARE_SECONDS = 2.0  # after the start, when the engine has been loaded
-ANSWER_SECONDS = 0.1  # within which a key should have its picture
+ANSWER_SECONDS = 0.1  # a key should have its picture by then
 SWITCH_SECONDS = 0.001  # with Python-heavy engine threads, the default 5 ms makes a key take 5 times as long to show
 
 
 class TrainerApp(FailingApp[ExitReason]):
-    """Lives in the main thread. Owns the view, the subscription and the way out; `show()` returns how the user left.
+    """Runs in the main thread. Owns the view, the subscription and the exit policy. `show()` returns why the user left.
 
-    None: the screen failed. The run is the caller's, whether it goes on or its end is waited for.
+    None: the screen failed. The caller then decides whether the run continues.
     """
 
     CSS_PATH = "app.tcss"
     BINDINGS = bindings("anywhere")
-    COMPONENT_CLASSES = {f"tone--{tone}" for tone in get_args(Tone)}  # here once: each costs a pane 0.6 ms at its start
+    COMPONENT_CLASSES = {f"tone--{tone}" for tone in get_args(Tone)}  # each would cost every pane 0.6 ms
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (40, "-compact"), (60, "-narrow"), (100, "-normal"), (160, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (10, "-low"), (15, "-squat"), (22, "-short"), (30, "-tall"), (48, "-high")]
@@ -74,7 +74,7 @@ class TrainerApp(FailingApp[ExitReason]):
         config_name: str = "",
         *,
         subscription: Subscription | None = None,
-        ascii: bool = False,  # the word of the command line
+        ascii: bool = False,  # as on the command line
         clock: Callable[[], float] = time.time,
         on_shown: Callable[[], None] | None = None,
         on_folded: Callable[[], None] | None = None,
@@ -92,17 +92,17 @@ class TrainerApp(FailingApp[ExitReason]):
         prioritize_ui: Callable[[float], None] | None = None,
         watching: Watching | None = None,
     ) -> None:
-        """`view` may hold behaviors already: they are shown until events say more. It is changed from now on.
+        """`view` may have behaviors already, which are shown at once. It is changed from now on.
 
         on_shown: called once in the app's loop after the first picture, e.g. to start the run. on_folded: called there
-        whenever events are in the view.
-        subscription: one opened before the run was started, so that no event is missed; else one is opened at mount.
-        runs, player: see Context. refuses: why nothing may be changed, such as --readonly; "" when it may.
+        after new events were folded into the view.
+        subscription: opened before the run started, so that no event is missed; else one is opened at mount.
+        runs, player: see Context. refuses: why nothing may be changed, such as --readonly; "" if it may.
         forbids: see Context. opened: the screen to begin with, "" for the overview.
-        notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: call the
-        user when something fails or the run ends. title: show progress and state in the title of the terminal's window.
-        preferences: None to remember nothing. prioritize_ui: makes training in this process wait for so many seconds.
-        watching: None where the session has no policies.
+        notes: short words for the state line. theme: a name in THEMES; None for the one chosen last. bell: ring
+        when something fails or the run ends. title: show progress and state in the title of the terminal's window.
+        preferences: None to save none. prioritize_ui: makes training in this process wait for so many seconds.
+        watching: None if the session has no policies.
         """
         super().__init__(driver_class=TerminalDriver)
         self.keep_streams()
@@ -129,12 +129,12 @@ class TrainerApp(FailingApp[ExitReason]):
                 self._frame,
                 REMOTE_FRAME_BYTES if is_remote else FRAME_BYTES,
                 may_paint=lambda: self._frozen is None,
-                spares=lambda: self.view.state in ("starting", "training"),
+                is_training=lambda: self.view.state in ("starting", "training"),
             ),
             runs=runs,
             player=player,
             forbids=forbids,
-            leave_for=self.leave_for,
+            exit_for=self.exit_for,
         )
         self.exit_policy = ExitPolicy(self, session, self.context, clock)
         self.overview = OverviewScreen(self.context)
@@ -148,7 +148,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._on_shown, self._on_folded = on_shown, on_folded
         self._pace = Pace(REMOTE_SECONDS if is_remote else LOCAL_SECONDS)
         self._follow_up: Timer | None = None
-        self._owes_a_picture = False
+        self._is_picture_due = False
         self._drawn_states: object = None
         self._glyphs = glyphs_for(os.environ, ascii)
         self._faults = Faults(view, clock)
@@ -158,7 +158,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self._runs_order = replace(state.runs)
         self._preferences, self._saved_view = preferences, SavedView(preferences, view, state)
         self._first_keys = FirstKeys(preferences, keymap)
-        self._theme_asked, self._opened = theme, opened
+        self._requested_theme, self._opened = theme, opened
         self._prioritize_ui, self._has_title = prioritize_ui, title
         self._colors: Colors = "" if self.no_color else self.console.color_system or ""  # type: ignore[assignment]
         self.animation_level = "none"
@@ -166,32 +166,32 @@ class TrainerApp(FailingApp[ExitReason]):
 
     @property
     def failure(self) -> str:
-        """Of what the screen itself failed; "" when it did not. The traceback is on stderr."""
+        """Why the screen itself failed, "" if it did not. The traceback is on stderr."""
         return "" if self.fault is None else in_words(self.fault)
 
     @property
     def terminal(self) -> TerminalDriver | None:
-        """The terminal that the screen is on; None before that, and without one."""
+        """The terminal of the screen; None before it is on, and without a terminal."""
         driver = driver_of(self)
         return driver if isinstance(driver, TerminalDriver) else None
 
     def show(self, *, mouse: bool) -> ExitReason | None:
-        """The screen was on, and the terminal is as it was before, whatever happened."""
+        """Run the screen until it is left; the terminal is restored, whatever happened."""
         try:
             return self.run(mouse=mouse)
-        except Exception as error:  # noqa: BLE001  # no fault of the screen may reach the run
+        except Exception as error:  # noqa: BLE001  # no failure of the screen may reach the run
             fail(self, error)
             return None
         finally:
             if self.terminal is not None:
-                self.terminal.give_back()
+                self.terminal.restore()
 
     def report_failure(self, error: Exception) -> None:
-        """The traceback is where the process's output goes."""
-        write_beside(f"the screen failed\n{traceback_of(error)}")
+        """Write the traceback to the process's output."""
+        write_output(f"the screen failed\n{traceback_of(error)}")
 
     async def on_event(self, event: events.Event) -> None:
-        """A key should be answered as if nothing trained. One pressed before ctrl+z took effect does nothing."""
+        """Training waits while a key is answered. One that was pressed before ctrl+z took effect does nothing."""
         if isinstance(event, events.InputEvent) and self._was_pressed_before_stop(event):
             return
         if isinstance(event, events.Key):
@@ -210,7 +210,7 @@ class TrainerApp(FailingApp[ExitReason]):
 
     def on_load(self) -> None:
         """The colors are known before anything is laid out."""
-        self.themes.begin(self._theme_asked)
+        self.themes.apply_first(self._requested_theme)
 
     def on_mount(self) -> None:
         """Events are polled, and signals end the run in order."""
@@ -232,7 +232,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self.set_timer(PREPARE_SECONDS, self._prepare)
 
     def _prepare(self) -> None:
-        """The help is mounted before anybody asks for it: its first opening then takes no longer than every other."""
+        """Mount the help before it is first opened, which then takes no longer than later."""
         prepare_help(self, self.context)
         mount_early(self, HELP)
 
@@ -248,7 +248,7 @@ class TrainerApp(FailingApp[ExitReason]):
         self.tick()
 
     def on_unmount(self) -> None:
-        """Signals mean again what they meant before."""
+        """Install the previous signal handlers, and save the view."""
         if self._history is not None:
             self._history.close()
             self._history = None
@@ -261,11 +261,11 @@ class TrainerApp(FailingApp[ExitReason]):
             self._subscription.close()
 
     def tick(self) -> None:
-        """Fold what came and draw it, unless the terminal has not taken the last picture yet."""
+        """Fold new events and draw, unless the terminal is still busy with the last picture."""
         self._follow(must_draw=True)
 
     def _beat(self) -> None:
-        """Fold what came; draw when it is time, or at once what the user should not wait for."""
+        """Fold new events; draw when it is time, or at once what the user waits for."""
         self._follow(must_draw=False)
 
     def _follow(self, must_draw: bool) -> None:
@@ -275,7 +275,7 @@ class TrainerApp(FailingApp[ExitReason]):
             self.exit_policy.on_terminal_lost()
             return
         now = time.monotonic()
-        has_news = self.fold() or self._saved_view.restore() or self._owes_a_picture
+        has_news = self.fold() or self._saved_view.restore() or self._is_picture_due
         self._saved_view.save_periodically(now)
         self._warn(self._preferences.pop_problems() if self._preferences is not None else [])
         if self.exit_policy.update():
@@ -287,7 +287,7 @@ class TrainerApp(FailingApp[ExitReason]):
                 self._pace.skipped(now)
             else:
                 self.redraw()
-        if self._follow_up is not None and not self.status.num_pending and not self._owes_a_picture:
+        if self._follow_up is not None and not self.status.num_pending and not self._is_picture_due:
             self._follow_up.pause()
 
     def _show_title(self, now: float) -> None:
@@ -295,7 +295,7 @@ class TrainerApp(FailingApp[ExitReason]):
             self.terminal.show_title(title_of(self._frozen or self.view, self._config_name), now)
 
     def _warn(self, problems: Sequence[str]) -> None:
-        """What the user's own files are not good for is in the log, and the first of it is said."""
+        """Log problems with the user's files, and show the first."""
         for problem in problems:
             self.view.add_log(self._clock(), "warning", "SCREEN", "", problem)
         if problems:
@@ -303,8 +303,8 @@ class TrainerApp(FailingApp[ExitReason]):
             self.status.say(problems[0] + more)
 
     def fold(self) -> bool:
-        """Bring the view up to the newest event; returns whether a command has ended or a state has changed."""
-        self._go_along()
+        """Fold new events into the view; returns whether a command has ended or a state has changed."""
+        self._follow_seek()
         if self._subscription is not None and self._history is None:
             for envelope in self._subscription.drain():
                 self.view.apply(envelope)
@@ -314,8 +314,8 @@ class TrainerApp(FailingApp[ExitReason]):
         has_news = self.status.update(self.view)
         return has_news or self._states() != self._drawn_states
 
-    def _go_along(self) -> None:
-        """Where a replay has gone elsewhere, the view is the one there; what was told before is of another place."""
+    def _follow_seek(self) -> None:
+        """After a seek in a replay, show the view there and drop events from before."""
         player = self.context.player
         new_view = player.new_view() if player is not None else None
         if player is None or new_view is None:
@@ -327,20 +327,20 @@ class TrainerApp(FailingApp[ExitReason]):
         player.accept_view()
         for screen in self.screen_stack:
             if isinstance(screen, RunScreen):
-                for pane in screen.panes:  # where the replay stands still, no time goes by that would make them due
+                for pane in screen.panes:  # while the replay is paused, no pane would be due
                     pane.forget_lines()
 
     def _states(self) -> object:
         return self.view.state, [behavior.state for behavior in self.view.behaviors.values()]
 
     def redraw(self) -> None:
-        """Draw the screen on top, now, or as soon as the terminal takes it.
+        """Draw the screen on top, now, or as soon as the terminal is ready.
 
-        What lies behind a dialog stands still, for it would be painted as a whole.
+        What is behind a dialog is not updated, since all of it would be painted.
         """
-        self._owes_a_picture = is_behind(self)
-        if self._owes_a_picture:
-            self._look_sooner()
+        self._is_picture_due = is_behind(self)
+        if self._is_picture_due:
+            self._poll_sooner()
             return
         self._drawn_states = self._states()
         top = self.screen
@@ -367,28 +367,28 @@ class TrainerApp(FailingApp[ExitReason]):
             is_new=self._first_keys.are_shown,
         )
 
-    def _look_sooner(self) -> None:
+    def _poll_sooner(self) -> None:
         if self._follow_up is not None:
             self._follow_up.resume()
 
     def send(self, command: Command) -> None:
-        """Hand the command to the run, and look for its outcome more often than for the rest."""
+        """Send the command to the run, and poll for its outcome more often."""
         self._session.send(command)
-        self._look_sooner()
+        self._poll_sooner()
 
-    def leave_for(self, words: Sequence[str]) -> None:
-        """Leave, and let that command line of rl-tui take this one's place."""
+    def exit_for(self, words: Sequence[str]) -> None:
+        """Leave, and let that command line of rl-tui replace this one."""
         self.exit_policy.exit_for(words)
 
     def freeze(self) -> None:
-        """Hold the picture still, or let it follow again; events are folded all the same."""
+        """Freeze the view, or unfreeze it; events are folded meanwhile."""
         self._frozen = copy.deepcopy(self.view) if self._frozen is None else None
         self.redraw()
 
     def action_suspend_process(self) -> None:
-        """To the shell, with the whole group of processes, as the terminal itself would do."""
+        """Suspend the whole process group, as the terminal itself would do."""
         if self.terminal is not None and not self.terminal.suspend(0):
-            self.status.say("ctrl+z: there is no shell that could bring the screen back, so it stays")
+            self.status.say("ctrl+z: not possible, no shell could bring the screen back")
             self.redraw()
 
     def action_leave(self) -> None:

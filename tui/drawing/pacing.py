@@ -1,16 +1,16 @@
-"""How often the screen is drawn: seldom enough that neither training nor the line to the terminal feels it."""
+"""How often the screen is drawn: rarely enough not to slow down training or the link to the terminal."""
 
 from __future__ import annotations
 
-SHARE = 0.015  # of one core, and so of the interpreter's lock, that drawing may take: what is beside it makes it 2 %
+SHARE = 0.015  # of one core, and of the interpreter's lock, for drawing; with everything else it is 2 %
 LOCAL_SECONDS, REMOTE_SECONDS = 0.25, 0.5  # from one drawing to the next at least
-LONGEST_SECONDS = 1.0  # slower than that a screen seems to hang; it is also the pace of a slow line
-SLOW_SECONDS = 10.0  # how long a line counts as slow after the last picture that it had not taken in time
-MEMORY = 0.7  # weight of what was known before a drawing, so that one slow one changes little
+LONGEST_SECONDS = 1.0  # a slower screen seems to hang; also the interval on a slow link
+SLOW_SECONDS = 10.0  # how long a link counts as slow after the last picture that was late
+SMOOTHING = 0.7  # weight of the costs before, so that one slow drawing changes little
 
 
 class Pace:
-    """Lives in the app's thread. Owns the smoothed cost of a drawing and how the line was. All times are seconds."""
+    """Used in the app's thread. Owns the smoothed cost of a drawing and the state of the link. All times in seconds."""
 
     def __init__(self, usual: float) -> None:
         self.usual = usual
@@ -26,43 +26,43 @@ class Pace:
         return min(LONGEST_SECONDS, max(self.usual, self._cost / SHARE))
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to draw, asked every `usual` seconds or a little less."""
+        """Whether it is time to draw; called every `usual` seconds or a little less."""
         return now - self._drawn_at >= self.interval(now) - self.usual / 5
 
     def drew(self, now: float, cpu: float) -> None:
-        """A drawing ends at `now`. cpu: all that the thread has used so far, also for what Textual does."""
+        """A drawing ends at `now`. cpu: seconds that the thread has used so far, for Textual too."""
         if self._cpu is not None:
             used = min(cpu - self._cpu, LONGEST_SECONDS * SHARE)
-            self._cost = MEMORY * self._cost + (1 - MEMORY) * used
+            self._cost = SMOOTHING * self._cost + (1 - SMOOTHING) * used
         self._cpu, self._drawn_at = cpu, now
 
     def skipped(self, now: float) -> None:
-        """It was time to draw, but the terminal had not taken the last picture; twice running, the line is slow."""
+        """It was time to draw, but the last picture was not written yet; twice in a row, the link is slow."""
         since = now - self._skipped_at
-        if since < self.usual / 2:  # the same picture, looked for more often than usual
+        if since < self.usual / 2:  # the same picture, checked more often than usual
             return
         if since < 2 * LONGEST_SECONDS:
             self._slow_until = now + SLOW_SECONDS
         self._skipped_at = now
 
     def is_slow(self, now: float) -> bool:
-        """Whether the line takes less than would be drawn."""
+        """Whether the link is too slow for the usual interval."""
         return now < self._slow_until
 
     def notes(self, now: float) -> tuple[str, ...]:
-        """What the state line says of it."""
+        """Words for the state line."""
         return (f"link slow, {1 / LONGEST_SECONDS:.0f} Hz",) if self.is_slow(now) else ()
 
 
 FRAME_SECONDS = 0.05  # from one picture of a watched play to the next at least
-FRAME_SHARE, FREE_FRAME_SHARE = 0.01, 0.3  # of one core that pictures may take while something trains, and else
-LEAST_BUSY = 0.05  # a process that computes less than that waits for something else than the interpreter
+FRAME_SHARE, FREE_FRAME_SHARE = 0.01, 0.3  # of one core for pictures while something trains, and otherwise
+LEAST_BUSY = 0.05  # a process that computes less waits for something other than the interpreter
 FRAME_BYTES, REMOTE_FRAME_BYTES = 2_000_000, 60_000  # of a second
-STEADY = 0.8  # weight of what was known before a picture
+FRAME_SMOOTHING = 0.8  # weight of the costs before
 
 
 class FramePace:
-    """Lives in the app's thread. How often a watched play is drawn: as training and the line can bear it."""
+    """Used in the app's thread. How often a watched play is drawn: as training and the link allow."""
 
     def __init__(self, bytes_per_second: float) -> None:
         self._bytes_per_second = bytes_per_second
@@ -76,13 +76,13 @@ class FramePace:
         wanted = max(FRAME_SECONDS, self._cost / self._share, self._bytes / self._bytes_per_second)
         return min(LONGEST_SECONDS, wanted)
 
-    def drew(self, cpu: float, num_bytes: int, *, busy: float, spares: bool) -> None:
-        """A picture took so much of the thread's time and so many bytes. spares: something trains that may feel it.
+    def drew(self, cpu: float, num_bytes: int, *, busy: float, is_training: bool) -> None:
+        """A picture took so much of the thread's time and so many bytes. is_training: something trains.
 
-        busy: the share of one processor that the whole process has had since the last one. On a machine that others
-        use, a share of the time would be more of what is left for training.
+        busy: the share of one processor that the whole process had since the last one. On a busy machine a share of the
+        time alone would be a larger share of what training gets.
         """
-        self._busy = STEADY * self._busy + (1 - STEADY) * min(1.0, max(LEAST_BUSY, busy))
-        self._cost = STEADY * self._cost + (1 - STEADY) * cpu
-        self._bytes = STEADY * self._bytes + (1 - STEADY) * num_bytes
-        self._share = FRAME_SHARE * self._busy if spares else FREE_FRAME_SHARE
+        self._busy = FRAME_SMOOTHING * self._busy + (1 - FRAME_SMOOTHING) * min(1.0, max(LEAST_BUSY, busy))
+        self._cost = FRAME_SMOOTHING * self._cost + (1 - FRAME_SMOOTHING) * cpu
+        self._bytes = FRAME_SMOOTHING * self._bytes + (1 - FRAME_SMOOTHING) * num_bytes
+        self._share = FRAME_SHARE * self._busy if is_training else FREE_FRAME_SHARE

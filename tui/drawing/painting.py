@@ -1,4 +1,4 @@
-"""Changed cells straight to the terminal: Textual 8.2.8 would first compose their whole rows anew (measured: 2 x)."""
+"""Changed cells straight to the terminal: Textual 8.2.8 would first compose their whole rows again (measured: 2 x)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PiecesUpdate(CompositorUpdate):
 
 
 def spots(screen: Screen[Any]) -> Mapping[Widget, Spot]:
-    """Where each widget that can be seen was laid out last. What a toast covers is for Textual to paint."""
+    """Where each visible widget was laid out last. Widgets below a toast are left to Textual."""
     visible, toasts = visible_widgets(screen), toast_regions(screen)
     if not toasts:
         return visible
@@ -55,7 +55,7 @@ def toast_regions(screen: Screen[Any]) -> frozenset[Region]:
 
 
 def is_behind(app: App[Any]) -> bool:
-    """Whether pictures wait in Textual's writer, because the terminal takes them slowly."""
+    """Whether pictures wait to be written, because the terminal is slow."""
     return num_unwritten(app) > 0
 
 

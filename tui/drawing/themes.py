@@ -61,7 +61,7 @@ class Themes:
     def __init__(self, app: App[Any], last: str, save: Callable[[str], None] | None) -> None:
         self._app, self._last, self._save = app, last, save
 
-    def begin(self, requested: str | None) -> None:
+    def apply_first(self, requested: str | None) -> None:
         """The app has the requested colors, else those chosen last, else what suits the terminal. Call it on load."""
         for name in THEMES:
             self._app.register_theme(textual_theme(name))

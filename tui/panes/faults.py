@@ -1,4 +1,4 @@
-"""Faults of the screen are reported once: in the log on the screen, and where the process's output goes."""
+"""Failures of the screen are reported once: in the log on the screen, and in the process's output."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ OUTPUT = 2  # the descriptor of stderr: redirected while a screen is on, which `
 
 
 class Faults:
-    """Owned by the app. Knows which faults of drawing were reported: a pane that fails does so with every picture."""
+    """Owned by the app. Knows which failures were reported, since a broken pane fails with every picture."""
 
     def __init__(self, view: RunView, clock: Callable[[], float]) -> None:
         self._view, self._clock = view, clock
         self._known: set[tuple[str, ...]] = set()
 
     def collect(self, panes: Iterable[Pane]) -> None:
-        """The panes' newest faults are in the log, each with its traceback, unless they are there already."""
+        """Log the newest failures of the panes with their tracebacks, each once."""
         for pane in panes:
             fault = pane.take_fault()
             if fault is not None:
@@ -35,16 +35,16 @@ class Faults:
         self._known.add(which)
         story = f"{name} could not be drawn: {in_words(fault)}\n{traceback_of(fault)}"
         self._view.add_log(self._clock(), "error", "SCREEN", "", story)
-        write_beside(story)
+        write_output(story)
 
 
 def traceback_of(error: BaseException) -> str:
-    """As Python would print it."""
+    """As Python prints it."""
     return "".join(traceback.format_exception(error))
 
 
-def write_beside(text: str) -> None:
-    """The text is where the process's output goes while a screen is on; lost where that takes no more."""
+def write_output(text: str) -> None:
+    """Write to the process's output while a screen is on; lost if that cannot be written."""
     try:
         os.write(OUTPUT, (safe_text(text, multiline=True).rstrip("\n") + "\n").encode(errors="replace"))
     except OSError:

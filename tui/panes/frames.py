@@ -15,8 +15,8 @@ from rl_tui.tui.textual_private import paint
 
 
 class Frames:
-    """Owned by the app. frame: what the panes draw; may_paint: whether the view follows; spares: whether something
-    trains that should not feel it."""
+    """Owned by the app. frame: what the panes draw; may_paint: whether the view follows; is_training: whether something
+    trains, which should not be slowed down."""
 
     def __init__(
         self,
@@ -24,9 +24,9 @@ class Frames:
         frame: Callable[[], Frame],
         bytes_per_second: float,
         may_paint: Callable[[], bool],
-        spares: Callable[[], bool],
+        is_training: Callable[[], bool],
     ) -> None:
-        self._app, self._frame, self._may_paint, self._spares = app, frame, may_paint, spares
+        self._app, self._frame, self._may_paint, self._is_training = app, frame, may_paint, is_training
         self._pace = FramePace(bytes_per_second)
         self._painted_at, self._process_used = time.monotonic(), time.process_time()
 
@@ -50,4 +50,4 @@ class Frames:
         now, used = time.monotonic(), time.process_time()
         busy = (used - self._process_used) / max(now - self._painted_at, 1e-6)
         self._painted_at, self._process_used = now, used
-        self._pace.drew(time.thread_time() - began, size, busy=busy, spares=self._spares())
+        self._pace.drew(time.thread_time() - began, size, busy=busy, is_training=self._is_training())

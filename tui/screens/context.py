@@ -21,7 +21,7 @@ class Context:
 
     redraw: draw what is on top, now. freeze: hold the picture still, or let it follow again. choose_theme: take the
     theme of that name in THEMES, or the next one for ""; returns its name. runs: None where no folder of runs is known.
-    player: None unless the run is a replay. watching: the policies of the run at play. frames: paints them. leave_for:
+    player: None unless the run is a replay. watching: the policies of the run at play. frames: paints them. exit_for:
     leave the screen and run that command line of rl-tui instead. forbids: why no run of the folder may be changed, ""
     when it may.
     """
@@ -36,7 +36,7 @@ class Context:
     choose_theme: Callable[[str], str]
     watching: Watching
     frames: Frames
-    leave_for: Callable[[Sequence[str]], None]
+    exit_for: Callable[[Sequence[str]], None]
     runs: Runs | None = None
     player: Player | None = None
     forbids: str = ""

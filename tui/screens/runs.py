@@ -198,7 +198,7 @@ class RunsScreen(RunScreen):
 
         def go_on(is_yes: bool) -> None:
             if is_yes and is_free:
-                self.context.leave_for(words)
+                self.context.exit_for(words)
             elif is_yes:
                 self.copy(shell_command(words))
 

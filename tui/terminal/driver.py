@@ -1,4 +1,4 @@
-"""The terminal while a screen is on: it never holds up the program, whatever becomes of it, and is given back."""
+"""The terminal while a screen is on: it never blocks the program, and is restored afterwards."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from rl_tui.tui.terminal.signals import restore_signals
 from rl_tui.tui.textual_private import OpenDriver, fail, get_time
 
 TITLE_SECONDS = 1.0  # from one title to the next
-LEAVE_SECONDS = 2.0  # what a terminal that takes nothing may cost the way out
+LEAVE_SECONDS = 2.0  # how long leaving waits for a terminal that accepts nothing
 FLUSH_SECONDS = 0.05
-KEY_MILLISECONDS = 50  # from one look at the keys to the next
-LARGEST_PIECE = 4096  # bytes
-FOREGROUND_SECONDS = 0.2  # from one look whether the terminal is ours to the next
-SIGNALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)  # Textual's driver takes them and keeps them
+KEY_MILLISECONDS = 50  # from one poll for keys to the next
+READ_BYTES = 4096
+FOREGROUND_SECONDS = 0.2  # from one check whether the terminal is ours to the next
+SIGNALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)  # Textual's driver handles them and does not restore them
 
 
 class TerminalDriver(OpenDriver):
-    """Made and used in the main thread. Owns the signals of the terminal's job control and size until `give_back`.
+    """Made and used in the main thread. Owns the signals of the terminal's job control and size until `restore`.
 
-    The screen is on from `start_application_mode` to `stop_application_mode`, but for the time in which the terminal
-    is the shell's. is_on: whether the terminal shows it. on_again_at: when it came on last, on the clock of messages.
+    The screen is on from `start_application_mode` to `stop_application_mode`, except while the terminal is the shell's.
+    is_on: whether the terminal shows it. on_again_at: when it was turned on last, on the clock of messages.
     """
 
     def __init__(self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: Any = None) -> None:
@@ -42,20 +42,20 @@ class TerminalDriver(OpenDriver):
         self._title, self._titled_at = "", float("-inf")
         self._is_wanted = False
         self._was_continued = False
-        self._next_look: asyncio.TimerHandle | None = None
+        self._next_try: asyncio.TimerHandle | None = None
         self._former = {number: signal.getsignal(number) for number in SIGNALS}
         super().__init__(app, debug=debug, mouse=mouse, size=size)
 
     @property
     def is_gone(self) -> bool:
-        """Whether nothing can come from the terminal any more, be there a signal for that or not."""
+        """Whether the terminal is gone, with or without a signal."""
         poll = select.poll()
         poll.register(self.fileno, 0)
         return any(what & (select.POLLHUP | select.POLLERR) for _, what in poll.poll(0))
 
     @property
     def is_in_foreground(self) -> bool:
-        """Whether the terminal is ours, not the shell's or another job's: only then may its modes be changed."""
+        """Whether this job has the terminal, not the shell or another job: only then may its modes be changed."""
         try:
             return os.tcgetpgrp(self.fileno) == os.getpgrp()
         except OSError:  # a terminal without job control
@@ -67,14 +67,14 @@ class TerminalDriver(OpenDriver):
         self._turn_on()
 
     def stop_application_mode(self) -> None:
-        """The terminal is as it was before, as soon as it takes that; pictures that it has not taken are dropped."""
+        """Restore the terminal; pictures that are not written yet are dropped."""
         self._is_wanted = False
         self._turn_off()
 
     def suspend(self, process: int) -> bool:
-        """The terminal is the shell's and the process (0: its group) stands still until somebody continues it.
+        """Give the terminal to the shell, and stop the process (0: its group) until it is continued.
 
-        Returns whether that was possible: without a shell that could continue it, the kernel stops none.
+        Returns whether that was possible: the kernel stops no process without a shell that could continue it.
         """
         self._turn_off()
         self.close()
@@ -87,12 +87,12 @@ class TerminalDriver(OpenDriver):
         return has_stopped
 
     def write(self, data: str) -> None:
-        """The terminal is given `data` while it shows the screen."""
+        """Write `data` while the terminal shows the screen."""
         if self.is_writing:
             super().write(data)
 
     def show_title(self, title: str, now: float) -> None:
-        """The window has that title until the screen goes off; one that comes too soon after another is not shown."""
+        """Set the window's title until the screen is off; one that comes too soon after another is dropped."""
         sequence = title_sequence(title, os.environ)
         if not self.is_on or not sequence or title == self._title or now - self._titled_at < TITLE_SECONDS:
             return
@@ -100,7 +100,7 @@ class TerminalDriver(OpenDriver):
         self._title, self._titled_at = title, now
 
     def disable_input(self) -> None:
-        """No key comes any more; those that were typed ahead are dropped where the terminal is ours."""
+        """Stop reading keys; those that were typed ahead are dropped if the terminal is ours."""
         keys = self.detach_key_thread()
         if keys is None:
             return
@@ -114,11 +114,11 @@ class TerminalDriver(OpenDriver):
                 termios.tcflush(self.fileno, termios.TCIFLUSH)
 
     def run_input_thread(self) -> None:
-        """Keys come until the screen is left or the terminal is gone, which `is_gone` then says."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN})  # reading another job's keys is an error then
+        """Read keys until the screen is left or the terminal is gone, which `is_gone` reports."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN})  # reading another job's keys is then an error
         try:
             self._read_keys()
-        except Exception as error:  # noqa: BLE001  # Textual would leave without a word on why
+        except Exception as error:  # noqa: BLE001  # Textual would exit without a reason
             self.app.call_later(fail, self.app, error)
 
     def _read_keys(self) -> None:
@@ -126,42 +126,42 @@ class TerminalDriver(OpenDriver):
         poll = select.poll()
         poll.register(self.fileno, select.POLLIN)
         while not self.exit_event.is_set():
-            piece = ""
+            text = ""
             if poll.poll(KEY_MILLISECONDS):
                 try:
-                    piece = decoder.decode(os.read(self.fileno, LARGEST_PIECE))
+                    text = decoder.decode(os.read(self.fileno, READ_BYTES))
                 except OSError:
-                    self.exit_event.wait(FOREGROUND_SECONDS)  # until it is ours again, or known to be gone
-            for message in keyboard.feed(piece, time.monotonic()):
+                    self.exit_event.wait(FOREGROUND_SECONDS)  # until it is ours again, or gone
+            for message in keyboard.feed(text, time.monotonic()):
                 self.process_message(message)
 
     def close(self) -> None:
-        """What was written has been taken, or had LEAVE_SECONDS for that; then it is dropped but for the last words."""
+        """Wait at most LEAVE_SECONDS until everything is written; then drop all but the sequences that restore."""
         writer = self.detach_writer()
         if writer is None:
             return
         writer.join(LEAVE_SECONDS)
         end = time.monotonic() + LEAVE_SECONDS
         while writer.is_alive() and time.monotonic() < end:
-            self._forget_untaken()
+            self._discard_unread()
             writer.join(FLUSH_SECONDS)
 
-    def give_back(self) -> None:
-        """The terminal and its signals are as they were, also where the screen was left halfway."""
+    def restore(self) -> None:
+        """The terminal and its signals are as they were, even if the screen was left halfway."""
         if self._is_wanted:
             self.stop_application_mode()
         self.close()
         restore_signals(self._former)
 
     def _turn_on(self) -> None:
-        """The terminal shows the whole screen; while it is not ours, it is looked at again and again."""
-        if self._next_look is not None:
-            self._next_look.cancel()
-            self._next_look = None
+        """Show the whole screen; while the terminal is not ours, try again later."""
+        if self._next_try is not None:
+            self._next_try.cancel()
+            self._next_try = None
         if self.is_on or not self._is_wanted:
             return
         if not self.is_in_foreground:
-            self._next_look = self.loop.call_later(FOREGROUND_SECONDS, self._turn_on)
+            self._next_try = self.loop.call_later(FOREGROUND_SECONDS, self._turn_on)
             return
         unrestored = self.attrs_before
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no types there
@@ -174,7 +174,7 @@ class TerminalDriver(OpenDriver):
             self.app.refresh(layout=True)
 
     def _turn_off(self) -> None:
-        """The terminal is as it was before; its modes are left alone where they are another's by now."""
+        """Restore the terminal; its modes are left alone if another job has it by now."""
         if not self.is_on:
             return
         self.is_on = False
@@ -189,33 +189,33 @@ class TerminalDriver(OpenDriver):
         self.attrs_before = kept
 
     def stop_requested(self) -> None:
-        """Somebody else wants the program to stand still."""
-        self._call_in_loop(self._heed_stop)
+        """Another process stops this one."""
+        self._call_in_loop(self._on_stop)
 
     def continued(self) -> None:
-        """Somebody continued the program."""
+        """The process was continued."""
         self._was_continued = True
-        self._call_in_loop(self._heed_continue)
+        self._call_in_loop(self._on_continue)
 
     def _call_in_loop(self, call: Callable[[], object]) -> None:
         """A signal may have interrupted code that holds a lock."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(call)
 
-    def _heed_stop(self) -> None:
+    def _on_stop(self) -> None:
         self.suspend(os.getpid())
 
-    def _heed_continue(self) -> None:
-        """What stopped the program gave no notice (SIGSTOP): whatever the terminal shows now, and in which modes."""
+    def _on_continue(self) -> None:
+        """After SIGSTOP, which comes without notice, the terminal's content and modes are unknown: start again."""
         if self._was_continued:
             self._was_continued = False
             self._turn_off()
             self.close()
             self._turn_on()
 
-    def _forget_untaken(self) -> None:
-        """The kernel drops what the terminal has not taken, so that there is room for the words that restore it."""
+    def _discard_unread(self) -> None:
+        """Let the kernel drop what the terminal has not read, to make room for the sequences that restore it."""
         with contextlib.suppress(termios.error):
             termios.tcflush(self.fileno, termios.TCOFLUSH)
             termios.tcflow(self.fileno, termios.TCOOFF)
-            termios.tcflow(self.fileno, termios.TCOON)  # Linux wakes a writer for this, not for the room that it has
+            termios.tcflow(self.fileno, termios.TCOON)  # Linux wakes a blocked writer only for this

@@ -161,19 +161,19 @@ def test_pictures_come_as_seldom_as_training_and_the_line_need() -> None:
     pace = FramePace(bytes_per_second=60_000)
     assert pace.seconds == FRAME_SECONDS
     for _ in range(50):
-        pace.drew(0.004, 1000, busy=1.0, spares=True)
+        pace.drew(0.004, 1000, busy=1.0, is_training=True)
     assert pace.seconds == pytest.approx(0.4, rel=0.01), "4 ms are 1 % of 400 ms"
     for _ in range(50):
-        pace.drew(0.004, 1000, busy=0.5, spares=True)
+        pace.drew(0.004, 1000, busy=0.5, is_training=True)
     assert pace.seconds == pytest.approx(0.8, rel=0.01), "others have half of the processor"
     for _ in range(50):
-        pace.drew(0.004, 1000, busy=0.5, spares=False)
+        pace.drew(0.004, 1000, busy=0.5, is_training=False)
     assert pace.seconds == FRAME_SECONDS, "nothing trains"
     for _ in range(50):
-        pace.drew(0.0, 30_000, busy=1.0, spares=False)
+        pace.drew(0.0, 30_000, busy=1.0, is_training=False)
     assert pace.seconds == pytest.approx(0.5, rel=0.01), "30 kB at 60 kB/s"
     for _ in range(50):
-        pace.drew(1.0, 0, busy=1.0, spares=True)
+        pace.drew(1.0, 0, busy=1.0, is_training=True)
     assert pace.seconds == LONGEST_SECONDS
 
 
