@@ -21,7 +21,7 @@ from rl_tui.tui.drawing.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
 )
 def test_they_follow_locale_and_terminal(environment: dict[str, str], glyphs: Glyphs) -> None:
     assert glyphs_for(environment) is glyphs
-    assert glyphs_for(environment, wants_ascii=True) is ASCII
+    assert glyphs_for(environment, is_ascii=True) is ASCII
 
 
 def test_ascii_is_ascii_and_takes_the_same_room() -> None:

@@ -59,15 +59,15 @@ def test_keys_may_be_spelled_as_one_likes(tmp_path: Path, line: str, keys: tuple
         ("pause: contrl+q", "pause: contrl+q: unknown modifier contrl; did you mean ctrl?"),
         ("pause: ctrl+1", "pause: ctrl+1: most terminals cannot send it"),
         ("pause: super+p", "pause: super+p: most terminals cannot send it"),
-        ("pause: ctrl+i", "pause: ctrl+i: a terminal sends the same for it as for tab"),
+        ("pause: ctrl+i", "pause: ctrl+i: terminals send the same code for it as for tab"),
         ("pause: {a: b}", "pause: must be a key or a list of keys"),
         ("pause: [[a]]", "pause: must be a key or a list of keys"),
-        ("quit-anywhere: Q", "works where one types, so it must not be a character"),
-        ("pause: c", "pause: c is the key of checkpoint at the same place"),
-        ("row-up: p", "row-up: p is the key of pause at the same place"),
-        ("keep-filter: k", "works where one types"),
-        ("yes: escape", "yes: escape is the key of no at the same place"),
-        ("interrupt: escape", "interrupt: escape is the key of back at the same place"),
+        ("quit-anywhere: Q", "must not be a character, since the command works while text is typed"),
+        ("pause: c", "pause: c is already the key of checkpoint there"),
+        ("row-up: p", "row-up: p is already the key of pause there"),
+        ("keep-filter: k", "must not be a character"),
+        ("yes: escape", "yes: escape is already the key of no there"),
+        ("interrupt: escape", "interrupt: escape is already the key of back there"),
     ],
 )
 def test_what_cannot_be_is_told_and_keeps_its_default(tmp_path: Path, line: str, words: str) -> None:
@@ -81,12 +81,12 @@ def test_what_cannot_be_is_told_and_keeps_its_default(tmp_path: Path, line: str,
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("pause: [a", "is no YAML"),
+        ("pause: [a", "not YAML"),
         ("- pause\n", "must be lines of the form"),
         ("pause\n", "must be lines of the form"),
-        ("pause: \x00\n", "is no YAML"),
-        ("[" * 5000, "is no YAML"),
-        ("#" * 70_000, "longer than"),
+        ("pause: \x00\n", "not YAML"),
+        ("[" * 5000, "not YAML"),
+        ("#" * 70_000, "must be at most"),
     ],
 )
 def test_a_file_that_is_no_list_of_keys_is_one_problem(tmp_path: Path, text: str, words: str) -> None:
@@ -109,7 +109,7 @@ def test_two_commands_may_exchange_their_keys(tmp_path: Path) -> None:
 def test_of_two_entries_with_the_same_key_the_first_counts(tmp_path: Path) -> None:
     found = written(tmp_path, "log: F6\nruns: F6\n")
     assert dict(found.chosen) == {"log": ("f6",)}
-    assert ":2: runs: f6 is the key of log" in found.problems[0]
+    assert ":2: runs: f6 is already the key of log" in found.problems[0]
 
 
 def test_giving_way_goes_on_until_nothing_conflicts(tmp_path: Path) -> None:
@@ -192,9 +192,9 @@ async def test_keys_of_vi_move_in_lists_and_what_they_took_is_elsewhere(tmp_path
     [
         ("keys: emacs", ":1: keys: must be vi, got emacs"),
         ("keys: [vi, emacs]", ":1: keys: must be vi, got vi, emacs"),
-        ("keys: vi\nkeys: vi", ":2: keys: is there twice; the first one counts"),
-        ("keys: vi\npause: K", ":2: pause: K is the key of checkpoints at the same place"),
-        ("pause: j\nkeys: vi", ":1: pause: j is the key of next at the same place"),
+        ("keys: vi\nkeys: vi", ":2: keys: is given twice; the first one is used"),
+        ("keys: vi\npause: K", ":2: pause: K is already the key of checkpoints there"),
+        ("pause: j\nkeys: vi", ":1: pause: j is already the key of next there"),
     ],
 )
 def test_mistakes_beside_a_style_are_told_with_their_line(tmp_path: Path, text: str, words: str) -> None:

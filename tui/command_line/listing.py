@@ -12,7 +12,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.drawing.text import count, duration, fit, left, number, right, round_count
 
 HEADINGS = ("RUN", "STATE", "BEHAVIOR", "STEPS", "BEST CKPT", "MEAN 100", "AGE", "PATH")
-NAMES = (HEADINGS.index("RUN"), HEADINGS.index("BEHAVIOR"))  # columns that give way to the others
+NAMES = (HEADINGS.index("RUN"), HEADINGS.index("BEHAVIOR"))  # columns that shrink first
 NUMBERS = tuple(HEADINGS.index(heading) for heading in ("STEPS", "BEST CKPT", "MEAN 100", "AGE"))
 NARROWEST = 8  # of a column of names
 GAP = "  "
@@ -22,7 +22,7 @@ ELLIPSIS = "..."  # a list may be read by anything
 def table(runs: Sequence[RunSummary], results_dir: str, now: float, width: int = 80) -> str:
     """One line per run and behavior in `width` columns, without color; paths where there is room for all of them.
 
-    A run's note stands below it. The last line counts the runs and names the folder.
+    A run's note is below it. The last line counts the runs and names the folder.
     """
     where = safe_text(results_dir)
     if not runs:
@@ -59,7 +59,7 @@ def _cells(behavior: BehaviorSummary) -> tuple[str, ...]:
 
 
 def _widths(rows: Sequence[tuple[str, ...]], width: int) -> list[int]:
-    """How wide each column is; those that are missing at the end are not drawn."""
+    """The width of each column; missing ones at the end are not drawn."""
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     if _total(widths) > width:
         widths.pop()

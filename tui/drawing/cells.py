@@ -1,7 +1,7 @@
 """From pixels to cells of a terminal: each shows two pixels, one above the other, as the two colors of a half block.
 
 Shapes: H rows and W columns of cells. A color is a number whose meaning is that of the terminal's colors: 0xRRGGBB, an
-entry of xterm's 256, or one of the first sixteen of these; GROUND is what lies behind the picture.
+entry of xterm's 256, or one of the first sixteen of these; GROUND is the background of the picture.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(pixels: Pixels, width: int, height: int, colors: Colors) -> Cells:
-    """The image in the middle of so many cells; what does not fit is cut off."""
+    """The image in the middle of so many cells; the rest is cut off."""
     numbers = _NUMBERS[colors](_array(pixels)[: 2 * height, :width])
     padded = np.full((2 * height, width), GROUND, np.int32)
     top, left = 2 * ((height - -(-len(numbers) // 2)) // 2), (width - numbers.shape[1]) // 2
@@ -46,7 +46,7 @@ def cells_of(pixels: Pixels, width: int, height: int, colors: Colors) -> Cells:
 
 
 def text_of(pixels: Pixels, width: int, height: int) -> list[str]:
-    """The same without color: lines of characters, the brighter the denser."""
+    """The image without color: lines of characters, denser where it is brighter."""
     image = _array(pixels)[: 2 * height, :width].astype(np.float32)
     brightness = image @ np.array((0.299, 0.587, 0.114), np.float32)  # ITU-R BT.601
     if len(brightness) % 2:
@@ -84,11 +84,11 @@ def changes(before: Cells | None, after: Cells) -> list[tuple[int, int, int]]:
     return found
 
 
-GAP = 8  # cells: to move the cursor costs as much as to paint so many
+GAP = 8  # cells: moving the cursor costs as much as painting that many
 
 
 def painted(cells: Cells, row: int, first: int, last: int, colors: Colors, ground: Color) -> str:
-    """A stretch with its escape sequences, which end with the usual colors. ground: the color of GROUND."""
+    """A stretch with its escape sequences, which end with the default colors. ground: the color of GROUND."""
     parts: list[str] = []
     front: int | None = None
     back: int | None = None
@@ -113,7 +113,7 @@ def _code(number: int, colors: Colors, ground: Color, *, is_front: bool) -> str:
 
 
 def color(number: int, colors: Colors, ground: Color) -> Color:
-    """The color of that number, as Rich has it."""
+    """Rich's color of that number."""
     if number == GROUND:
         return ground
     if colors == "truecolor":
@@ -126,7 +126,7 @@ def _array(pixels: Pixels) -> NDArray[np.uint8]:
 
 
 def _true(image: NDArray[np.uint8]) -> Numbers:
-    """With five bits of each channel: neighbors that look the same are the same, and cost nothing more."""
+    """With five bits per channel: neighbors that look the same become one stretch."""
     coarse = (image & 0xF8 | image >> 5).astype(np.int32)
     return coarse[..., 0] << 16 | coarse[..., 1] << 8 | coarse[..., 2]
 

@@ -1,4 +1,4 @@
-"""The few signs the screen is drawn with, and what stands for them where only ASCII is safe."""
+"""The symbols of the screen, in Unicode and in ASCII."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Glyphs:
 
     @property
     def beyond(self) -> tuple[str, str]:
-        """Where a curve goes on above and below what is drawn."""
+        """Marks of a curve that continues above and below the axis."""
         return self.rising, self.falling
 
     def of(self, state: RunState | BehaviorState) -> str:
-        """The sign of a state; the state's word always stands beside it."""
+        """The symbol of a state, which is always shown next to its word."""
         signs: dict[RunState | BehaviorState, str] = {
             "training": self.running,
             "paused": self.paused,
@@ -96,9 +96,9 @@ ASCII = Glyphs(
 )
 
 
-def glyphs_for(environment: Mapping[str, str], wants_ascii: bool = False) -> Glyphs:
-    """The signs that the terminal can show, by the variables of the environment."""
-    if wants_ascii or environment.get("TERM") == "linux":  # the console's font has no braille
+def glyphs_for(environment: Mapping[str, str], is_ascii: bool = False) -> Glyphs:
+    """The symbols that the terminal can show, by its environment variables."""
+    if is_ascii or environment.get("TERM") == "linux":  # the console's font has no braille
         return ASCII
     names = (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
     locale_name = next((name for name in names if name), "")

@@ -1,4 +1,4 @@
-"""What panes are made of: lines of spans, each a text and a tone whose color app.tcss knows."""
+"""Lines of spans, each a text in a tone whose color is in app.tcss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERIES: tuple[Tone, ...] = ("series-1", "series-2", "series-3", "series-4", "ser
 
 
 class Span(NamedTuple):
-    """A piece of a line in one tone."""
+    """Part of a line in one tone."""
 
     text: str
     tone: Tone = "text"
@@ -57,7 +57,7 @@ def clip(spans: Line, width: int, ellipsis: str = "…") -> Line:
 
 
 def flush(spans: Line, end: Line, width: int) -> Line:
-    """`spans` at the left and `end` at the right edge; `end` goes when both do not fit."""
+    """`spans` at the left and `end` at the right edge; `end` is left out if both do not fit."""
     room = width - cells(spans) - cells(end)
     return (*spans, Span(" " * room), *end) if room >= 1 else spans
 
@@ -74,7 +74,7 @@ def pack(parts: list[Line], width: int, gap: int = 3) -> Line:
 
 
 def wrap(text: str, width: int, max_lines: int) -> list[str]:
-    """`text` broken at spaces into at most `max_lines` lines of at most `width` cells, the last one cut if need be."""
+    """`text` broken at spaces into at most `max_lines` lines of at most `width` cells, the last one cut."""
     words, rows = text.split(), [""]
     for at, word in enumerate(words):
         joined = f"{rows[-1]} {word}".strip()
@@ -91,12 +91,12 @@ def wrap(text: str, width: int, max_lines: int) -> list[str]:
 
 
 def merged(row: Iterable[Span]) -> Line:
-    """The spans with neighbors of one tone made one."""
+    """The spans, with neighbors of one tone joined."""
     return tuple(Span("".join(s.text for s in group), tone) for tone, group in groupby(row, key=lambda s: s.tone))
 
 
 def labeled(label: str, text: str, width: int, label_width: int = 11) -> list[Line]:
-    """All of `text` beside its label, on as many lines as it takes."""
+    """All of `text` next to its label, on as many lines as needed."""
     rows = wrapped(text, max(2, width - label_width - 1))
     first = line(Span(f" {left(label, label_width - 1)} ", "dim"), rows[0])
     return [first, *(line(" " * (label_width + 1), row) for row in rows[1:])]
@@ -110,7 +110,7 @@ def padded(spans: Line, width: int, fill: Tone = "text") -> Line:
 
 
 def state_tone(state: RunState | BehaviorState) -> Tone:
-    """The color of a state, beside its sign and its word."""
+    """The tone of a state."""
     match state:
         case "training" | "finished":
             return "good"
@@ -125,7 +125,7 @@ def state_tone(state: RunState | BehaviorState) -> Tone:
 
 
 def level_tone(level: LogLevel) -> Tone:
-    """The color of a log line's kind."""
+    """The tone of a log level."""
     match level:
         case "error":
             return "bad"
@@ -138,7 +138,7 @@ def level_tone(level: LogLevel) -> Tone:
 
 
 def centered(spans: Sequence[Span], height: int, width: int) -> list[Line]:
-    """The words in the middle of so much room; a text that is too long takes three rows at most."""
+    """The texts in the middle of so many cells, each in at most three rows."""
     rows = [Span(row, span.tone) for span in spans for row in wrap(span.text, width - 2, 3)]
     top = max(0, (height - len(rows)) // 2)
     return [line()] * top + [line(" " * max(0, (width - len(row.text)) // 2), row) for row in rows]

@@ -12,12 +12,12 @@ _UNITS = ("", "k", "M", "G", "T", "P")
 
 
 def num_cells(text: str) -> int:
-    """How many terminal cells the text takes. Rich looks at each character; printable ASCII, most of it, needs none."""
+    """How many terminal cells the text takes. Printable ASCII, most of it, needs no lookup."""
     return len(text) if text.isascii() and text.isprintable() else cell_len(text)
 
 
 def fit(text: str, width: int, ellipsis: str = "…") -> str:
-    """`text` in at most `width` cells; what is cut off at the end leaves an ellipsis."""
+    """`text` in at most `width` cells; an ellipsis stands for what is cut off."""
     if num_cells(text) <= width:
         return text
     if width <= num_cells(ellipsis):
@@ -26,7 +26,7 @@ def fit(text: str, width: int, ellipsis: str = "…") -> str:
 
 
 def fit_path(path: str, width: int, ellipsis: str = "…") -> str:
-    """`path` in at most `width` cells; its end is kept, for that names the file."""
+    """`path` in at most `width` cells; its end is kept, which names the file."""
     if num_cells(path) <= width:
         return path
     if width <= num_cells(ellipsis):
@@ -44,7 +44,7 @@ def fit_message(message: str, width: int, ellipsis: str = "…") -> str:
         return message
     head, space, last = message.rpartition(" ")
     room = width - num_cells(head + space)
-    if "/" in last and room >= 12:  # below, the end of a path says no more than the words before it
+    if "/" in last and room >= 12:  # a shorter end of a path says less than the words before it
         return head + space + fit_path(last, room, ellipsis)
     return fit(message, width, ellipsis)
 
@@ -52,7 +52,7 @@ def fit_message(message: str, width: int, ellipsis: str = "…") -> str:
 def wrapped(text: str, width: int) -> list[str]:
     """All of `text` in lines of at most `width` cells, broken at blanks where it can be; width: at least 2.
 
-    What is indented stays so, with the rest of a broken line two cells further.
+    Indented text stays indented, and the rest of a broken line two cells further.
     """
     rows: list[str] = []
     for paragraph in text.split("\n"):
@@ -111,7 +111,7 @@ def count(value: float) -> str:
 
 
 def round_count(value: float) -> str:
-    """A count without the zeros that tell nothing: 50k, 1M, 1.5M."""
+    """A count without trailing zeros: 50k, 1M, 1.5M."""
     return re.sub(r"\.0+(?=\D|$)|(?<=\.[1-9])0(?=\D)", "", count(value))
 
 
@@ -131,7 +131,7 @@ def number(value: float | None) -> str:
 
 
 def _scientific(value: float) -> str:
-    digits = 1 if 1e-99 < abs(value) < 1e99 else 0  # a third digit of the exponent takes the place of the decimal
+    digits = 1 if 1e-99 < abs(value) < 1e99 else 0  # the third digit of an exponent replaces the decimal
     mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
 
@@ -165,7 +165,7 @@ def time_of_day(wall_time: float, *, seconds: bool = True) -> str:
 
 
 def percent(part: float, whole: float) -> int:
-    """`part` of `whole` in whole percent, 0 to 100; a hundred only when nothing is missing."""
+    """`part` of `whole` in whole percent, 0 to 100; 100 only if nothing is missing."""
     if whole <= 0 or not math.isfinite(part):
         return 0
     return 100 if part >= whole else max(0, min(99, int(100 * part / whole)))

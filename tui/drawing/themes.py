@@ -16,9 +16,9 @@ DEFAULT, FOR_16_COLORS = "rl-dark", "ansi"
 
 # Columns: see THEMES. The first two and the last are exact entries of xterm's 256 colors, so that a terminal or tmux
 # without true color shows the same; the other two are the terminal's own sixteen. The series follow Okabe and Ito
-# (2008): blue, orange, green, vermilion, sky, purple, moved so far apart that every kind of color blindness tells them.
+# (2008): blue, orange, green, vermilion, sky, purple, moved apart to differ for every kind of color blindness.
 # Among the sixteen no six are that far apart. The first three are, and stand out from their ground, in every palette
-# that terminals come with; the later ones are told by their numbers and dashes, too.
+# that terminals come with; the later ones also differ by their numbers and dashes.
 _COLORS: Mapping[str, tuple[str, str, str, str, str]] = {
     "ground": ("#121212", "#ffffff", "ansi_default", "ansi_default", "#000000"),
     "raised": ("#1c1c1c", "#eeeeee", "ansi_default", "ansi_default", "#000000"),
@@ -67,7 +67,7 @@ class Themes:
             self._app.register_theme(textual_theme(name))
         suited = FOR_16_COLORS if self._app.console.color_system == "standard" else DEFAULT
         name = next(name for name in (requested or "", self._last, suited) if name in THEMES)
-        self._app.set_reactive(App.theme, name)  # setting it as usual would read app.tcss twice: 80 ms
+        self._app.set_reactive(App.theme, name)  # assigning it would read app.tcss twice: 80 ms
         self._app.set_class("light" not in name, "-dark-mode")
         self._app.set_class("light" in name, "-light-mode")
         self._app.stylesheet.set_variables(self._app.get_css_variables())
@@ -76,7 +76,7 @@ class Themes:
             filter_by(self._app, NoColor())
 
     def choose(self, name: str = "") -> str:
-        """Take that theme, or without a name the one after the present one; returns its name."""
+        """Choose that theme, or the next one without a name; returns its name."""
         names = list(THEMES)
         chosen = name or names[(names.index(self._app.theme) + 1) % len(names)]
         self._app.theme = chosen
@@ -86,13 +86,13 @@ class Themes:
 
 
 def colors_of(name: str) -> Mapping[str, str]:
-    """What each meaning looks like in the theme of that name: the variables of app.tcss."""
+    """The colors of that theme: the variables of app.tcss."""
     column = list(THEMES).index(name)
     return {meaning: colors[column] for meaning, colors in _COLORS.items()}
 
 
 def textual_theme(name: str) -> Theme:
-    """The theme of that name as Textual takes it; its own widgets follow it too."""
+    """The theme for Textual, whose own widgets use it too."""
     colors, is_dark, is_ansi = colors_of(name), "light" not in name, name.startswith("ansi")
     of_widgets = BUILTIN_THEMES["ansi-dark" if is_dark else "ansi-light"].variables if is_ansi else {}
     return Theme(

@@ -1,4 +1,4 @@
-"""The user's own keys: keys.yaml names commands of tui/keys/keymap.py by their ids, each with a key or a list of keys.
+"""The user's own keys: keys.yaml maps ids of commands in tui/keys/keymap.py to a key or a list of keys.
 
 `keys: vi` in it is a style: keys of several commands at once, which the other lines may change again.
 """
@@ -16,14 +16,14 @@ from rl_tui.tui.textual_private import ANSI_SEQUENCES_KEYS, key_of
 EVERYWHERE: tuple[Place, ...] = ("run",)
 FILE_NAME = "keys.yaml"
 LARGEST_BYTES = 64_000
-STYLE = "keys"  # the line that names one
-FIXED = ("select",)  # its keys are the numbers that it selects
+STYLE = "keys"  # the entry that names one
+FIXED = ("select",)  # its keys are the numbers of behaviors
 TYPING: tuple[Place, ...] = ("anywhere", "asking", "filtering", "picking")
 SHARED: tuple[Place, ...] = ("run", "replay", "overview", "list")  # the overview's panes are lists and charts too
 SAME_CODE = {  # a terminal sends one code for both
     "ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "ctrl+left_square_bracket": "escape",
 }  # fmt: skip
-SENT = {  # the keys that have a code of their own in every terminal's old protocol, by Textual's table of those codes
+SENT = {  # keys with a code of their own in the legacy protocol of terminals, from Textual's table
     key.value
     for keys in ANSI_SEQUENCES_KEYS.values() if isinstance(keys, tuple)
     for key in keys if not key.value[-1].isdigit() and key.value[0] != "<"
@@ -35,7 +35,7 @@ MODIFIERS = ["ctrl", "shift", "alt", "super", "hyper", "meta"]
 
 @dataclass(frozen=True, slots=True)
 class UserKeys:
-    """What keys.yaml asks for and can be given. problems: why the rest cannot, one sentence each."""
+    """The valid entries of keys.yaml. problems: why the others are not, one sentence each."""
 
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class UserKeys:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the file."""
+    """One entry of the file."""
 
     line: int
     command: str
@@ -51,13 +51,13 @@ class Entry:
 
 
 def read_user_keys(folder: Path) -> UserKeys:
-    """The keys in that folder's keys.yaml; an entry that cannot be given keeps its default and is a problem."""
+    """The keys in that folder's keys.yaml; a command whose entry is invalid keeps its default keys."""
     path = folder / FILE_NAME
     if not path.is_file():
         return UserKeys()
     try:
         if path.stat().st_size > LARGEST_BYTES:
-            return UserKeys(problems=(f"{path}: longer than {LARGEST_BYTES} bytes, so it is no list of keys",))
+            return UserKeys(problems=(f"{path}: must be at most {LARGEST_BYTES} bytes",))
         entries, problems = _entries(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         return UserKeys(problems=(f"{path}: cannot be read: {error}",))
@@ -68,23 +68,23 @@ def read_user_keys(folder: Path) -> UserKeys:
     for entry in entries:
         problem = _problem_of(entry, keymap)
         if problem or entry.command in kept:
-            problems.append((entry.line, problem or f"{entry.command}: is there twice; the first one counts"))
+            problems.append((entry.line, problem or f"{entry.command}: is given twice; the first one is used"))
         else:
             kept[entry.command] = entry
     problems += _without_conflicts(kept, keymap)
-    told = tuple(f"{path}:{line}: {problem}" if line else f"{path}: {problem}" for line, problem in sorted(problems))
+    where = [(f"{path}:{line}" if line else str(path), problem) for line, problem in sorted(problems)]
     chosen = {entry.command: _spellings(entry.keys) for entry in kept.values()}
-    return UserKeys({**style, **chosen}, told)
+    return UserKeys({**style, **chosen}, tuple(map(": ".join, where)))
 
 
 def _style(entries: list[Entry]) -> tuple[Mapping[str, tuple[str, ...]], list[Entry], list[tuple[int, str]]]:
-    """The keys of the style that the file names, its other entries, and what is wrong with the name."""
+    """The keys of the style that the file names, its other entries, and problems with the name."""
     named = [entry for entry in entries if entry.command == STYLE]
     rest = [entry for entry in entries if entry.command != STYLE]
     if not named:
         return {}, rest, []
     first, *others = named
-    wrong = [(entry.line, f"{STYLE}: is there twice; the first one counts") for entry in others]
+    wrong = [(entry.line, f"{STYLE}: is given twice; the first one is used") for entry in others]
     name = first.keys[0] if len(first.keys) == 1 else ""
     if name not in STYLES:
         wrong.append((first.line, f"{STYLE}: must be {' or '.join(STYLES)}, got {', '.join(first.keys) or 'nothing'}"))
@@ -92,14 +92,14 @@ def _style(entries: list[Entry]) -> tuple[Mapping[str, tuple[str, ...]], list[En
 
 
 def _entries(text: str) -> tuple[list[Entry], list[tuple[int, str]]]:
-    """What the file says line by line, and what of it is no entry, with its line."""
+    """The entries of the file, and problems with their lines."""
     import yaml  # here: most users have no such file
 
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        return [], [(mark.line + 1 if mark else 0, f"is no YAML: {getattr(error, 'problem', None) or error}")]
+        return [], [(mark.line + 1 if mark else 0, f"not YAML: {getattr(error, 'problem', None) or error}")]
     if root is None:
         return [], []
     if not isinstance(root, yaml.MappingNode):
@@ -125,7 +125,7 @@ def _named(key: str) -> str:
 
 
 def _spellings(keys: Iterable[str]) -> tuple[str, ...]:
-    """The keys, capital letters in both ways in which terminals tell them."""
+    """The keys, capital letters in both forms that terminals send."""
     spelled: list[str] = []
     for key in keys:
         letter = key.removeprefix("shift+")
@@ -135,7 +135,7 @@ def _spellings(keys: Iterable[str]) -> tuple[str, ...]:
 
 
 def _problem_of(entry: Entry, keymap: Keymap) -> str:
-    """What is wrong with the entry by itself; "" when nothing is."""
+    """Why the entry by itself is invalid; "" if it is valid."""
     command = next((key for key in keymap.keys if key.id == entry.command), None)
     if command is None:
         ids = [key.id for key in keymap.keys if key.id not in FIXED]
@@ -148,16 +148,16 @@ def _problem_of(entry: Entry, keymap: Keymap) -> str:
         if why := _why_unusable(key):
             return f"{entry.command}: {key}: {why}"
         if not set(command.places).isdisjoint(TYPING) and _is_character(key):
-            return f"{entry.command}: {key}: works where one types, so it must not be a character"
+            return f"{entry.command}: {key}: must not be a character, since the command works while text is typed"
     return ""
 
 
 def _why_unusable(key: str) -> str:
-    """Why no terminal, or not every one, sends that key; "" when all do."""
+    """Why a terminal may not send that key; "" if every terminal does."""
     if key in SENT or _is_character(key):
         return ""
     if key in SAME_CODE:
-        return f"a terminal sends the same for it as for {SAME_CODE[key]}"
+        return f"terminals send the same code for it as for {SAME_CODE[key]}"
     *modifiers, last = key.split("+")
     if last not in NAMES and not _is_character(last):
         return f"unknown key{_suggestion(last, sorted(NAMES))}"
@@ -179,7 +179,7 @@ def _suggestion(word: str, words: list[str]) -> str:
 
 
 def _without_conflicts(kept: dict[str, Entry], keymap: Keymap) -> list[tuple[int, str]]:
-    """Take entries out of `kept`, the lower ones first, until no key stands for two commands; returns why."""
+    """Remove entries from `kept`, the last ones first, until no key has two commands; returns why."""
     problems: list[tuple[int, str]] = []
     while True:
         table = keymap.remapped({entry.command: _spellings(entry.keys) for entry in kept.values()})
@@ -192,14 +192,14 @@ def _without_conflicts(kept: dict[str, Entry], keymap: Keymap) -> list[tuple[int
             return problems
         entry, other, key = found
         del kept[entry.command]
-        problems.append((entry.line, f"{entry.command}: {key} is the key of {other.id} at the same place"))
+        problems.append((entry.line, f"{entry.command}: {key} is already the key of {other.id} there"))
 
 
 def _conflicts(table: Keymap, defaults: Keymap) -> Iterator[tuple[Key, Key, str]]:
     """Pairs of commands that share a key where both work, unless they share one by default, as a list's up does.
 
-    A key that by default means something else at one place than everywhere may be given to any command that works
-    everywhere: it goes on to mean something else there.
+    A key that by default has another meaning at one place than everywhere may be given to any command that works
+    everywhere: it keeps its other meaning there.
     """
     pairs = [
         (one, other, key)
@@ -222,7 +222,7 @@ def _conflicts(table: Keymap, defaults: Keymap) -> Iterator[tuple[Key, Key, str]
 
 
 def _work_together(places: set[Place], dialogs: set[Place]) -> bool:
-    """Whether keys of both places, or of the only one, work at the same time somewhere."""
+    """Whether keys of both places, or of the only one, ever work at the same time."""
     if len(places) == 1 or "anywhere" in places:
         return True
     return not places & dialogs and bool(places & set(SHARED))

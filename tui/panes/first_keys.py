@@ -1,4 +1,4 @@
-"""The three keys that a newcomer needs, shown until one of them was pressed."""
+"""The three keys that a new user needs, shown until one of them is pressed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.state.preferences import Preferences
 
-WORDS = {  # by the ids of the commands: in full, and where there is little room
+WORDS = {  # by the ids of the commands: in full, and where space is short
     "help": ("shows every key", "keys"),
     "checkpoint": ("saves a checkpoint", "save"),
     "quit": ("asks how to leave", "leave"),
 }
-SAME_USE = ("ctrl+c", "ctrl+q")  # as the last of them
+SAME_USE = ("ctrl+c", "ctrl+q")  # the same as the last of them
 NARROW = 70
 
 
@@ -27,7 +27,7 @@ class FirstKeys:
         self.are_shown = preferences is not None and not preferences.knows_keys()
 
     def on_key(self, key: str) -> None:
-        """That key was pressed. Call it in the app's loop."""
+        """Hide the line after one of its keys. Call it in the app's loop."""
         if self.are_shown and self._preferences is not None and key in self._keys:
             self.are_shown = False
             asyncio.get_running_loop().run_in_executor(None, self._preferences.save_keys_known)
@@ -39,6 +39,6 @@ def first_keys_line(frame: Frame, width: int) -> Line:
     for id, (words, short) in WORDS.items():
         key = frame.keymap.of_id(id)
         if not (key.changes and frame.refuses):
-            told = short if width < NARROW else words
-            parts.append(line(Span(f" {key.shown.partition(', ')[0]}", "accent"), f" {told}"))
+            shown = short if width < NARROW else words
+            parts.append(line(Span(f" {key.shown.partition(', ')[0]}", "accent"), f" {shown}"))
     return pack(parts, width, gap=2)

@@ -19,8 +19,8 @@ from rl_tui.tui.state.controls import Controls
 class Context:
     """Owned by the app; every screen and dialog has it.
 
-    redraw: draw what is on top, now. freeze: hold the picture still, or let it follow again. choose_theme: take the
-    theme of that name in THEMES, or the next one for ""; returns its name. runs: None where no folder of runs is known.
+    redraw: draw the screen on top, now. freeze: freeze the view, or unfreeze it. choose_theme: choose the theme of that
+    name in THEMES, or the next one for ""; returns its name. runs: None if there is no folder of runs.
     player: None unless the run is a replay. watching: the policies of the run at play. frames: paints them. exit_for:
     leave the screen and run that command line of rl-tui instead. forbids: why no run of the folder may be changed, ""
     when it may.

@@ -1,4 +1,4 @@
-"""The screen as it is, as a picture and as plain text, and its charts as a table."""
+"""Screenshots: the screen as a picture and as plain text, and its charts as a table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from rl_tui.tui.textual_private import rendered_strips
 
 
 async def save_screenshot(app: App[Any], run_folder: Path | None, figures: Sequence[Figure] = ()) -> str:
-    """The picture, the text, and as CSV what the figures show, are in the run's folder, or in that of the user's state
-    where none is; returns where.
+    """Write the picture, the text and the figures as CSV into the run's folder, or without one into that of the user's
+    state; returns where.
 
-    Taking them holds up the app for about 20 ms; they are written in a thread. Raises OSError if they cannot be.
+    Blocks the app for about 20 ms, and writes in a thread. Raises OSError if that fails.
     """
     picture, text = app.export_screenshot(title=safe_text(app.title)), as_text(app)
     return await asyncio.to_thread(_write, run_folder, picture, text, figures)

@@ -1,4 +1,4 @@
-"""What the user has chosen on this screen; every screen of the run shares it, and it is remembered per run."""
+"""The user's choices on the screens of a run, which are saved per run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RunsColumn: TypeAlias = Literal["run", "state", "behaviors", "steps", "best", "l
 
 @dataclass(slots=True)
 class RunsOrder:
-    """How the list of runs is looked at. is_reversed: from its other end; is_grouped: a line per configuration."""
+    """The order of the list of runs. is_reversed: from its other end; is_grouped: a line per configuration."""
 
     column: RunsColumn = "age"
     is_reversed: bool = False
@@ -26,10 +26,10 @@ class RunsOrder:
 class ScreenState:
     """Owned by the app; changed by actions of screens and panes, read by panes through their Frame.
 
-    filters and cursors: by a pane's topic; a cursor is the key of the entry it stands on.
+    filters and cursors: by a pane's topic; a cursor is the key of its entry.
     """
 
-    selected: int = 0  # index of the behavior that keys act upon
+    selected: int = 0  # index of the behavior that keys act on
     chart: ChartState = field(default_factory=ChartState)
     filters: dict[str, str] = field(default_factory=dict)
     cursors: dict[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class ScreenState:
     runs: RunsOrder = field(default_factory=RunsOrder)
 
     def selected_in(self, view: RunView) -> int:
-        """Index of the selected behavior among those that the run has."""
+        """Index of the selected behavior among those of the run."""
         return min(self.selected, max(0, len(view.behaviors) - 1))
 
     def behavior_in(self, view: RunView) -> BehaviorView | None:

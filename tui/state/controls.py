@@ -44,7 +44,7 @@ class Controls:
 
     @property
     def selected(self) -> BehaviorView | None:
-        """The behavior that keys act upon; None while the run has none."""
+        """The behavior that keys act on; None while the run has none."""
         return self._state.behavior_in(self._view)
 
     def pause(self, everything: bool) -> None:
