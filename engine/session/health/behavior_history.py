@@ -102,7 +102,7 @@ class BehaviorHistory:
         """The empty history of another policy of the same behavior."""
         return BehaviorHistory(self.started, self.hyperparameters, self.is_training)
 
-    def follow(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Apply one event of this behavior."""
         match event:
             case BehaviorStarted():

@@ -132,7 +132,7 @@ class HealthWatch:
             if event.behavior not in self._behaviors:
                 self._behaviors[event.behavior] = _WatchedBehavior()
             behavior = self._behaviors[event.behavior]
-            behavior.history.follow(event)
+            behavior.history.apply(event)
             concerned = {event.behavior: behavior}
         for name, behavior in concerned.items():
             for rule in behavior.rules:
