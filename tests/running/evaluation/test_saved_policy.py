@@ -126,7 +126,7 @@ def test_wrong_number_is_a_wrong_command_line(words: list[str], capsys: pytest.C
     with pytest.raises(SystemExit) as left:
         main(["evaluate", *words])
     assert left.value.code == 2
-    assert "expected" in capsys.readouterr().err
+    assert "must be" in capsys.readouterr().err
 
 
 def test_behaviors_that_share_an_environment_play_together(tmp_path: Path) -> None:
