@@ -52,6 +52,7 @@ class Slots:
             self.departed.append(self.agent_ids[released])
             self.state[released] = VACANT
             self.written[released] = self.begun[released]
+            self._written_before[released] = -1  # the next owner's rows would be compared with this agent's
             free = self._free()
         num_slots = len(self)
         if (missing := len(newcomers) - len(free)) > 0:

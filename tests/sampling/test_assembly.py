@@ -1,4 +1,4 @@
-"""Every transition that a random world makes comes out of the assembly exactly once, and right."""
+"""Every transition of a random world leaves the assembly exactly once, unchanged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_MASK = np.ones(SPEC.actions.mask_size, np.bool_)
 
 @dataclass
 class Row:
-    """One action with all that belongs to it."""
+    """One action with its row of experience."""
 
     observations: list[np.ndarray]
     continuous: np.ndarray
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass
 class Segment:
-    """What the assembly should give for one segment."""
+    """What the assembly should return for one segment."""
 
     rows: list[Row]
     ending: Ending
@@ -57,12 +57,12 @@ class Segment:
 
 
 @dataclass
-class Life:
-    """An agent as the world remembers it."""
+class Track:
+    """What one agent has done, as the assembly should return it."""
 
     is_waiting_for_outcome: bool = False
-    is_idle: bool = False  # chose no action since silent agents were last noted
-    is_silent: bool = False  # was noted then, and has not been heard of since
+    is_idle: bool = False  # chose no action since silent agents were last marked
+    is_silent: bool = False  # was marked then, and has not been heard of since
     open: list[Row] = field(default_factory=list)
     whole: list[Segment] = field(default_factory=list)
     episode: list[float] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Life:
 
 
 class World:
-    """Agents come, go, end and decide when chance wants it. Keeps what should come out, one agent and row at a time."""
+    """Agents appear, leave, end and decide at random. Records what should be returned, for each agent and row."""
 
     def __init__(self, seed: int, horizon: int, num_agents: int, masked: bool = True, memory_size: int = 0):
         self.random = np.random.default_rng(seed)
@@ -79,7 +79,7 @@ class World:
         self.masked = masked
         self.memory_size = memory_size
         self.assembly = Assembly(SPEC, horizon, memory_size)
-        self.lives: dict[int, Life] = {}
+        self.tracks: dict[int, Track] = {}
         self.episodes: list[tuple[float, int]] = []
         self.fresh: list[tuple[float, int]] = []
         self.version = 0
@@ -91,13 +91,13 @@ class World:
         self.num_rows = 0
 
     def unique(self, *shape: int) -> np.ndarray:
-        """Numbers that never come again."""
+        """Numbers that are never repeated."""
         size = int(np.prod(shape))
         self.counter += size
         return np.arange(self.counter - size, self.counter, dtype=np.float32).reshape(shape)
 
     def seen(self, count: int) -> tuple[np.ndarray, ...]:
-        """What so many agents see."""
+        """Observations of so many agents."""
         return tuple(self.unique(count, *spec.shape).astype(spec.dtype) for spec in SEEN)
 
     def step(self) -> None:
@@ -105,18 +105,18 @@ class World:
         self._end()
         decisions = self._observe()
         if self.assembly.is_full or self.random.random() < 0.2:
-            self.check_take()
+            self.check_drain()
         if self.random.random() < 0.1:
             self.version += 1
             self.assembly.set_version(self.version)
         self._act(decisions)
         if self.random.random() < 0.3:
-            self._note_silent()
+            self._mark_silent()
         for observation in decisions.observations:
             observation[:] = 7  # the environment reuses its memory
 
     def _end(self) -> None:
-        ending = [i for i, life in self.lives.items() if life.is_waiting_for_outcome and self.random.random() < 0.15]
+        ending = [i for i, track in self.tracks.items() if track.is_waiting_for_outcome and self.random.random() < 0.15]
         if self.random.random() < 0.1:  # ends before it ever acted
             ending.append(self._fresh_id())
         if not ending and self.random.random() < 0.5:
@@ -126,41 +126,41 @@ class World:
         rewards = self._rewards(len(ids))
         truncated = self.random.random(len(ids)) < 0.5
         for row, agent in enumerate(ids):
-            life = self.lives.setdefault(int(agent), Life())
-            life.memory, life.is_silent = None, False
-            if not life.is_waiting_for_outcome:
+            track = self.tracks.setdefault(int(agent), Track())
+            track.memory, track.is_silent = None, False
+            if not track.is_waiting_for_outcome:
                 continue
-            self._credit(life, rewards[row])
+            self._credit(track, rewards[row])
             ended = Ending.TRUNCATED if truncated[row] else Ending.TERMINATED
-            life.whole.append(Segment(life.open, ended, [o[row].copy() for o in final]))
-            episode = sum(life.episode), len(life.episode)
+            track.whole.append(Segment(track.open, ended, [o[row].copy() for o in final]))
+            episode = sum(track.episode), len(track.episode)
             self.episodes.append(episode)
             self.fresh.append(episode)
-            life.open, life.episode, life.is_waiting_for_outcome = [], [], False
+            track.open, track.episode, track.is_waiting_for_outcome = [], [], False
         self.assembly.end(TerminalSteps(ids, final, rewards, truncated))
         self._follow_departures()
         for observation in final:
             observation[:] = 7
 
-    def _note_silent(self) -> None:
-        for life in self.lives.values():
-            life.is_silent |= life.is_waiting_for_outcome and life.is_idle
-            life.is_idle = True
+    def _mark_silent(self) -> None:
+        for track in self.tracks.values():
+            track.is_silent |= track.is_waiting_for_outcome and track.is_idle
+            track.is_idle = True
         self.assembly.mark_silent()
 
     def _follow_departures(self) -> None:
         """Only silent agents may have lost their slots, and they start a new episode if they return."""
         departed = [int(agent) for agents in self.assembly._slots.departed for agent in agents]
         for agent in departed[len(self.departed) :]:
-            life = self.lives[agent]
-            assert life.is_silent
-            self.num_rows -= len(life.open)
-            life.open, life.episode, life.memory = [], [], None
-            life.is_waiting_for_outcome = life.is_silent = False
+            track = self.tracks[agent]
+            assert track.is_silent
+            self.num_rows -= len(track.open)
+            track.open, track.episode, track.memory = [], [], None
+            track.is_waiting_for_outcome = track.is_silent = False
         self.departed = departed
 
     def _observe(self) -> DecisionSteps:
-        known = [i for i in self.lives if self.random.random() < 0.8]
+        known = [i for i in self.tracks if self.random.random() < 0.8]
         wanted = [*known, *(self._fresh_id() for _ in range(int(self.random.integers(0, 3))))]
         if self.random.random() < 0.3:
             wanted = list(self.random.permutation(wanted))
@@ -173,16 +173,16 @@ class World:
         rewards = self._rewards(len(ids))
         decisions = DecisionSteps(ids, self.seen(len(ids)), rewards, mask)
         for row, agent in enumerate(ids):
-            life = self.lives.setdefault(int(agent), Life())
-            life.is_silent = False
-            if not life.is_waiting_for_outcome:
+            track = self.tracks.setdefault(int(agent), Track())
+            track.is_silent = False
+            if not track.is_waiting_for_outcome:
                 continue
-            self._credit(life, rewards[row])
-            if len(life.open) == self.horizon:
+            self._credit(track, rewards[row])
+            if len(track.open) == self.horizon:
                 allowed = NO_MASK if mask is None else mask[row].copy()
                 seen = [o[row].copy() for o in decisions.observations]
-                life.whole.append(Segment(life.open, Ending.CUT, seen, allowed))
-                life.open = []
+                track.whole.append(Segment(track.open, Ending.CUT, seen, allowed))
+                track.open = []
         self.assembly.observe(decisions)
         self._follow_departures()
         return decisions
@@ -197,16 +197,16 @@ class World:
         before = self.assembly.memories(decisions)
         assert (before is None) == (after is None)
         for row, agent in enumerate(decisions.agent_ids):
-            life = self.lives[int(agent)]
+            track = self.tracks[int(agent)]
             mask = NO_MASK if decisions.action_mask is None else decisions.action_mask[row].copy()
             seen = [o[row].copy() for o in decisions.observations]
-            memory = np.zeros(self.memory_size) if life.memory is None else life.memory
+            memory = np.zeros(self.memory_size) if track.memory is None else track.memory
             if before is not None and after is not None:
                 np.testing.assert_array_equal(before[row], memory)
-                life.memory = after[row].copy()
+                track.memory = after[row].copy()
             chosen = continuous[row], discrete[row], choice.log_probs[row]
-            life.open.append(Row(seen, *chosen, mask, self.version, memory))
-            life.is_waiting_for_outcome, life.is_idle = True, False
+            track.open.append(Row(seen, *chosen, mask, self.version, memory))
+            track.is_waiting_for_outcome, track.is_idle = True, False
         self.assembly.act(decisions, choice)
         for reused in (before, after):
             if reused is not None:
@@ -216,22 +216,22 @@ class World:
     def _fresh_id(self) -> int:
         """Usually an agent that was never seen."""
         agent = int(self.random.integers(0, 2**40))
-        return agent if len(self.lives) < 3 * self.num_agents and agent not in self.lives else self._absent_id()
+        return agent if len(self.tracks) < 3 * self.num_agents and agent not in self.tracks else self._absent_id()
 
     def _absent_id(self) -> int:
-        return 2**41 + len(self.lives) + int(self.random.integers(0, 2**40))
+        return 2**41 + len(self.tracks) + int(self.random.integers(0, 2**40))
 
     def _rewards(self, count: int) -> np.ndarray:
         return (self.random.integers(-20, 20, count) / 4).astype(np.float32)  # sums of these are exact
 
     @staticmethod
-    def _credit(life: Life, reward: float) -> None:
-        life.open[-1].reward = reward
-        life.episode.append(float(reward))
+    def _credit(track: Track, reward: float) -> None:
+        track.open[-1].reward = reward
+        track.episode.append(float(reward))
 
-    def check_take(self) -> None:
+    def check_drain(self) -> None:
         """Take a block, if there is anything, and compare it with what should be in it."""
-        expected = {agent: life.whole for agent, life in self.lives.items() if life.whole}
+        expected = {agent: track.whole for agent, track in self.tracks.items() if track.whole}
         segments = [segment for whole in expected.values() for segment in whole]
         assert self.assembly.num_complete == sum(len(segment.rows) for segment in segments)
         if not segments:
@@ -242,8 +242,8 @@ class World:
         assert sorted(block.departed.tolist()) == sorted(self.departed)
         self.num_rows -= block.num_rows
         self.episodes, self.departed = [], []
-        for life in self.lives.values():
-            life.whole = []
+        for track in self.tracks.values():
+            track.whole = []
         assert self.assembly.num_complete == 0
 
     def check_fresh(self) -> None:
@@ -316,9 +316,9 @@ def test_every_transition_of_a_random_world_comes_out_once(
         world.step()
         if world.random.random() < 0.1:
             world.check_fresh()
-    world.check_take()
+    world.check_drain()
     world.check_fresh()
-    assert world.num_rows == sum(len(life.open) for life in world.lives.values())
+    assert world.num_rows == sum(len(track.open) for track in world.tracks.values())
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -326,8 +326,8 @@ def test_a_crowd_that_grows_loses_nothing(seed: int) -> None:
     world = World(seed, horizon=4, num_agents=192, memory_size=1)
     for _ in range(100):
         world.step()
-    world.check_take()
-    assert len(world.lives) > 64
+    world.check_drain()
+    assert len(world.tracks) > 64
 
 
 def steps(agents: list[int], value: float, mask: np.ndarray | None = None) -> DecisionSteps:
@@ -479,6 +479,23 @@ def test_a_silent_agent_keeps_its_place_until_a_newcomer_needs_it() -> None:
     assembly.act(steps([4], 0.0), choice(1))
     assembly.end(ends([3, 4], 0.0))
     assert assembly.drain().departed.tolist() == [2]
+
+
+def test_newcomer_that_acts_in_the_slot_of_a_silent_agent_is_not_silent() -> None:
+    """Agent 1 leaves one unfinished row. Agent 2 takes its slot, writes a row, and may keep it."""
+    assembly = Assembly(SPEC, 4)
+    for agent in (1, 2):
+        assembly.observe(steps([agent], 0.0))
+        assembly.act(steps([agent], 0.0), choice(1))
+        assembly.mark_silent()
+        if agent == 1:
+            assembly.mark_silent()
+    assembly.observe(steps([3], 0.0))
+    assembly.act(steps([3], 0.0), choice(1))
+    assembly.end(ends([2, 3], 1.0))
+    block = assembly.drain()
+    assert block.departed.tolist() == [1]
+    assert block.agent_ids.tolist() == [2, 3]
 
 
 def test_agents_of_instances_that_answer_one_after_the_other_keep_apart() -> None:
