@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_job_saves_and_requeues_before_its_time_is_up_and_then_goes_on(folder: Path) -> None:
+def test_job_saves_and_requeues_before_its_time_is_up_and_then_resumes(folder: Path) -> None:
     for attempt, beginning in enumerate(("started", "resumed")):
         said = folder / f"said-{attempt}"
         with said.open("w") as output:

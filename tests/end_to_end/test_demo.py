@@ -1,4 +1,4 @@
-"""The demo and a replay as whole programs on a terminal: no engine, no files, and the terminal given back."""
+"""The demo and a replay as whole programs on a terminal: no engine, no files, and the terminal restored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def assert_terminal_was_given_back(screen: PseudoTerminal) -> None:
     assert b"Traceback" not in screen.raw
 
 
-def test_demo_shows_hours_of_training_obeys_and_writes_nothing(tmp_path: Path) -> None:
+def test_demo_shows_hours_of_training_follows_commands_and_writes_nothing(tmp_path: Path) -> None:
     with terminal("demo", folder=tmp_path) as screen:
         screen.wait_for("TRAINING 2/3")
         assert "demo 10x" in screen.text()
@@ -38,7 +38,7 @@ def test_demo_shows_hours_of_training_obeys_and_writes_nothing(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_that_is_stopped_without_saving_is_not_taken_for_done(tmp_path: Path) -> None:
+def test_demo_that_is_stopped_without_saving_is_not_reported_as_done(tmp_path: Path) -> None:
     with terminal("demo", "--behaviors", "1", folder=tmp_path) as screen:
         screen.wait_for("TRAINING 1/1")
         screen.press("q")
@@ -71,7 +71,7 @@ def test_unknown_theme_is_refused_by_name(tmp_path: Path) -> None:
         assert b"--theme: must be one of" in screen.raw
 
 
-def test_mouse_is_left_to_the_terminal_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_no_mouse_leaves_the_mouse_to_the_terminal(tmp_path: Path) -> None:
     with terminal("demo", "--no-mouse", folder=tmp_path) as screen:
         screen.wait_for("TRAINING")
         assert b"\x1b[?1000h" not in screen.raw
@@ -104,7 +104,7 @@ def test_replay_goes_at_any_speed_to_the_end_and_stays(recorded: Path) -> None:
         assert_terminal_was_given_back(screen)
 
 
-def test_replay_is_left_at_once_and_controls_nothing(recorded: Path) -> None:
+def test_replay_ends_at_once_and_controls_nothing(recorded: Path) -> None:
     with terminal("replay", "results/walker-bold", folder=recorded) as screen:
         screen.wait_for("TRAINING")
         screen.wait_for(r"replay \d+% 100x")  # an hour in about a minute

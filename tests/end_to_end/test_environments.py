@@ -1,4 +1,4 @@
-"""Environments of a user's own, in the whole program: what they print, where they fail, and what they are called."""
+"""The user's own environments in the whole program: what they print and where they fail."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_an_environment_prints_goes_to_the_log(folder: Path, workers: str, 
         assert said not in stdout
 
 
-def test_what_an_environment_prints_beside_a_screen_goes_to_the_log(folder: Path) -> None:
+def test_what_an_environment_prints_under_a_screen_goes_to_the_log(folder: Path) -> None:
     (folder / "world.py").write_text(WORLD.format(last=10_000))
     path = folder / "results/a/run_logs/output.log"
     with terminal("cartpole.yaml", "--env", "world:make", *SHORT, folder=folder) as screen:
@@ -124,7 +124,7 @@ def test_what_an_environment_prints_on_a_full_disk_is_lost_and_nothing_else(fold
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
-def test_step_that_raises_shows_its_traceback_and_says_where_the_whole_stands(folder: Path, workers: str) -> None:
+def test_step_that_raises_shows_its_traceback_and_names_the_log(folder: Path, workers: str) -> None:
     (folder / "world.py").write_text(WORLD.format(last=100))
     words = ("--no-ui", "--env", "world:make", "--num-workers", workers, *SHORT)
     exit_code, stdout, _ = run("cartpole.yaml", *words, folder=folder)
@@ -154,7 +154,7 @@ def test_constructor_that_raises_shows_where_and_what_was_printed_before(folder:
     assert re.search(r"the whole traceback of maze:Maze is in \S*results/a/run_logs/output\.log\n", stdout)
 
 
-def test_what_was_printed_is_shown_once_the_log_is_gone_with_the_folder_of_the_run(folder: Path) -> None:
+def test_output_is_shown_if_its_log_was_removed_with_the_folder_of_the_run(folder: Path) -> None:
     program = f"""if True:
         from pathlib import Path
         from rl_tui.tui.terminal.captured_output import CapturedOutput

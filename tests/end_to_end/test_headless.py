@@ -59,7 +59,7 @@ def saved(events: list[Event]) -> list[CheckpointSaved]:
     return [event for event in events if isinstance(event, CheckpointSaved)]
 
 
-def test_run_leaves_every_promised_file_and_resumes_where_it_stopped(folder: Path) -> None:
+def test_run_writes_every_documented_file_and_resumes_where_it_stopped(folder: Path) -> None:
     exit_code, stdout, stderr = run("cartpole.yaml", "--run-id", "a", folder=folder)
     assert exit_code == 0, stdout + stderr
     assert stderr == "no screen: stdin is not a terminal\n"
@@ -189,8 +189,8 @@ def test_environment_that_raises_ends_the_run_with_its_work_saved(folder: Path) 
     assert checkpoint.reason == "error"
 
 
-def test_every_mistake_of_a_broken_file_is_told_at_once(folder: Path) -> None:
-    """Each line of the file with a comment holds one kind of mistake; the answer names that line."""
+def test_every_error_of_a_broken_file_is_reported_at_once(folder: Path) -> None:
+    """Each line of the file with a comment has one kind of error; the answer names that line."""
     (folder / "broken.yaml").write_text(BROKEN)
     exit_code, stdout, stderr = run("broken.yaml", folder=folder)
     assert exit_code == 2

@@ -1,7 +1,7 @@
-"""Runs that an earlier version left go on with this one, from what it had learned.
+"""Runs of an earlier version are resumed by this one, with what they had learned.
 
 tests/storage/checkpoints_of_0_1 holds two whole run folders of rl-tui 0.1.0 and, in outputs.json, what their trainers
-gave when they were restored then. Nothing in it is ever written anew: see its README.md.
+gave when they were restored then. Nothing in it is ever rewritten: see its README.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def resumed(run: Path) -> RunConfig:
-    """The configuration that the run wrote, to go on in its folder for some more steps."""
+    """The configuration that the run wrote, to resume it in its folder for some more steps."""
     document = yaml.safe_load((run / "configuration.yaml").read_text())
     document["behaviors"][BEHAVIORS[run.name]]["max_steps"] += MORE_STEPS
     document["checkpoint_settings"] |= {"resume": True, "results_dir": str(run.parent)}
@@ -78,19 +78,19 @@ def test_what_was_learned_gives_the_same_actions_and_losses(run: Path) -> None:
 def test_run_goes_on_where_it_stopped(run: Path) -> None:
     name, (num_updates,) = BEHAVIORS[run.name], OUTPUTS[run.name]["num_updates"]
     before = checkpoints_in(run)
-    went_on = run_to_end(resumed(run))
-    assert went_on.launch.exit_code == 0, went_on.told()
-    assert [event.resumed for event in went_on.of(RunStarted)] == [True]
-    assert [event.step for event in went_on.of(BehaviorStarted)] == [before[-1]]
-    assert went_on.of(CheckpointSaved)[-1].step >= before[-1] + MORE_STEPS
-    progress = went_on.of(ProgressReported)
+    second = run_to_end(resumed(run))
+    assert second.launch.exit_code == 0, second.told()
+    assert [event.resumed for event in second.of(RunStarted)] == [True]
+    assert [event.step for event in second.of(BehaviorStarted)] == [before[-1]]
+    assert second.of(CheckpointSaved)[-1].step >= before[-1] + MORE_STEPS
+    progress = second.of(ProgressReported)
     assert progress[0].num_updates == num_updates < progress[-1].num_updates
-    logged = [(event.level, event.message) for event in went_on.of(LogEmitted) if event.source == name]
+    logged = [(event.level, event.message) for event in second.of(LogEmitted) if event.source == name]
     assert not [message for level, message in logged if level in ("warning", "error")]
     assert any(message.startswith(f"resumed at step {before[-1]}:") for _, message in logged)
     loaded = ("info", f"loaded {run / name / 'replay_buffer.safetensors'}")
     assert (loaded in logged) == (run.name == "sac")
-    assert checkpoints_in(run) == [*before, *(event.step for event in went_on.of(CheckpointSaved))]
+    assert checkpoints_in(run) == [*before, *(event.step for event in second.of(CheckpointSaved))]
 
 
 def checkpoints_in(run: Path) -> list[int]:

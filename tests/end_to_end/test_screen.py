@@ -1,4 +1,4 @@
-"""The whole program on a terminal: keys, signals, and the terminal given back as it was."""
+"""The whole program on a terminal: keys, signals, and the terminal restored."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lacks_canonical_input(screen: PseudoTerminal) -> bool:
     return not screen.local_modes() & termios.ICANON or not screen.local_modes() & termios.ECHO
 
 
-def test_every_key_of_a_session_does_what_it_says(folder: Path) -> None:
+def test_keys_of_a_session_have_the_documented_effect(folder: Path) -> None:
     """Pause and resume, save, export, help, leave with a checkpoint; each outcome is shown with its file."""
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
         screen.wait_for("CartPole")
@@ -76,7 +76,7 @@ def test_screen_stays_after_training_and_q_leaves_with_its_exit_code(folder: Pat
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=str)
-def test_signal_saves_and_gives_the_terminal_back(folder: Path, number: signal.Signals, exit_code: int) -> None:
+def test_signal_saves_and_restores_the_terminal(folder: Path, number: signal.Signals, exit_code: int) -> None:
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
         screen.wait_for("TRAINING")
         wait_for_summary(folder / "results/cartpole")
@@ -89,7 +89,7 @@ def test_signal_saves_and_gives_the_terminal_back(folder: Path, number: signal.S
 
 
 def test_lost_terminal_saves_and_ends(folder: Path) -> None:
-    """Also where Python buffers nothing, as in many containers: writing not a single byte to a dead terminal fails."""
+    """Also without Python's buffering, as in many containers: writing no bytes to a closed terminal must not fail."""
     with terminal("cartpole.yaml", *ENDLESS, folder=folder, shell="export PYTHONUNBUFFERED=1") as screen:
         screen.wait_for("TRAINING")
         wait_for_summary(folder / "results/cartpole")
@@ -100,7 +100,7 @@ def test_lost_terminal_saves_and_ends(folder: Path) -> None:
     assert [e for e in events if isinstance(e, RunStateChanged)][-1].exit_code == 129
 
 
-def test_run_that_ignores_hangups_goes_on_without_its_terminal(folder: Path) -> None:
+def test_run_that_ignores_hangups_continues_without_its_terminal(folder: Path) -> None:
     with terminal("cartpole.yaml", *ENDLESS, folder=folder, shell="trap '' HUP") as screen:
         summaries = wait_for_summary(folder / "results/cartpole")
         screen.hang_up()
@@ -125,9 +125,7 @@ def test_finished_run_keeps_its_exit_code_when_its_terminal_is_lost(folder: Path
         (("--initialize-from", "nothing"), "there is no run in"),
     ],
 )
-def test_run_that_its_configuration_keeps_from_starting_leaves_the_screen(
-    folder: Path, words: tuple[str, ...], reason: str
-) -> None:
+def test_run_that_cannot_start_leaves_the_screen(folder: Path, words: tuple[str, ...], reason: str) -> None:
     """The file is read after the first frame."""
     with terminal("cartpole.yaml", *words, folder=folder) as screen:
         assert screen.wait() == 2
@@ -136,7 +134,7 @@ def test_run_that_its_configuration_keeps_from_starting_leaves_the_screen(
         assert not (folder / "results").exists()
 
 
-def test_mistake_found_once_the_screen_stands_is_readable_after_it_is_left(folder: Path) -> None:
+def test_error_found_while_the_screen_is_on_is_readable_after_it(folder: Path) -> None:
     """Whether a device is there is known once torch is imported."""
     with terminal("cartpole.yaml", "--torch-device", "abc", folder=folder) as screen:
         screen.wait_for("FAILED")
@@ -182,15 +180,15 @@ def test_run_that_is_refused_opens_no_screen(folder: Path, words: tuple[str, ...
             assert b"\x1b[?1049h" not in screen.raw
 
 
-def test_redirected_input_means_no_screen(folder: Path) -> None:
-    """stdout is a terminal, stdin is not: lines instead of a screen that would wait busily for keys."""
+def test_redirected_input_opens_no_screen(folder: Path) -> None:
+    """stdout is a terminal, stdin is not: a screen would wait for keys in a busy loop."""
     with terminal("cartpole.yaml", folder=folder, stdin=subprocess.DEVNULL) as screen:
         assert screen.wait() == 0
         assert b"no screen: stdin is not a terminal" in screen.raw
         assert LEFT_ALTERNATE_SCREEN not in screen.raw
 
 
-def test_pane_that_cannot_be_drawn_costs_the_run_nothing(folder: Path) -> None:
+def test_pane_that_cannot_be_drawn_does_not_affect_the_run(folder: Path) -> None:
     (folder / "sitecustomize.py").write_text(BROKEN_PANE)
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
         screen.wait_for("TRAINING")
@@ -212,8 +210,8 @@ def test_pane_that_cannot_be_drawn_costs_the_run_nothing(folder: Path) -> None:
     assert (folder / "results/cartpole/run_logs/output.log").read_text().count("Traceback") == 1
 
 
-def test_run_goes_on_in_lines_when_the_screen_fails_and_a_signal_saves_and_ends_it(folder: Path) -> None:
-    """Drawing fails as a whole, some frames after training began."""
+def test_run_continues_in_lines_when_the_screen_fails_and_a_signal_saves_and_ends_it(folder: Path) -> None:
+    """Drawing fails some frames after training began."""
     (folder / "sitecustomize.py").write_text(BROKEN_SCREEN.format(where="redraw", when='app.view.state == "training"'))
     with terminal("cartpole.yaml", *ENDLESS, folder=folder) as screen:
         screen.wait_for_bytes(b"the screen failed (RuntimeError: the picture fell off): training continues")

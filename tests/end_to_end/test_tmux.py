@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is no
 
 
 class Tmux:
-    """A tmux server of its own, on a socket of its own. Use as a context manager."""
+    """A separate tmux server on a socket of its own. Use it as a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,11 +38,11 @@ class Tmux:
         self._tmux("new-session", "-d", *size, "-c", str(self._folder), "sh", "-c", shown)
 
     def press(self, *keys: str) -> None:
-        """tmux's names of keys."""
+        """Press keys, by tmux's names."""
         self._tmux("send-keys", *keys)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Another size of the window."""
+        """Resize the window."""
         self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
     def text(self) -> str:
@@ -50,7 +50,7 @@ class Tmux:
         return self._tmux("capture-pane", "-p")
 
     def wait_for(self, pattern: str, *, absent: bool = False) -> str:
-        """The text once the pattern is in it (or not in it any more)."""
+        """The text once it matches the pattern (or no longer does)."""
         end = time.monotonic() + DEADLINE_SECONDS
         while bool(re.search(pattern, text := self.text())) == absent:
             assert time.monotonic() < end, f"{'still there' if absent else 'not there'}: {pattern}\n{text}"
@@ -73,7 +73,7 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
 
 @pytest.mark.slow
 def test_run_in_tmux_from_start_to_export(tmux: Tmux, tmp_path: Path) -> None:
-    """Pause, look around, resize, export, leave with a checkpoint; the shell gets its terminal back."""
+    """Pause, look around, resize, export, leave with a checkpoint; the terminal is restored."""
     words = " ".join([*COMMAND, "cartpole.yaml", "--set", "behaviors.CartPole.max_steps=1e8"])
     tmux.run(f"TERM={os.environ.get('TMUX_TERM', 'screen-256color')} {words}", 120, 40)
     tmux.wait_for("TRAINING 1/1")

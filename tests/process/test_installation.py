@@ -1,4 +1,4 @@
-"""What is missing is installed by a command that fits how the program itself was installed."""
+"""The command that installs a missing package fits how rl-tui was installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rl_tui.engine.sampling.environments.factory import make_environments
 
 
 class Installed:
-    """How the program was installed, as its metadata and its environment's folder say it."""
+    """How rl-tui was installed, according to its metadata and the folder of its environment."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._files: dict[str, str] = {}
@@ -42,7 +42,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
     return Installed(tmp_path, monkeypatch)
 
 
-def test_clone_that_is_used_as_it_stands_stays_so(installed: Installed) -> None:
+def test_editable_installation_stays_editable(installed: Installed) -> None:
     installed.by("pip", editable=True)
     assert command_for_extra("box2d") == "venv/bin/python -m pip install -e './my clone[box2d]'"
 
@@ -52,13 +52,13 @@ def test_copy_of_a_clone_is_installed_again_from_it(installed: Installed) -> Non
     assert command_for_extra("box2d") == "venv/bin/python -m pip install './my clone[box2d]'"
 
 
-def test_clone_that_is_gone_leaves_the_packages_themselves(installed: Installed) -> None:
+def test_without_the_clone_the_packages_themselves_are_named(installed: Installed) -> None:
     installed.by("pip")
     installed.clone.rmdir()
     assert command_for_extra("box2d") == "venv/bin/python -m pip install 'gymnasium[box2d]'"
 
 
-def test_environment_without_pip_is_left_to_uv(installed: Installed) -> None:
+def test_installation_by_uv_uses_uv(installed: Installed) -> None:
     installed.by("uv", editable=True)
     assert command_for_extra("mujoco") == "uv pip install --python venv/bin/python -e './my clone[mujoco]'"
 

@@ -1,4 +1,4 @@
-"""Driving environments and pools in tests: scripted actions, and copies of what came back."""
+"""Scripted actions for environments and pools, and copies of the answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 
 def actions_for(spec: BehaviorSpec, count: int, random: np.random.Generator) -> Actions:
-    """Uniformly drawn actions of `count` agents."""
+    """Uniformly random actions of `count` agents."""
     continuous = random.uniform(-1, 1, (count, spec.actions.continuous)).astype(np.float32)
     columns = [random.integers(0, size, count) for size in spec.actions.branches]
     return Actions(continuous, np.stack(columns, axis=1) if columns else np.zeros((count, 0), np.int64))
@@ -33,7 +33,7 @@ def continuous(*values: Sequence[float] | float) -> Actions:
 
 
 def receive_all(pool: EnvironmentPool, seconds: float = 10.0) -> dict[int, Mapping[str, Steps]]:
-    """Copies of the answers of every instance; the pool must answer within the time given."""
+    """Copies of the answers of every instance; the pool must answer in time."""
     answers: dict[int, Mapping[str, Steps]] = {}
     deadline = time.monotonic() + seconds
     while len(answers) < pool.num_instances:
@@ -55,7 +55,7 @@ def send_all(pool: EnvironmentPool, answers: Mapping[int, Mapping[str, Steps]], 
 
 
 def history(pool: EnvironmentPool, num_steps: int, seed: int | None = 1) -> list[dict[int, Mapping[str, Steps]]]:
-    """Everything a started pool answered to a reset and `num_steps` rounds of scripted actions."""
+    """All answers of a started pool to a reset and `num_steps` rounds of scripted actions."""
     random = np.random.default_rng(0)
     pool.reset(seed)
     rounds = [receive_all(pool)]
@@ -66,7 +66,7 @@ def history(pool: EnvironmentPool, num_steps: int, seed: int | None = 1) -> list
 
 
 def survivors(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Those that still run after so many seconds; a zombie, which only waits for its new parent to notice, does not."""
+    """Those that still run after so many seconds; a zombie does not run."""
     deadline = time.monotonic() + seconds
     while alive := [process for process in processes if is_alive(process)]:
         if time.monotonic() > deadline:

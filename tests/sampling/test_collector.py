@@ -105,7 +105,7 @@ def test_one_policy_call_acts_for_all_waiting_agents_of_a_behavior() -> None:
     assert slow.calls == [3] * 5
 
 
-def test_a_behavior_that_grows_and_pauses_loses_nobody() -> None:
+def test_behavior_that_grows_and_pauses_loses_no_agent() -> None:
     """The crowd grows by one agent in each step; leaders wait at every other one, with a mask."""
     with started(TwoKinds(), TwoKinds()) as pool:
         policies = {"Crowd": RandomPolicy(ActionSpec(1)), "Leader": RandomPolicy(ActionSpec(2, (3, 2)))}
@@ -170,7 +170,7 @@ def test_new_weights_act_from_the_next_action_on_and_blocks_tell_the_oldest() ->
     assert versions == [0, 2, 2, 5]
 
 
-def test_time_is_told_apart() -> None:
+def test_time_of_environments_and_of_inference_is_separate() -> None:
     with started(EchoWorld(0, num_agents=1, length=100)) as pool:
         collector = Collector(pool, {"Quick": EchoPolicy(), "Slow": EchoPolicy()}, {"Quick": 2, "Slow": 2})
         collect(collector, ["Quick", "Slow"], 5)

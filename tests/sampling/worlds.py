@@ -1,4 +1,4 @@
-"""Small Gymnasium worlds and environments that misbehave on demand, named by tests as `tests.sampling.worlds:NAME`."""
+"""Small Gymnasium environments, and some that fail on demand, named by tests as `tests.sampling.worlds:NAME`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps
 
 
 class Counting(gymnasium.Env[Any, Any]):
-    """Sees (episode, step in it); the reward is the number of the step. An episode has `length` steps."""
+    """Observes (episode, step in it); the reward is the number of the step. An episode has `length` steps."""
 
     def __init__(self, length: int = 3, truncates: bool = False, both: bool = False) -> None:
         self.observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
@@ -44,7 +44,7 @@ class Counting(gymnasium.Env[Any, Any]):
 
 
 class Recording(gymnasium.Env[Any, Any]):
-    """Any two spaces; keeps the actions it was given, and shows a sample of what it sees."""
+    """Any two spaces; records its actions, and returns samples as observations."""
 
     def __init__(self, observation_space: Any = None, action_space: Any = None, infos: Any = None) -> None:
         self.observation_space = spaces.Box(-1, 1, (1,)) if observation_space is None else observation_space
@@ -66,7 +66,7 @@ class Recording(gymnasium.Env[Any, Any]):
 
 
 class Camera(gymnasium.Env[Any, Any]):
-    """Everything that is no plain vector: two cameras, a goal, and the number of the step. Episodes have 4 steps."""
+    """Two images, a goal, and the number of the step. Episodes have 4 steps."""
 
     def __init__(self) -> None:
         self.observation_space = spaces.Dict(
@@ -102,7 +102,7 @@ def vectorized(mode: str = "NEXT_STEP", num_envs: int = 2, **kwargs: Any) -> Syn
 
 
 class Misbehaving(Line):
-    """A Line that does something wrong at its k-th step; `fault` is the name of one of its methods."""
+    """A Line that fails at step `at`; `fault` is the name of one of its methods."""
 
     def __init__(self, fault: str = "behaves", at: int = 3, num_agents: int = 2) -> None:
         super().__init__("Walker", num_agents)
@@ -196,7 +196,7 @@ class TwoKinds:
 
 
 class Passersby:
-    """So many agents that are replaced by others after three steps, without any end of their episodes."""
+    """Agents that are replaced by others after three steps, without an end of their episodes."""
 
     def __init__(self, num_agents: int) -> None:
         self.specs = {"Crowd": BehaviorSpec("Crowd", (ObservationSpec("id", (1,)),), ActionSpec(1))}

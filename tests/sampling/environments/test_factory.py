@@ -103,7 +103,7 @@ def test_what_is_to_come_is_refused_by_name(env: str) -> None:
         make(env)
 
 
-def test_module_beside_the_configuration_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_next_to_the_configuration_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed command does not look into the working folder by itself."""
     (tmp_path / "my_world.py").write_text(f"from {WORLDS} import Counting as make\n")
     monkeypatch.chdir(tmp_path)

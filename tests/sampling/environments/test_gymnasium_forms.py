@@ -106,7 +106,7 @@ def test_terminated_wins_over_truncated(form: str, kwargs: dict[str, bool], trun
 
 
 @pytest.mark.parametrize("form", forms())
-def test_every_reward_is_given_once_whatever_the_form(form: str) -> None:
+def test_every_reward_is_returned_once_in_every_form(form: str) -> None:
     walked = walk(forms()[form](length=3), 9)
     earned = sum(s.decisions.rewards.sum() + (0 if s.terminals is None else s.terminals.rewards.sum()) for s in walked)
     assert earned == 3 * (1 + 2 + 3)
@@ -177,7 +177,7 @@ def test_same_seed_gives_the_same_episodes_and_neighboring_seeds_share_none() ->
         assert not seen[0] & seen[2]
 
 
-def test_terminal_observation_outlives_the_copy_that_was_reset() -> None:
+def test_terminal_observation_remains_after_its_copy_is_reset() -> None:
     environment = GymnasiumLoop("B", [Counting(length=1)])
     steps = environment.reset(0)["B"]
     answer = step(environment, steps)

@@ -96,7 +96,7 @@ def nested_vector() -> SyncVectorEnv:
     return SyncVectorEnv([Nested, Nested])
 
 
-def test_what_nobody_asks_for_is_not_gathered() -> None:
+def test_keys_that_are_not_named_are_not_counted() -> None:
     assert measured_by(pool_of("serial", f"{__name__}:Reporting", 2, metrics=()), 6) == {}
 
 

@@ -1,4 +1,4 @@
-"""What every pool promises about every environment."""
+"""Every pool meets the contract of pools with every environment."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def pool(request: pytest.FixtureRequest, name: str) -> Iterator[EnvironmentPool]
     made.close()
 
 
-def test_pool_keeps_its_promises(pool: EnvironmentPool, name: str) -> None:
+def test_pool_meets_its_contract(pool: EnvironmentPool, name: str) -> None:
     """Specs, unique ids over all instances, shapes and types, and rewards only for those who acted."""
     acted: set[tuple[str, int]] = set()
     for answers in history(pool, 40):
@@ -83,7 +83,7 @@ def test_pool_keeps_its_promises(pool: EnvironmentPool, name: str) -> None:
                 ended = [] if columns.terminals is None else columns.terminals.agent_ids.tolist()
                 assert all((behavior, agent) in acted for agent in ended)
                 begun = np.isin(columns.decisions.agent_ids, ended) | fresh
-                if name != "two behaviors":  # there a reward is promised to a newcomer, to be seen elsewhere
+                if name != "two behaviors":  # there a newcomer has a reward, which another test covers
                     assert not columns.decisions.rewards[begun].any()
         acted = {(b, int(i)) for answer in answers.values() for b, s in answer.items() for i in s.decisions.agent_ids}
 
@@ -145,7 +145,7 @@ def test_worker_processes_change_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_another_pool_in_the_same_process_disturbs_nobody(name: str) -> None:
+def test_another_pool_in_the_same_process_changes_nothing(name: str) -> None:
     """As evaluation has one next to the pool that trains."""
     alone, first, other = serial(name), serial(name), serial(name)
     for pool in (alone, first, other):
