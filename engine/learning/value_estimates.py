@@ -66,10 +66,8 @@ class ValueEstimator:
         if self._is_shared:  # one memory, known wherever a sequence begins
             memories, links = acted[starts], EpisodeLinks(np.full(len(starts), -1), (np.arange(len(starts)),))
         else:
-            memories, links = (
-                self._initial_memories(agents, rollout, segments),
-                link_episodes(rollout.agent_ids, rollout.endings, segments),
-            )
+            memories = self._initial_memories(agents, rollout, segments)
+            links = link_episodes(rollout.agent_ids, rollout.endings, segments)
         values, after = self._read_sequences(features, starts, lengths, memories, links)
         after_segments = after[np.flatnonzero(np.diff(segments, append=rollout.num_segments))]
         next_values = self._next_values(following, after_segments)

@@ -202,8 +202,8 @@ class PPOTrainer:
         terms: list[Terms] = []
         for _ in range(self._hyper.num_epoch):
             first = len(terms)
-            passed = minibatches(prepared.columns, self._hyper.batch_size, self._random, prepared.sequences)
-            for columns, sequences in passed:
+            shuffled = minibatches(prepared.columns, self._hyper.batch_size, self._random, prepared.sequences)
+            for columns, sequences in shuffled:
                 loss = self._loss(columns, sequences, coefficients)
                 gradient = self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
                 self._step(gradient, learning_rate)

@@ -61,15 +61,14 @@ class _Forward(NamedTuple):
 
 
 class LSTM:
-    """cells: views of the parameters. gradients: views that `backward` overwrites. Keeps the last `forward`."""
+    """T layers at once. cells: views of the parameters. gradients: views that `backward` overwrites."""
 
     def __init__(self, cells: Sequence[Cell], gradients: Sequence[Cell]):
         self._cells = cells
         self._gradients = gradients
         self._units = cells[0][1].shape[1]
         self._last: _Forward
-        # the gates are input, forget, cell, output; sigmoid(x) is (1 + tanh(x / 2)) / 2, and that of the cell is a tanh
-        self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), self._units)
+        self._scale = _gate_scale(self._units)
 
     def forward(self, rows: Sequence[Float32], counts: list[int], memories: Float32) -> Float32:
         """f32[B, T, U] of T times f32[B, H] and f32[S, T, M], the memories in the order of ranks."""
@@ -149,17 +148,13 @@ class LSTM:
 
 
 class LSTMStep:
-    """`Memory.step` to act, where a torch call costs as much as the whole step here.
-
-    sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all gates.
-    """
+    """`Memory.step` to act, where a torch call costs as much as the whole step here."""
 
     def __init__(self, arrays: Mapping[str, Float32], cell: str):
         """arrays: the parameters of an `Actor` by name; cell: the prefix of this layer's."""
         inputs, units = arrays[f"{cell}weight_ih_l0"], arrays[f"{cell}weight_hh_l0"]
         self.units = units.shape[1]
-        # the gates are input, forget, cell, output; that of the cell is a tanh
-        self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), self.units)
+        self._scale = _gate_scale(self.units)
         self._shift = 1 - self._scale
         self._weight: Float32 = np.ascontiguousarray(np.concatenate([inputs, units], axis=1).T * self._scale)
         self._bias: Float32 = (arrays[f"{cell}bias_ih_l0"] + arrays[f"{cell}bias_hh_l0"]) * self._scale
@@ -182,6 +177,11 @@ class LSTMStep:
         np.tanh(cell, out=read)
         read *= output_gate
         return read, after
+
+
+def _gate_scale(units: int) -> Float32:
+    """f32[4 U]: input, forget and output gate are sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all."""
+    return np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), units)
 
 
 def _steps(counts: list[int]) -> list[slice]:
