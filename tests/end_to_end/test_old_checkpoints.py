@@ -23,7 +23,7 @@ from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.restoring import load_trainer
 from rl_tui.engine.session.messages import BehaviorStarted, CheckpointSaved, LogEmitted, ProgressReported, RunStarted
 from rl_tui.engine.storage.checkpoints import CheckpointStore
-from tests.learning.rollouts import World
+from tests.learning.rollouts import Simulation
 from tests.running.runs import run_to_end
 
 OLD = Path(__file__).parents[1] / "storage/checkpoints_of_0_1"
@@ -57,7 +57,7 @@ def outputs(run: Path) -> dict[str, list[float]]:
     settings = settings_of(resumed(run), name)
     trainer: Any = registry.load("trainers", settings.trainer_type)(checkpoint.spec, settings, 0, torch.device("cpu"))
     load_trainer(trainer, state, checkpoint)
-    block = World(trainer.make_policy(3), checkpoint.spec, 4, 16, seed=5).live(16)
+    block = Simulation(trainer.make_policy(3), checkpoint.spec, 4, 16, seed=5).run(16)
     arrays = {
         "num_updates": trainer.num_updates,
         "continuous": block.continuous_actions,
