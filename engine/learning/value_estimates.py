@@ -96,18 +96,18 @@ class ValueEstimator:
             for begin in range(0, len(level), at_once):
                 own = level[begin : begin + at_once]
                 rows = sequence_rows(starts[own], lengths[own])
-                seen = tuple(select_rows(column, rows) for column in features)
-                values, remembered = self._critic.values(seen, self._sequences(lengths[own], memories[own]))
+                batch = tuple(select_rows(column, rows) for column in features)
+                values, final = self._critic.values(batch, self._sequences(lengths[own], memories[own]))
                 parts.append((rows, values))
-                after[own] = remembered
+                after[own] = final
         return _in_order(parts), after
 
     def _next_values(self, following: Features, memories: Float32) -> Float32:
         """f32[P, R], of sequences of one row each."""
         single, parts = np.ones(len(memories), np.int64), []
         for part in self._chunks(len(memories)):
-            seen = tuple(column[part] for column in following)
-            values, _ = self._critic.values(seen, self._sequences(single[part], memories[part]))
+            batch = tuple(column[part] for column in following)
+            values, _ = self._critic.values(batch, self._sequences(single[part], memories[part]))
             parts.append(values)
         return np.concatenate(parts)
 

@@ -111,9 +111,9 @@ class NumpyActorCritic:
         order = TimeOrder.of(sequences.lengths)
         rows = body.forward(features[0].take(order.rows, 0))
         hidden = memory.forward([rows], order.counts, np.asarray(sequences.memories)[order.ranks, None])
-        remembered = np.empty_like(sequences.memories)
-        remembered[order.ranks] = memory.final_memories()[:, 0]
-        return order.back(self._values.forward(hidden[:, 0])), remembered
+        final = np.empty_like(sequences.memories)
+        final[order.ranks] = memory.final_memories()[:, 0]
+        return order.back(self._values.forward(hidden[:, 0])), final
 
 
 class TorchActorCritic:

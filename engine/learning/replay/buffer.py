@@ -74,7 +74,7 @@ class ReplayBuffer:
         self.num_added += block.num_rows
         place = self._ring.add(block.lengths, block.endings, self.num_added)
         values: dict[str, NDArray[Any] | None] = {
-            **{f"observation.{index}": seen for index, seen in enumerate(block.observations)},
+            **{f"observation.{index}": observed for index, observed in enumerate(block.observations)},
             "continuous": block.continuous_actions,
             "discrete": block.discrete_actions,
             "rewards": rewards,
@@ -87,8 +87,8 @@ class ReplayBuffer:
             )
             if of_steps is not None:
                 self._columns[name][place.steps] = of_steps[place.first_step :]
-        for index, seen in enumerate(block.next_observations):
-            self._columns[f"observation.{index}"][place.closings] = seen[place.first_segment :]
+        for index, observed in enumerate(block.next_observations):
+            self._columns[f"observation.{index}"][place.closings] = observed[place.first_segment :]
         self._add_masks(block, place)
         if self._priorities is not None:
             rows = np.concatenate([place.steps, place.closings])

@@ -99,7 +99,7 @@ class CriticMemory:
         self._agents = estimates.agents
         assert estimates.sequences is not None
         lengths, _ = split_segments(rollout.lengths, self._settings.sequence_length)
-        remembered = np.zeros((len(rollout.rewards), self._settings.memory_size), np.float32)
+        memories = np.zeros((len(rollout.rewards), self._settings.memory_size), np.float32)
         both: NDArray[np.float32] = estimates.sequences.memories.cpu().numpy()
-        remembered[np.cumsum(lengths) - lengths] = both[:, self._settings.memory_size :]
-        return remembered
+        memories[np.cumsum(lengths) - lengths] = both[:, self._settings.memory_size :]
+        return memories

@@ -139,11 +139,11 @@ class SACTrainer:
             0 if self._has(self._hyper.buffer_init_steps) else self._hyper.buffer_init_steps - self._replay.num_steps
         )
         rewards = self._streams.evaluate(block)
-        self._replay.add(block, rewards, self._remembered(block))
+        self._replay.add(block, rewards, self._critic_memories(block))
         self._due_steps += max(0, block.num_rows - missing)
         return {"Policy/Replay Steps": [float(self._replay.num_steps)], **self._streams.episodes(block, rewards)}
 
-    def _remembered(self, block: Trajectories) -> Float32 | None:
+    def _critic_memories(self, block: Trajectories) -> Float32 | None:
         """f32[N, M]: the state critic's memory where a sequence of the block begins; None without memory."""
         if self._critic_memory is None:
             return None
@@ -245,10 +245,10 @@ class SACTrainer:
         With memory the state critic begins every segment at zero.
         """
         replay = ReplayBuffer(replace(self._replay.layout, capacity=block.num_rows, time_horizon=1, alpha=None))
-        remembered = None
+        memories = None
         if self._critic_memory is not None:
-            remembered = np.zeros((block.num_rows, replay.layout.value_memory_size), np.float32)
-        replay.add(block, self._streams.peek(block), remembered)
+            memories = np.zeros((block.num_rows, replay.layout.value_memory_size), np.float32)
+        replay.add(block, self._streams.peek(block), memories)
         minibatch = replay.all_steps(self._hyper.n_step, self._streams.gammas)
         losses = self._losses(minibatch, np.random.Generator(np.random.PCG64(0)))
         return self._metrics(self._gradients.mean([_terms(losses)]))
