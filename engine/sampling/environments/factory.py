@@ -69,16 +69,13 @@ class EnvironmentSource:
         """Text if the environment can render text, else frames; never a window."""
         kind, _, name = self.env.partition(":")
         if kind != "gymnasium":
-            return {**self.showing_frames().kwargs, **self._forced_mode("rgb_array")}
+            kwargs = self.showing_frames().kwargs
+            return {**kwargs, "render_mode": "rgb_array"} if "render_mode" in kwargs else kwargs
         from rl_tui.engine.sampling.environments.gymnasium import render_modes
 
         modes = render_modes(name)
         mode = next((mode for mode in ("ansi", "rgb_array") if mode in modes), None)
         return self.kwargs if mode is None else {**self.kwargs, "render_mode": mode}
-
-    def _forced_mode(self, mode: str) -> Mapping[str, object]:
-        """In place of the user's choice, which may open a window."""
-        return {"render_mode": mode} if "render_mode" in self.kwargs else {}
 
     def to_json(self) -> Json:
         """What `from_json` turns into an equal source. Raises ConfigError when kwargs are not plain values."""

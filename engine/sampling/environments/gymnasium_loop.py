@@ -63,17 +63,8 @@ class GymnasiumLoop:
         self._masks: dict[int, Any] = {}  # Any: action masks as the copies give them
         self._tally: Tally | None = None
         spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec)
-        self._specs = {behavior: spec}
-
-    @property
-    def specs(self) -> Mapping[str, BehaviorSpec]:
-        """The one behavior."""
-        return self._specs
-
-    @property
-    def num_agents(self) -> Mapping[str, int]:
-        """One agent for each copy."""
-        return {self._behavior: len(self._copies)}
+        self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
+        self.num_agents: Mapping[str, int] = {behavior: len(copies)}
 
     @property
     def observation_bounds(self) -> tuple[Bounds | None, ...]:

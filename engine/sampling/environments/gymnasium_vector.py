@@ -59,17 +59,8 @@ class GymnasiumVector:
             np.zeros((self._count, shape[0]), np.float32), np.zeros((self._count, shape[1]), np.int64)
         )
         spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec)
-        self._specs = {behavior: spec}
-
-    @property
-    def specs(self) -> Mapping[str, BehaviorSpec]:
-        """The one behavior."""
-        return self._specs
-
-    @property
-    def num_agents(self) -> Mapping[str, int]:
-        """One agent for each copy."""
-        return {self._behavior: self._count}
+        self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
+        self.num_agents: Mapping[str, int] = {behavior: self._count}
 
     @property
     def observation_bounds(self) -> tuple[Bounds | None, ...]:

@@ -24,11 +24,10 @@ def with_all_behaviors(actions: Mapping[str, Actions], specs: Mapping[str, Behav
     """The same actions, with empty ones for behaviors of which no agent was waiting."""
     if len(actions) == len(specs):
         return actions
-    return {name: actions.get(name) or no_actions(spec) for name, spec in specs.items()}
+    return {name: actions.get(name) or _no_actions(spec) for name, spec in specs.items()}
 
 
-def no_actions(spec: BehaviorSpec) -> Actions:
-    """Actions of zero agents."""
+def _no_actions(spec: BehaviorSpec) -> Actions:
     continuous = np.zeros((0, spec.actions.continuous), np.float32)
     return Actions(continuous, np.zeros((0, len(spec.actions.branches)), np.int64))
 

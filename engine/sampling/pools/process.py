@@ -31,6 +31,10 @@ class ProcessPool:
     log_name: the word before the number. niceness: of the workers. variables: of their environment, unless set there.
     """
 
+    busy_since: float | None = None  # no environment runs in this process, and `receive` finds one that hangs
+    busy_with = "nothing"
+    busy_in: int | None = None
+
     def __init__(
         self,
         source: EnvironmentSource,
@@ -70,21 +74,6 @@ class ProcessPool:
     def num_instances(self) -> int:
         """How many environments the workers made."""
         return len(self._instances)
-
-    @property
-    def busy_since(self) -> None:
-        """None: no environment runs in this process, and `receive` finds one that hangs."""
-        return None
-
-    @property
-    def busy_with(self) -> str:
-        """Nothing, as `busy_since` says."""
-        return "nothing"
-
-    @property
-    def busy_in(self) -> None:
-        """None, as `busy_since` says."""
-        return None
 
     @property
     def pids(self) -> list[int]:

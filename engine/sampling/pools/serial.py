@@ -33,13 +33,9 @@ class SerialPool:
         self._ids = PoolIds(1)
         self._requests: dict[int, int | Mapping[str, Actions] | None] = {}  # a seed (to reset) or actions, by instance
         self.specs: Mapping[str, BehaviorSpec] = {}
+        self.pids: list[int] = []  # everything is in this process
         self.busy_since: float | None = None
         self.busy_in: int | None = None
-
-    @property
-    def pids(self) -> list[int]:
-        """None: everything is in this process."""
-        return []
 
     @property
     def busy_with(self) -> str:
