@@ -104,24 +104,14 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     parser.add_argument("--checkpoint", type=_checkpoint, default="newest", metavar="WHICH", help=checkpoint_text)
     seed = _number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help=SEED_TEXT)
-    parser.add_argument("--stochastic", action="store_true", help="sample actions, as in training")
-    parser.add_argument("--onnx", action="store_true", help="use the ONNX file that was exported at that checkpoint")
+    parser.add_argument("--stochastic", dest="is_stochastic", action="store_true", help="sample actions as in training")
+    onnx_text = "use the ONNX file that was exported at that checkpoint"
+    parser.add_argument("--onnx", dest="is_onnx", action="store_true", help=onnx_text)
     record_text = "write the first episodes to a .gif or .mp4 (needs the extra `record`)"
     parser.add_argument("--record", metavar="FILE", help=record_text)
-    parser.add_argument("--progress", action="store_true", help="print progress on stderr, about once a second")
-    typed = parse(parser, words)
-    return EvaluateArguments(
-        run=typed.run,
-        results_dir=typed.results_dir,
-        behavior=typed.behavior,
-        episodes=typed.episodes,
-        checkpoint=typed.checkpoint,
-        seed=typed.seed,
-        is_stochastic=typed.stochastic,
-        is_onnx=typed.onnx,
-        record=typed.record,
-        shows_progress=typed.progress,
-    )
+    progress_text = "print progress on stderr, about once a second"
+    parser.add_argument("--progress", dest="shows_progress", action="store_true", help=progress_text)
+    return EvaluateArguments(**vars(parse(parser, words)))
 
 
 def parse_check(words: Sequence[str]) -> CheckArguments:

@@ -7,9 +7,9 @@ the default; a flag cannot unset a `true` of the file.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.config.flags import Setting, read_value
@@ -54,7 +54,14 @@ DEPRECATED = {
     "torch": "--torch was removed and does nothing; PyTorch is always used",
     "tensorflow": "--tensorflow was removed and does nothing; PyTorch is always used",
 }
-SCREEN_FLAGS = ("theme", "ascii", "readonly", "no_bell", "no_mouse", "no_title")
+SCREEN_FLAGS = {  # without --theme: the field of ScreenOptions, its value when typed, and the help
+    "ascii": ("is_ascii", True, "draw with ASCII characters only"),
+    "readonly": ("is_readonly", True, "no key changes the run"),
+    "no_bell": ("has_bell", False, "no bell or desktop notice when the run ends or fails"),
+    "no_mouse": ("has_mouse", False, "leave the mouse to the terminal, for selecting text"),
+    "no_title": ("has_title", False, "do not change the title of the terminal window"),
+}
+Flag: TypeAlias = tuple[str, Callable[[str], Setting] | None, str, str]  # name, kind (None: true), help, metavar
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,42 +123,34 @@ def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
     """One line for every flag that has no effect in this command line."""
     yield from (warning for name, warning in DEPRECATED.items() if name in typed)
     if "no_ui" in typed:
-        yield from (f"--{name.replace('_', '-')}: no effect with --no-ui" for name in SCREEN_FLAGS if name in typed)
+        names = [name for name in ("theme", *SCREEN_FLAGS) if name in typed]
+        yield from (f"{flag_of(name)}: no effect with --no-ui" for name in names)
 
 
 def add_screen_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """The flags of every command that has a screen; the parser leaves out what was not typed."""
     parser.add_argument("--theme", metavar="NAME", help="colors of the screen; its palette (ctrl+p) lists the names")
-    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
-    parser.add_argument("--readonly", action="store_true", help="no key changes the run")
-    parser.add_argument("--no-bell", action="store_true", help="no bell or desktop notice when the run ends or fails")
-    parser.add_argument("--no-title", action="store_true", help="do not change the title of the terminal window")
-    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, for selecting text")
+    for name, (_, _, text) in SCREEN_FLAGS.items():
+        parser.add_argument(flag_of(name), action="store_true", help=text)
 
 
 def screen_flags(options: ScreenOptions) -> list[str]:
     """The flags that stand for those options."""
-    flags = {
-        "--ascii": options.is_ascii,
-        "--readonly": options.is_readonly,
-        "--no-bell": not options.has_bell,
-        "--no-mouse": not options.has_mouse,
-        "--no-title": not options.has_title,
-    }
     theme = ["--theme", options.theme] if options.theme else []
-    return theme + [flag for flag, is_wanted in flags.items() if is_wanted]
+    return theme + [
+        flag_of(typed) for typed, (name, value, _) in SCREEN_FLAGS.items() if getattr(options, name) == value
+    ]
+
+
+def flag_of(name: str) -> str:
+    """The flag whose value argparse keeps under that name."""
+    return f"--{name.replace('_', '-')}"
 
 
 def screen_options(typed: Mapping[str, object]) -> ScreenOptions:
     """The options that were typed."""
-    return ScreenOptions(
-        is_ascii="ascii" in typed,
-        theme=str(typed.get("theme", "")),
-        is_readonly="readonly" in typed,
-        has_bell="no_bell" not in typed,
-        has_mouse="no_mouse" not in typed,
-        has_title="no_title" not in typed,
-    )
+    chosen: dict[str, Any] = {name: value for flag, (name, value, _) in SCREEN_FLAGS.items() if flag in typed}
+    return ScreenOptions(theme=str(typed.get("theme", "")), **chosen)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -179,89 +178,67 @@ def _add_output_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--log-format", choices=("text", "json"), help="format of these lines (default text)")
     add_screen_flags(group)
     group.add_argument("--dry-run", action="store_true", help="print the effective configuration and exit")
-    _setting(group, "--debug", "debug", None, "log what the run does and its timings (docs/runs.md)")
+    _add_settings(group, "", [("debug", None, "log what the run does and its timings (docs/runs.md)", "")])
 
 
 def _add_run_flags(group: argparse._ArgumentGroup) -> None:
-    _setting(
-        group,
-        "--run-id",
-        "checkpoint_settings.run_id",
-        str,
-        "name of the run and its folder (default: CONFIG's, numbered)",
-    )
-    _setting(group, "--results-dir", "checkpoint_settings.results_dir", str, "folder of the runs (default results)")
-    _setting(group, "--resume", "checkpoint_settings.resume", None, "continue the run of this id from its checkpoint")
-    _setting(group, "--force", "checkpoint_settings.force", None, "start over in an existing run folder")
-    initialize_text = "start with the weights of another run"
-    _setting(group, "--initialize-from", "checkpoint_settings.initialize_from", str, initialize_text, "RUN_ID")
-    _setting(group, "--inference", "checkpoint_settings.inference", None, "act without learning")
+    _add_settings(group, "checkpoint_settings.", [
+        ("run-id", str, "name of the run and its folder (default: CONFIG's, numbered)", "ID"),
+        ("results-dir", str, "folder of the runs (default results)", "DIR"),
+        ("resume", None, "continue the run of this id from its checkpoint", ""),
+        ("force", None, "start over in an existing run folder", ""),
+        ("initialize-from", str, "start with the weights of another run", "RUN_ID"),
+        ("inference", None, "act without learning", ""),
+    ])  # fmt: skip
     group.add_argument("--deterministic", action="store_true", help="take the most likely actions, or their mean")
-    _setting(group, "--seed", "env_settings.seed", int, "random seed; -1 draws one (default -1)")
-    _setting(group, "--torch-device", "torch_settings.device", str, "cpu, cuda, cuda:1, ...", "DEVICE")
+    _add_settings(group, "env_settings.", [("seed", int, "random seed; -1 draws one (default -1)", "SEED")])
+    device_text = "cpu, cuda, cuda:1, ..."
+    group.add_argument("--torch-device", dest="torch_settings.device", metavar="DEVICE", help=device_text)
     set_text = "set a setting by its path; a list or mapping as JSON; may be repeated"
     group.add_argument("--set", action="append", type=_assignment, metavar="PATH=VALUE", help=set_text)
 
 
 def _add_environment_flags(group: argparse._ArgumentGroup) -> None:
-    env_text = "gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,BEHAVIOR=ENV"
-    _setting(group, "--env", "env_settings.env", _environment, env_text)
-    _setting(group, "--num-envs", "env_settings.num_envs", int, "copies of the environment (default 1)", "N")
-    _setting(group, "--num-workers", "env_settings.num_workers", int, "processes that run them; 0: this process", "N")
-    _setting(
-        group, "--timeout-wait", "env_settings.timeout_wait", int, "seconds until it counts as hung (default 60)", "S"
-    )
-    restarts = "env_settings.max_lifetime_restarts"
-    _setting(group, "--max-lifetime-restarts", restarts, int, "restarts of one worker; -1: no limit", "N")
-    restarts = "env_settings.restarts_rate_limit_n"
-    _setting(group, "--restarts-rate-limit-n", restarts, int, "restarts in one period; -1: no limit", "N")
-    restarts = "env_settings.restarts_rate_limit_period_s"
-    _setting(group, "--restarts-rate-limit-period-s", restarts, int, "seconds of that period", "S")
+    _add_settings(group, "env_settings.", [
+        ("env", _environment, "gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,BEHAVIOR=ENV", "ENV"),
+        ("num-envs", int, "copies of the environment (default 1)", "N"),
+        ("num-workers", int, "processes that run them; 0: this process", "N"),
+        ("timeout-wait", int, "seconds until it counts as hung (default 60)", "S"),
+        ("max-lifetime-restarts", int, "restarts of one worker; -1: no limit", "N"),
+        ("restarts-rate-limit-n", int, "restarts in one period; -1: no limit", "N"),
+        ("restarts-rate-limit-period-s", int, "seconds of that period", "S"),
+    ])  # fmt: skip
 
 
 def _add_unity_flags(group: argparse._ArgumentGroup) -> None:
-    _setting(group, "--base-port", "env_settings.base_port", int, "first port (default 5005)", "N")
-    _setting(group, "--num-areas", "env_settings.num_areas", int, "training areas in a scene (default 1)", "N")
-    _setting(group, "--width", "engine_settings.width", int, "window size (default 84)", "N")
-    _setting(group, "--height", "engine_settings.height", int, "window size (default 84)", "N")
-    _setting(group, "--quality-level", "engine_settings.quality_level", int, "graphics quality (default 5)", "N")
-    _setting(group, "--time-scale", "engine_settings.time_scale", float, "speed of time (default 20)", "X")
-    _setting(
-        group,
-        "--target-frame-rate",
-        "engine_settings.target_frame_rate",
-        int,
-        "frames per second (default -1: no limit)",
-        "N",
-    )
-    _setting(
-        group, "--capture-frame-rate", "engine_settings.capture_frame_rate", int, "frames per second (default 60)", "N"
-    )
-    _setting(group, "--no-graphics", "engine_settings.no_graphics", None, "without a window")
-    monitor_text = "only worker 0 opens a window"
-    _setting(group, "--no-graphics-monitor", "engine_settings.no_graphics_monitor", None, monitor_text)
+    _add_settings(group, "env_settings.", [
+        ("base-port", int, "first port (default 5005)", "N"),
+        ("num-areas", int, "training areas in a scene (default 1)", "N"),
+    ])  # fmt: skip
+    _add_settings(group, "engine_settings.", [
+        ("width", int, "window size (default 84)", "N"),
+        ("height", int, "window size (default 84)", "N"),
+        ("quality-level", int, "graphics quality (default 5)", "N"),
+        ("time-scale", float, "speed of time (default 20)", "X"),
+        ("target-frame-rate", int, "frames per second (default -1: no limit)", "N"),
+        ("capture-frame-rate", int, "frames per second (default 60)", "N"),
+        ("no-graphics", None, "without a window", ""),
+        ("no-graphics-monitor", None, "only worker 0 opens a window", ""),
+    ])  # fmt: skip
+    rest_text = "passed to the player; must be the last flag"
     group.add_argument(
-        "--env-args",
-        dest="env_settings.env_args",
-        nargs=argparse.REMAINDER,
-        metavar="...",
-        help="passed to the player; must be the last flag",
+        "--env-args", dest="env_settings.env_args", nargs=argparse.REMAINDER, metavar="...", help=rest_text
     )
 
 
-def _setting(
-    group: argparse._ArgumentGroup,
-    flag: str,
-    path: str,
-    kind: Callable[[str], Setting] | None,
-    text: str,
-    metavar: str | None = None,
-) -> None:
-    """Add a flag whose value is that of the setting at `path`; a flag without a kind means true."""
-    if kind is None:
-        group.add_argument(flag, dest=path, action="store_true", help=text)
-    else:
-        group.add_argument(flag, dest=path, type=kind, metavar=metavar or flag.rpartition("-")[2].upper(), help=text)
+def _add_settings(group: argparse._ArgumentGroup, section: str, flags: Iterable[Flag]) -> None:
+    """Add flags whose values are those of the settings of the same names."""
+    for flag, kind, text, metavar in flags:
+        path = section + flag.replace("-", "_")
+        if kind is None:
+            group.add_argument(f"--{flag}", dest=path, action="store_true", help=text)
+        else:
+            group.add_argument(f"--{flag}", dest=path, type=kind, metavar=metavar, help=text)
 
 
 def _assignment(text: str) -> tuple[str, Setting]:
