@@ -1,4 +1,4 @@
-"""Driving whole runs in this process: small configurations, waiting for events, and looking at what is left."""
+"""Driving whole runs in this process: small configurations, waiting for events, and checking what is left."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def configuration(
 
 
 class LiveRun:
-    """A Launch and everything it told so far. Starts at once."""
+    """A Launch and all its events so far. Starts at once."""
 
     def __init__(self, config: RunConfig, *commands: Command):
         """commands: sent before anything else can happen."""
@@ -98,12 +98,14 @@ class LiveRun:
                 if isinstance(event, kind) and when(event):
                     return event
             seen = len(self.mail)
-            assert time.monotonic() < deadline, f"no such {kind.__name__} among\n" + self.told()
-            assert not (self._is_over and not self._read(0)), f"over without such a {kind.__name__}:\n" + self.told()
+            assert time.monotonic() < deadline, f"no such {kind.__name__} among\n" + self.recent_events()
+            assert not (self._is_over and not self._read(0)), (
+                f"over without such a {kind.__name__}:\n" + self.recent_events()
+            )
             self._read(0.1)
 
     def send(self, command: Command) -> CommandFinished:
-        """What became of the command."""
+        """The outcome of the command."""
         self.launch.send(command)
         return self.wait_for(CommandFinished, lambda event: event.id == command.id)
 
@@ -111,13 +113,13 @@ class LiveRun:
         """The exit code of the run, once it is over and everything was read."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not self.launch.wait(0):
-            assert time.monotonic() < deadline, "still running:\n" + self.told()
+            assert time.monotonic() < deadline, "still running:\n" + self.recent_events()
             self._read(0.1)
         self._read(0)
         return self.launch.exit_code
 
-    def told(self) -> str:
-        """The newest of what happened, for a message."""
+    def recent_events(self) -> str:
+        """The newest events that matter, for a message."""
         happened = [
             event for event in self.events if not isinstance(event, (*DELTAS, MetricsReported, EpisodesFinished))
         ]
@@ -135,9 +137,9 @@ class LiveRun:
 
 @contextmanager
 def live(config: RunConfig, *commands: Command) -> Iterator[LiveRun]:
-    """A run that is stopped, if it still goes on.
+    """A run that is stopped, if it is still running.
 
-    Afterwards its threads are gone, every command has had exactly one outcome, and the exit code was told once.
+    Afterwards its threads are gone, every command has had exactly one outcome, and the exit code was published once.
     """
     others = set(threading.enumerate())
     run = LiveRun(config, *commands)
@@ -148,12 +150,14 @@ def live(config: RunConfig, *commands: Command) -> Iterator[LiveRun]:
             run.launch.send(Stop("now"))
             run.launch.wait(DEADLINE_SECONDS)
         left = threads_left(others)
-        assert not left, f"threads that did not end: {left}\n{run.told()}"
+        assert not left, f"threads that did not end: {left}\n{run.recent_events()}"
     run.wait()
     asked = sorted(event.id for event in run.of(CommandAsked))
-    assert sorted(event.id for event in run.of(CommandFinished)) == asked, f"not one outcome each:\n{run.told()}"
+    assert sorted(event.id for event in run.of(CommandFinished)) == asked, (
+        f"not one outcome each:\n{run.recent_events()}"
+    )
     endings = [event for event in run.of(RunStateChanged) if event.exit_code is not None]
-    assert [event.exit_code for event in endings] == [run.launch.exit_code], run.told()
+    assert [event.exit_code for event in endings] == [run.launch.exit_code], run.recent_events()
 
 
 def run_to_end(config: RunConfig, *commands: Command) -> LiveRun:
@@ -175,7 +179,7 @@ def threads_left(others: set[threading.Thread], seconds: float = 5.0) -> list[st
 def ending(run: LiveRun) -> RunStateChanged:
     """The last state of the run, which is its last event of all."""
     last = run.events[-1]
-    assert isinstance(last, RunStateChanged), run.told()
+    assert isinstance(last, RunStateChanged), run.recent_events()
     return last
 
 

@@ -86,7 +86,7 @@ def test_resumed_run_goes_on_to_a_larger_max_steps(tmp_path: Path) -> None:
     assert [event.step for event in summaries] == list(range(step - step % 100 + 100, 1001, 100))
     rates = [event.metrics["Policy/Learning Rate"] for event in summaries]
     assert rates == sorted(rates, reverse=True)
-    assert rates[0] < 3e-4 * (1 - step / 1024) + 1e-9, "the schedule goes on where it was"
+    assert rates[0] < 3e-4 * (1 - step / 1024) + 1e-9, "the schedule continues where it was"
     assert run.of(ProgressReported)[-1].num_updates > step // 64
     assert run.of(CheckpointSaved)[-1].step >= 1024
 
@@ -111,8 +111,8 @@ def test_soft_actor_critic_that_had_reached_its_end_is_not_warned_of_updates_tha
 def test_what_is_not_gone_on_with_is_said(tmp_path: Path) -> None:
     first_run(tmp_path)
     run = run_to_end(walker(tmp_path, resume=True), Stop("now"))
-    told = [event.message for event in run.of(LogEmitted)]
-    (line,) = [message for message in told if "resumed at step 512" in message]
+    reported = [event.message for event in run.of(LogEmitted)]
+    (line,) = [message for message in reported if "resumed at step 512" in message]
     assert "environments begin new episodes" in line
 
 
@@ -179,7 +179,7 @@ def test_flags_that_do_not_fit_the_folder_are_refused(
     assert not (tmp_path / "results/b").exists()
 
 
-def test_forced_run_begins_anew(tmp_path: Path) -> None:
+def test_forced_run_starts_over(tmp_path: Path) -> None:
     last = first_run(tmp_path)
     run = run_to_end(walker(tmp_path, force=True))
     assert run.launch.exit_code == 0
@@ -238,8 +238,8 @@ def test_second_writer_of_a_run_is_refused(tmp_path: Path) -> None:
     [
         ("toy:lime", ["Walker"], {}, "Did you mean toy:line"),
         ("tests.nowhere:make", ["Walker"], {}, "no module named"),
-        ("tests.running.worlds:Pair", ["Left", "Middle"], {}, "behaviors.Middle"),
-        ("tests.running.worlds:Pair", ["Left"], {}, "'Right'"),
+        ("tests.running.environments:Pair", ["Left", "Middle"], {}, "behaviors.Middle"),
+        ("tests.running.environments:Pair", ["Left"], {}, "'Right'"),
         ("gymnasium:CartPole-v1", ["Walker"], {"no": 1}, "no"),
     ],
 )
@@ -256,7 +256,7 @@ def test_environment_that_does_not_fit_is_refused_and_leaves_no_folder(
 
 
 def test_environment_that_raises_while_it_is_made_ends_the_run_with_its_reason(tmp_path: Path) -> None:
-    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, "tests.running.worlds:never_made"))
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, "tests.running.environments:never_made"))
     assert run.launch.exit_code == 3
     assert "RuntimeError: no screen here" in ending(run).reason
     assert "no screen here" in (run.folder / "run_logs/output.log").read_text()
@@ -295,7 +295,7 @@ def test_a_goal_that_makes_weights_by_default_warns_with_what_it_costs(
 
 def test_a_set_of_entities_as_the_only_goal_trains_and_warns(tmp_path: Path) -> None:
     settings = behavior(max_steps=128)
-    run = run_to_end(configuration(tmp_path, {"Walker": settings}, env="tests.running.worlds:Wanted"))
+    run = run_to_end(configuration(tmp_path, {"Walker": settings}, env="tests.running.environments:Wanted"))
     assert run.launch.exit_code == 0
     assert "goal wanted: a set of entities cannot compute the weights of a layer" in warnings(run)
 

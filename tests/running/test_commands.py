@@ -52,7 +52,7 @@ def pair(folder: Path) -> RunConfig:
 
 
 def training(run: LiveRun, name: str = "Walker") -> None:
-    """The behavior has told two summaries from now on."""
+    """Wait until the behavior has published two more summaries."""
     for _ in range(2):
         run.wait_for(MetricsReported, lambda event: event.behavior == name, after=len(run.mail))
 
@@ -112,7 +112,7 @@ def test_paused_behavior_leaves_the_other_training(tmp_path: Path) -> None:
         training(run, "Other")
         assert not [e for e in run.events[parked:] if isinstance(e, MetricsReported) and e.behavior == "Walker"]
         assert (states(run), states(run, "Other")) == (["training", "paused"], ["training"])
-        assert [e.state for e in run.of(RunStateChanged)] == ["training"], "the run goes on"
+        assert [e.state for e in run.of(RunStateChanged)] == ["training"], "the run continues"
         run.send(Pause())
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
         assert run.send(Resume("Walker")).message == "Walker training"
@@ -167,9 +167,9 @@ def test_behavior_that_has_finished_can_be_saved_but_not_paused(tmp_path: Path) 
         assert states(run) == ["training", "finished"]
 
 
-def test_behavior_that_only_goes_on_acting_is_not_told_to_be_paused(tmp_path: Path) -> None:
+def test_behavior_that_only_continues_to_act_is_not_published_as_paused(tmp_path: Path) -> None:
     behaviors = {"Left": behavior(max_steps=128), "Right": behavior(max_steps=ENDLESS)}
-    config = configuration(tmp_path, behaviors, "tests.running.worlds:Pair", env_settings={"num_envs": 1})
+    config = configuration(tmp_path, behaviors, "tests.running.environments:Pair", env_settings={"num_envs": 1})
     with live(config) as run:
         run.wait_for(BehaviorStateChanged, lambda event: event.state == "finished")
         assert run.send(Pause("Left")).message == "Right paused"
@@ -264,7 +264,7 @@ def test_what_is_open_at_the_end_has_failed() -> None:
     ledger.expect("a", ["Left"])
     ledger.expect_when("b", lambda: None)
     ledger.expect_when("c", lambda: (True, "stopped"))
-    ledger.report("x", "Left", True, "nobody asked")
+    ledger.report("x", "Left", True, "unexpected")
     ledger.close("over")
     ledger.close("over")
     assert {envelope.event for envelope in mail.drain()} == {

@@ -1,4 +1,4 @@
-"""An environment is checked before anybody trains in it: what it is, what it breaks, what will not go well."""
+"""An environment is checked before training: its spaces, broken promises, likely problems."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ def test_environment_that_keeps_its_promises_has_no_warning() -> None:
         "  observation 'observation': a vector of 4, float32",
         "  actions: a choice of 2",
     ]
-    told = [finding.text for finding in findings if finding.kind == "ok"]
-    assert re.fullmatch(r"6\d random steps: shapes, types and finite values as promised", told[1])
-    assert "the same seed and actions give the same episodes" in told
-    assert "a worker process (num_workers) can step it" in told
+    reported = [finding.text for finding in findings if finding.kind == "ok"]
+    assert re.fullmatch(r"6\d random steps: shapes, types and finite values as promised", reported[1])
+    assert "the same seed and actions give the same episodes" in reported
+    assert "a worker process (num_workers) can step it" in reported
     assert not [finding for finding in findings if finding.kind == "warning"]
 
 

@@ -31,7 +31,7 @@ def test_a_warning_follows_what_caused_it() -> None:
     assert [envelope.event for envelope in mail.drain()] == [FAILED], "it has left"
 
 
-def test_news_that_nobody_asks_for_does_not_pile_up() -> None:
+def test_events_that_are_never_read_do_not_pile_up() -> None:
     bus = EventBus()
     reporter, mail = HealthReporter(bus), bus.subscribe(3 * HEALTH_MAILBOX)
     bus.publish(FAILED)

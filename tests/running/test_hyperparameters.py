@@ -1,4 +1,4 @@
-"""Hyperparameters changed while a behavior trains: told, used, kept by checkpoints, and given back to the file."""
+"""Hyperparameters changed during training: published, used, saved in checkpoints, and overridden by the file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STEADY: dict[str, Any] = {
 
 
 def walker(folder: Path, hyperparameters: dict[str, Any] | None = None, **flags: Any) -> RunConfig:
-    """A run without end whose schedules stand still."""
+    """An endless run with constant schedules."""
     settings = behavior(max_steps=ENDLESS, hyperparameters=STEADY | (hyperparameters or {}))
     threaded = flags.pop("threaded", False)
     return configuration(folder, {"Walker": settings | {"threaded": threaded}}, checkpoint_settings=flags)
@@ -83,7 +83,7 @@ def test_what_is_reported_of_a_hyperparameter_is_what_a_file_may_say_of_it() -> 
     assert ranges(SACSettings(), ["target_entropy"]) == {"target_entropy": Range()}
 
 
-def test_what_may_be_changed_is_told_when_a_behavior_starts(tmp_path: Path) -> None:
+def test_what_may_be_changed_is_published_when_a_behavior_starts(tmp_path: Path) -> None:
     with live(walker(tmp_path, {"target_kl": 0.5})) as run:
         event = run.wait_for(HyperparametersReported)
         assert event.values == {
@@ -101,7 +101,7 @@ def test_what_may_be_changed_is_told_when_a_behavior_starts(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("is_paused", [False, True])
-def test_change_is_told_with_its_step_and_used_from_the_next_update_on(
+def test_change_is_published_with_its_step_and_used_from_the_next_update_on(
     tmp_path: Path, threaded: bool, is_paused: bool
 ) -> None:
     with live(walker(tmp_path, threaded=threaded)) as run:
@@ -149,8 +149,8 @@ def test_change_of_a_behavior_that_is_not_there_or_has_ended_is_refused(tmp_path
         run.wait_for(BehaviorStateChanged, lambda e: (e.behavior, e.state) == ("Walker", "finished"))
         ended = run.send(SetHyperparameter("Walker", "beta", 0.1))
         assert (ended.ok, ended.message) == (False, "Walker has ended; --resume continues from a checkpoint")
-        nobody = run.send(SetHyperparameter("Nobody", "beta", 0.1))
-        assert (nobody.ok, nobody.message) == (False, "there is no behavior Nobody")
+        refused_one = run.send(SetHyperparameter("Nobody", "beta", 0.1))
+        assert (refused_one.ok, refused_one.message) == (False, "there is no behavior Nobody")
 
 
 def test_change_asked_for_with_a_stop_has_an_outcome(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_value_changed_in_the_file_since_wins(tmp_path: Path) -> None:
     assert "hyperparameters" not in read(Path(saved.path))[0].values
 
 
-def test_run_that_starts_from_another_takes_over_nothing_that_was_set(tmp_path: Path) -> None:
+def test_run_initialized_from_another_ignores_what_was_set(tmp_path: Path) -> None:
     changed_run(tmp_path)
     with live(walker(tmp_path, run_id="b", initialize_from="run")) as run:
         run.wait_for(MetricsReported)

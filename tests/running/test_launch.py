@@ -26,20 +26,20 @@ class NeverMade(PPOTrainer):
     """A trainer with a mistake in its constructor."""
 
     def __init__(self, *_: object) -> None:
-        raise ZeroDivisionError("a mistake of ours")
+        raise ZeroDivisionError("an internal error")
 
 
 def test_commands_sent_from_several_threads_until_after_the_end_all_have_outcomes(tmp_path: Path) -> None:
     with live(configuration(tmp_path, {"Walker": behavior()})) as run:
         over = threading.Event()
 
-        def ask() -> None:
+        def send() -> None:
             while not over.is_set():
                 run.launch.send(SaveCheckpoint())
                 over.wait(0.01)
             run.launch.send(SaveCheckpoint())
 
-        threads = [threading.Thread(target=ask, daemon=True) for _ in range(2)]
+        threads = [threading.Thread(target=send, daemon=True) for _ in range(2)]
         for thread in threads:
             thread.start()
         try:
@@ -58,11 +58,11 @@ def test_mistake_while_starting_ends_the_run_with_code_1(tmp_path: Path, monkeyp
     (failure,) = run.of(WorkerFailed)
     assert failure.worker == "coordinator"
     assert "in __init__" in failure.traceback
-    assert "ZeroDivisionError: a mistake of ours" in "".join(event.reason for event in run.of(RunStateChanged))
+    assert "ZeroDivisionError: an internal error" in "".join(event.reason for event in run.of(RunStateChanged))
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_mistake_of_the_coordinator_lets_nobody_work_on_and_loses_nothing(tmp_path: Path, paused: bool) -> None:
+def test_internal_error_of_the_coordinator_stops_every_thread_and_loses_nothing(tmp_path: Path, paused: bool) -> None:
     with live(configuration(tmp_path, {"Walker": behavior(max_steps=ENDLESS)})) as run:
         run.wait_for(MetricsReported)
         if paused:

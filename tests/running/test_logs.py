@@ -1,4 +1,4 @@
-"""The files that only tell of a run: where the disk refuses one, the run says so and goes on."""
+"""The files that only describe a run: where the disk refuses one, a warning says so and the run continues."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_log_that_cannot_be_written_is_named_and_the_run_goes_on(tmp_path: Path,
     (blocked / "in the way").mkdir(parents=True)
     longer = {"Walker": behavior(max_steps=1024)}
     run = run_to_end(configuration(tmp_path, longer, checkpoint_settings={"resume": True}))
-    assert run.launch.exit_code == 0, run.told()
+    assert run.launch.exit_code == 0, run.recent_events()
     assert run.of(CheckpointSaved)[-1].reason == "final"
     complaints = [event.message for event in run.of(LogEmitted) if event.level in ("warning", "error")]
     assert any(blocked.name in message for message in complaints), complaints

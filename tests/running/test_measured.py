@@ -16,7 +16,7 @@ REPORTING = "tests.sampling.environments.test_measuring:Reporting"
 def test_named_keys_of_info_are_means_of_each_summary(tmp_path: Path, workers: int) -> None:
     settings = {"metrics": ["step", "Maze/last", "stepp"], "num_workers": workers, "env_kwargs": {"length": 3}}
     run = run_to_end(configuration(tmp_path, {"Walker": behavior(max_steps=600)}, REPORTING, env_settings=settings))
-    assert run.launch.exit_code == 0, run.told()
+    assert run.launch.exit_code == 0, run.recent_events()
     summaries = run.of(MetricsReported)
     assert len(summaries) > 1
     for summary in summaries:

@@ -32,7 +32,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.checkpoint_format import read
-from tests.running import worlds
+from tests.running import environments
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, equal, live
 
 
@@ -48,7 +48,7 @@ def trained(run: LiveRun) -> None:
 
 
 def saved(run: LiveRun) -> Path:
-    """A checkpoint of where training stands, after some more of it."""
+    """A new checkpoint, after some more training."""
     trained(run)
     return Path(run.send(SaveCheckpoint("Walker")).message)
 
@@ -68,24 +68,24 @@ def names(folder: Path) -> set[str]:
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
 @pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("reward", [3e38, 1e39])
-def test_behavior_that_diverged_waits_to_be_rolled_back_where_somebody_watches(
+def test_behavior_that_diverged_waits_to_be_rolled_back_where_a_user_watches(
     tmp_path: Path, threaded: bool, reward: float
 ) -> None:
     """3e38: the loss is no number; 1e39: the reward itself, and with it the environment is refused."""
-    worlds.RELEASE.clear()
+    environments.RELEASE.clear()
     settings = behavior(max_steps=1024, checkpoint_interval=64, threaded=threaded)
     kwargs = {"env_kwargs": {"reward": reward}, "num_envs": 1}
-    config = configuration(tmp_path, {"Walker": settings}, "tests.running.worlds:Diverging", env_settings=kwargs)
+    config = configuration(tmp_path, {"Walker": settings}, "tests.running.environments:Diverging", env_settings=kwargs)
     with live(config) as run:
         run.launch.attend(True)
         failure = run.wait_for(BehaviorStateChanged, lambda event: event.state == "failed")
         assert failure.can_roll_back
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
         good = [event for event in run.of(CheckpointSaved) if event.reason != "error"][-1]
-        worlds.RELEASE.set()
+        environments.RELEASE.set()
         outcome = run.send(RollBack("Walker", good.path))
         assert (outcome.ok, outcome.message) == (True, f"resumed from step {good.step}, {good.path}")
-        assert run.wait() == 0, run.told()
+        assert run.wait() == 0, run.recent_events()
         states = [event.state for event in run.of(BehaviorStateChanged)]
         assert states == ["training", "failed", "training", "finished"]
         assert 1024 <= run.of(CheckpointSaved)[-1].step < 1024 + 64
@@ -93,11 +93,11 @@ def test_behavior_that_diverged_waits_to_be_rolled_back_where_somebody_watches(
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
 @pytest.mark.parametrize("leaves", ["stop", "unwatched"])
-def test_behavior_that_nobody_rolls_back_ends_the_run_as_before(tmp_path: Path, leaves: str) -> None:
-    worlds.RELEASE.clear()
+def test_behavior_that_is_not_rolled_back_ends_the_run_as_before(tmp_path: Path, leaves: str) -> None:
+    environments.RELEASE.clear()
     settings = behavior(max_steps=1024, checkpoint_interval=64)
     config = configuration(
-        tmp_path, {"Walker": settings}, "tests.running.worlds:Diverging", env_settings={"num_envs": 1}
+        tmp_path, {"Walker": settings}, "tests.running.environments:Diverging", env_settings={"num_envs": 1}
     )
     with live(config) as run:
         run.launch.attend(True)
@@ -201,9 +201,9 @@ def test_hyperparameters_are_those_of_the_checkpoint(tmp_path: Path) -> None:
         run.send(SetHyperparameter("Walker", "lambd", 0.9))
         before = len(run.mail)
         assert run.send(RollBack("Walker", str(first))).ok
-        told = [event for event in run.events[before:] if isinstance(event, HyperparameterChanged)]
-        assert {(e.name, e.old, e.new) for e in told} == {("beta", 0.5, 0.25), ("lambd", 0.9, 0.95)}
-        assert {e.step for e in told} == {step_of(first)}
+        reported = [event for event in run.events[before:] if isinstance(event, HyperparameterChanged)]
+        assert {(e.name, e.old, e.new) for e in reported} == {("beta", 0.5, 0.25), ("lambd", 0.9, 0.95)}
+        assert {e.step for e in reported} == {step_of(first)}
         values = run.of(HyperparametersReported)[-1].values
         assert (values["beta"], values["lambd"]) == (0.25, 0.95)
         lines = [event.message for event in run.of(LogEmitted)]

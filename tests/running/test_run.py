@@ -94,11 +94,11 @@ def test_summaries_and_checkpoints_come_at_their_intervals(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("changes", [{}, {"threaded": True}, {"trainer_type": "sac", "hyperparameters": {}}], ids=str)
 def test_training_ends_with_the_step_that_max_steps_names(tmp_path: Path, changes: dict[str, Any]) -> None:
-    """Neither a horizon and episodes that are longer nor a large buffer let it go on."""
+    """Neither a horizon and episodes that are longer nor a large buffer let it continue."""
     settings = behavior(time_horizon=1000, max_steps=300, summary_freq=50_000, hyperparameters__buffer_size=2048)
     run = run_to_end(configuration(tmp_path, {"Pendulum": settings | changes}, "gymnasium:Pendulum-v1"))
     assert run.of(CheckpointSaved)[-1].step == 300
-    if "threaded" not in changes:  # there environments go on until the learner has counted
+    if "threaded" not in changes:  # there environments continue until the learner has counted
         assert run.of(ProgressReported)[-1].sampled == 304  # 4 environments acted once more
 
 
@@ -129,11 +129,11 @@ def test_events_describe_the_run_in_order_and_are_in_its_file(tmp_path: Path) ->
     assert sorted(order, key=lambda kind: first[kind]) == order
     assert {EpisodesFinished, ProgressReported, TimeSplit} <= set(kinds)
     assert [envelope.number for envelope in run.mail] == list(range(1, len(run.mail) + 1))
-    told = [
+    reported = [
         e for e in run.events if not isinstance(e, ProgressReported | TimeSplit) and "Devices" not in type(e).__name__
     ]
     kept = [envelope.event for envelope in read_events(run.folder / "events.jsonl")]
-    assert [event for event in kept if type(event) in {type(e) for e in told}] == told
+    assert [event for event in kept if type(event) in {type(e) for e in reported}] == reported
     assert run.of(ProgressReported)[-1].step == run.of(CheckpointSaved)[-1].step
 
 
@@ -150,7 +150,9 @@ def test_curves_have_the_tags_of_ml_agents(tmp_path: Path, threaded: bool) -> No
 
 
 def test_behavior_that_only_default_settings_describe_has_its_curves_too(tmp_path: Path) -> None:
-    config = configuration(tmp_path, {"Left": behavior()}, "tests.running.worlds:Pair", env_settings={"num_envs": 1})
+    config = configuration(
+        tmp_path, {"Left": behavior()}, "tests.running.environments:Pair", env_settings={"num_envs": 1}
+    )
     config = config.model_copy(update={"default_settings": config.behaviors["Left"]})
     run = run_to_end(config)
     assert run.launch.exit_code == 0

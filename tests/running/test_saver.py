@@ -1,4 +1,4 @@
-"""Saving beside training: what waits, what is skipped, what is kept."""
+"""Saving during training: what waits, what is skipped, what is kept."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_policies_are_exported_at_an_interval_of_their_own_and_outlive_their_che
     bench.learner.commands.append(SaveCheckpoint())
     bench.learner.serve()
     assert exported_steps(bench.write()) == []
-    bench.saver.has_ended = False  # it would not take the last one, which nobody waits for here
+    bench.saver.has_ended = False  # it would refuse the last one, for which no thread waits here
     bench.learner.finish("interrupted")
     assert exported_steps(bench.write()) == [448], "the last policy is always there"
     exports = [192, 384, 448]
@@ -182,7 +182,7 @@ def test_there_is_one_copy_of_a_replay_buffer_at_a_time(tmp_path: Path) -> None:
     assert read_replay_buffer(tmp_path / "Walker/replay_buffer.safetensors", "Walker").values == replay.values
 
 
-def test_replay_buffer_that_cannot_be_written_is_told_and_the_checkpoint_stands(tmp_path: Path) -> None:
+def test_replay_buffer_that_cannot_be_written_is_reported_and_the_checkpoint_kept(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     (tmp_path / "Walker/replay_buffer.safetensors").mkdir()
     bench.saver.put(replace(bench.job(1, "asked", "c"), replay=State()))
@@ -303,7 +303,7 @@ def test_commands_keep_their_order_while_the_saver_is_busy(tmp_path: Path) -> No
     assert bench.outcomes == [(change.id, True)]
 
 
-def test_roll_back_that_nobody_can_serve_any_more_is_refused(tmp_path: Path) -> None:
+def test_roll_back_after_the_end_of_the_saver_is_refused(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.write()
     bench.learner.commands.append(RollBack("Walker", str(tmp_path)))

@@ -37,7 +37,7 @@ from rl_tui.engine.session.messages import (
     WorkerFailed,
 )
 from rl_tui.engine.storage.checkpoint_format import read
-from tests.running import worlds
+from tests.running import environments
 from tests.running.runs import (
     DEADLINE_SECONDS,
     ENDLESS,
@@ -56,9 +56,9 @@ MISBEHAVING = "tests.sampling.worlds:Misbehaving"
 @pytest.fixture(autouse=True)
 def release() -> Iterator[None]:
     """Threads of environments that hang end with the test."""
-    worlds.RELEASE.clear()
+    environments.RELEASE.clear()
     yield
-    worlds.RELEASE.set()
+    environments.RELEASE.set()
 
 
 def states(run: LiveRun, name: str) -> list[str]:
@@ -140,11 +140,14 @@ def test_environment_that_is_made_forever_ends_the_run_and_says_where(
     monkeypatch.setattr("rl_tui.engine.running.building.START_SECONDS", 0.2)
     env_settings = {"timeout_wait": 1, "num_envs": 1}
     run = LiveRun(
-        configuration(tmp_path, {"Walker": behavior()}, "tests.running.worlds:made_forever", env_settings=env_settings)
+        configuration(
+            tmp_path, {"Walker": behavior()}, "tests.running.environments:made_forever", env_settings=env_settings
+        )
     )
     assert run.wait() == 3
     assert re.match(
-        r"tests.running.worlds:made_forever: start has not returned for 1 s, at tests/running/worlds.py:\d+ in"
+        r"tests.running.environments:made_forever: start has not returned for 1 s, at"
+        r" tests/running/environments.py:\d+ in"
         r" made_forever. Raise env_settings.timeout_wait if it needs longer$",
         ending(run).reason,
     ), ending(run).reason
@@ -156,14 +159,14 @@ def test_constructor_that_raises_leaves_its_traceback_in_a_folder_that_a_correct
     tmp_path: Path, workers: int
 ) -> None:
     env_settings = {"num_workers": workers, "num_envs": 2}
-    env = "tests.running.worlds:Unbuilt"
+    env = "tests.running.environments:Unbuilt"
     run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, env, env_settings=env_settings))
     assert run.launch.exit_code == 3
     (failure,) = run.of(EnvironmentFailed)
     assert failure.behaviors == ("Walker",)
     assert 'raise KeyError("entrance")' in failure.detail
     assert states(run, "Walker") == ["failed"]
-    assert ending(run).reason == failure.reason, "the traceback stands above"
+    assert ending(run).reason == failure.reason, "the traceback is above"
     log = (run.folder / "run_logs/output.log").read_text()
     assert 'in __init__\n    raise KeyError("entrance")' in log
     assert (run.folder / "events.jsonl").exists()
@@ -226,14 +229,14 @@ def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path,
     config = configuration(
         tmp_path,
         {"Walker": behavior(max_steps=ENDLESS, threaded=threaded)},
-        "tests.running.worlds:Hanging",
+        "tests.running.environments:Hanging",
         env_settings={"timeout_wait": 3, "num_envs": 1},
     )
     with live(config) as run:
         assert run.wait() == 3
         (failure,) = run.of(EnvironmentFailed)
-        assert "tests.running.worlds:Hanging, instance 0: step" in failure.reason
-        assert re.search(r": it hangs, at tests/running/worlds.py:\d+ in step$", failure.reason)
+        assert "tests.running.environments:Hanging, instance 0: step" in failure.reason
+        assert re.search(r": it hangs, at tests/running/environments.py:\d+ in step$", failure.reason)
         assert "RELEASE.wait()" in failure.detail
         awaited = run.of(StepsAwaited)[-1]
         assert (awaited.behavior, awaited.waits_for) == ("Walker", "environment")
@@ -243,7 +246,7 @@ def test_step_that_hangs_in_this_process_is_named_saved_and_left(tmp_path: Path,
         assert last.step > 0
         assert states(run, "Walker") == ["training", "failed"]
         (run.folder / "run_logs/training_status.json").unlink()
-        worlds.RELEASE.set()  # the step returns after all: nothing may happen any more
+        environments.RELEASE.set()  # the step returns after all: nothing may happen any more
     assert not (run.folder / "run_logs/training_status.json").exists()
     assert saved(run) == [last]
 
@@ -252,7 +255,7 @@ def test_behavior_whose_step_hangs_can_still_be_saved_while_another_trains(tmp_p
     config = configuration(
         tmp_path,
         {"Walker": behavior(max_steps=ENDLESS), "Pole": behavior(max_steps=ENDLESS)},
-        {"Walker": "tests.running.worlds:Hanging", "Pole": "toy:line"},
+        {"Walker": "tests.running.environments:Hanging", "Pole": "toy:line"},
         env_settings={"timeout_wait": 1, "num_envs": 1},
     )
     with live(config) as run:
@@ -261,7 +264,7 @@ def test_behavior_whose_step_hangs_can_still_be_saved_while_another_trains(tmp_p
         assert run.send(Pause()).message == "Pole paused"
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
         assert run.send(Resume()).ok
-        worlds.RELEASE.set()
+        environments.RELEASE.set()
         seen = len(run.mail)
         run.wait_for(ProgressReported, lambda event: event.behavior == "Pole", after=seen)
         assert not [e for e in run.of(ProgressReported)[seen:] if e.behavior == "Walker"]
@@ -296,11 +299,11 @@ def test_loss_that_is_not_finite_ends_its_behavior_at_its_last_finite_state(tmp_
     config = configuration(
         tmp_path,
         {"Walker": behavior(max_steps=ENDLESS, threaded=threaded), "Pole": behavior(max_steps=600)},
-        {"Walker": "tests.running.worlds:Overwhelming", "Pole": "toy:line"},
+        {"Walker": "tests.running.environments:Overwhelming", "Pole": "toy:line"},
         env_settings={"num_envs": 1},
     )
     run = run_to_end(config)
-    assert run.launch.exit_code == 5, run.told()
+    assert run.launch.exit_code == 5, run.recent_events()
     assert states(run, "Walker") == ["training", "failed"]
     (last,) = saved(run)
     assert last.reason == "error"
@@ -319,7 +322,10 @@ def test_behavior_that_fails_is_saved_at_once_while_others_of_its_environment_tr
         "Right": behavior(max_steps=700, threaded=threaded),
     }
     config = configuration(
-        tmp_path, behaviors, "tests.running.worlds:Pair", env_settings={"env_kwargs": {"bad": "Left"}, "num_envs": 1}
+        tmp_path,
+        behaviors,
+        "tests.running.environments:Pair",
+        env_settings={"env_kwargs": {"bad": "Left"}, "num_envs": 1},
     )
     run = run_to_end(config)
     assert run.launch.exit_code == 5
@@ -331,7 +337,9 @@ def test_behavior_that_fails_is_saved_at_once_while_others_of_its_environment_tr
 
 def test_behavior_that_finishes_first_is_saved_at_once_and_goes_on_acting(tmp_path: Path) -> None:
     behaviors = {"Left": behavior(max_steps=128), "Right": behavior(max_steps=1024)}
-    run = run_to_end(configuration(tmp_path, behaviors, "tests.running.worlds:Pair", env_settings={"num_envs": 1}))
+    run = run_to_end(
+        configuration(tmp_path, behaviors, "tests.running.environments:Pair", env_settings={"num_envs": 1})
+    )
     assert run.launch.exit_code == 0
     events = run.events
     left = events.index(saved(run, "Left")[0])
@@ -344,7 +352,7 @@ def test_behavior_that_finishes_first_is_saved_at_once_and_goes_on_acting(tmp_pa
 def test_mistake_of_ours_stops_the_run_with_everything_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threaded: bool
 ) -> None:
-    monkeypatch.setitem(registry.BUILT_IN["trainers"], "ppo", "tests.running.worlds:BuggyTrainer")  # type: ignore[arg-type]  # a dict
+    monkeypatch.setitem(registry.BUILT_IN["trainers"], "ppo", "tests.running.environments:BuggyTrainer")  # type: ignore[arg-type]  # a dict
     behaviors = {
         "Walker": behavior(max_steps=ENDLESS, threaded=threaded),
         "Other": behavior(max_steps=ENDLESS, hyperparameters__buffer_size=ENDLESS),
@@ -353,7 +361,7 @@ def test_mistake_of_ours_stops_the_run_with_everything_saved(
     assert run.launch.exit_code == 1
     (failure,) = run.of(WorkerFailed)
     assert failure.worker == ("learner:Walker" if threaded else "collector:Walker")
-    assert failure.error == "ZeroDivisionError: a mistake of ours"
+    assert failure.error == "ZeroDivisionError: an internal error"
     assert "in update" in failure.traceback
     assert states(run, "Walker") == ["training", "failed"]
     assert states(run, "Other") == ["training", "stopped"]

@@ -16,7 +16,7 @@ SECONDS = 10.0
 
 
 def until(condition: Callable[[], bool]) -> bool:
-    """Whether it becomes true before the deadline."""
+    """Whether it is true before the deadline."""
     deadline = time.monotonic() + SECONDS
     moment = threading.Event()
     while not condition() and time.monotonic() < deadline:
@@ -64,9 +64,9 @@ def test_parked_workers_serve_and_do_nothing_else() -> None:
 def test_nothing_is_parked_before_its_worker_has_come() -> None:
     control = Control(UiPriority())
     control.pause()
-    assert not control.is_parked, "nobody is there"
+    assert not control.is_parked, "there is no worker"
     control.join()
-    assert not control.is_parked, "somebody is on the way"
+    assert not control.is_parked, "a worker is on its way"
     control.leave()
     assert not control.is_parked
 
@@ -110,7 +110,7 @@ def test_newer_content_of_a_mailbox_replaces_the_older() -> None:
     thread.join(SECONDS)
 
 
-def test_thread_that_fails_is_told_with_its_traceback() -> None:
+def test_thread_that_fails_is_reported_with_its_traceback() -> None:
     bus, failures = EventBus(), []
     mail = bus.subscribe()
 

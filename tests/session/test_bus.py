@@ -1,4 +1,4 @@
-"""The bus: one order for everybody, bounded mailboxes, no publisher that waits."""
+"""The bus: one order for all readers, bounded mailboxes, no publisher that waits."""
 
 import threading
 import time
@@ -94,7 +94,7 @@ def test_publishing_to_a_reader_that_never_reads_stays_fast():
         began = time.perf_counter()
         bus.publish(progress(number) if number % 2 else log(number))
         longest = max(longest, time.perf_counter() - began)
-    assert longest < 5.0  # never waits for anybody; what remains are other processes on the same core
+    assert longest < 5.0  # never waits for a reader; what remains are other processes on the same core
     assert len(subscription.drain()) <= 1000
 
 

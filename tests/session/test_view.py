@@ -185,12 +185,12 @@ def behavior_after(*events):
 
 @pytest.mark.parametrize("state", ["paused", "finished", "failed"])
 def test_a_behavior_that_does_not_train_has_no_speed(state):
-    told = ProgressReported("B", 10, 10, 100.0, 1)
-    training = (BehaviorStateChanged("B", "training"), told)
+    reported = ProgressReported("B", 10, 10, 100.0, 1)
+    training = (BehaviorStateChanged("B", "training"), reported)
     assert behavior_after(*training).steps_per_second == 100.0
     behavior = behavior_after(*training, BehaviorStateChanged("B", state))
     assert behavior.steps_per_second == 0.0
-    behavior = behavior_after(*training, BehaviorStateChanged("B", state), told)
+    behavior = behavior_after(*training, BehaviorStateChanged("B", state), reported)
     assert (behavior.steps_per_second, behavior.step) == (0.0, 10), "the last report comes after the end"
     again = behavior_after(*training, BehaviorStateChanged("B", state), *training)
     assert again.steps_per_second == 100.0
@@ -218,11 +218,11 @@ def test_the_mean_return_weighs_every_episode_alike(groups):
 
 def test_the_best_return_is_that_of_the_best_checkpoint_on_disk():
     assert behavior_after(episodes(1, 50.0, 200)).best_return is None, "no checkpoint holds that policy"
-    told = (saved(10, mean=3.0), saved(20, True, 9.0), saved(30, mean=7.0), saved(40, mean=None))
-    assert behavior_after(*told).best_return == 9.0
-    assert behavior_after(*told, removed(20)).best_return == 7.0
-    assert behavior_after(*told, saved(50, mean=float("nan"))).best_checkpoint == told[1]
-    assert behavior_after(*told, saved(50, mean=9.0)).best_checkpoint == saved(50, mean=9.0), "the newest of equals"
+    reported = (saved(10, mean=3.0), saved(20, True, 9.0), saved(30, mean=7.0), saved(40, mean=None))
+    assert behavior_after(*reported).best_return == 9.0
+    assert behavior_after(*reported, removed(20)).best_return == 7.0
+    assert behavior_after(*reported, saved(50, mean=float("nan"))).best_checkpoint == reported[1]
+    assert behavior_after(*reported, saved(50, mean=9.0)).best_checkpoint == saved(50, mean=9.0), "the newest of equals"
 
 
 def test_after_a_roll_back_nothing_of_the_given_up_course_counts():
@@ -245,8 +245,8 @@ def test_after_a_roll_back_nothing_of_the_given_up_course_counts():
 
 
 def test_where_a_killed_run_goes_on_from_an_earlier_step_what_came_after_it_does_not_count():
-    told = [started(), episodes(40, 30.0, 50), saved(50, True, 30.0), episodes(90, 99.0, 100), evaluated(90, 95.0)]
-    behavior = behavior_after(*told, started(step=50), episodes(60, 20.0, 3))
+    reported = [started(), episodes(40, 30.0, 50), saved(50, True, 30.0), episodes(90, 99.0, 100), evaluated(90, 95.0)]
+    behavior = behavior_after(*reported, started(step=50), episodes(60, 20.0, 3))
     assert (behavior.mean_return, behavior.num_episodes) == (20.0, 53)
     assert (behavior.best_return, behavior.best_evaluation) == (30.0, None)
 
@@ -263,13 +263,13 @@ def test_metrics_each_have_a_curve():
 
 
 def test_a_roll_back_goes_back_in_every_curve_and_its_marks():
-    told = [
+    reported = [
         *(started(), episodes(10), summary(10, 1.0), episodes(90), summary(90, 2.0)),
         *(HyperparameterChanged("B", 10, "beta", 0.1, 0.2), HyperparameterChanged("B", 80, "beta", 0.2, 0.3)),
         *(LessonChanged("B", 20, "wall", 2, 3), LessonChanged("B", 85, "wall", 3, 3)),
         BehaviorRolledBack("B", 50, 95, "results/first/B/50"),
     ]
-    behavior = behavior_after(*told, HyperparameterChanged("B", 50, "beta", 0.3, 0.2), episodes(60))
+    behavior = behavior_after(*reported, HyperparameterChanged("B", 50, "beta", 0.3, 0.2), episodes(60))
     assert (behavior.step, behavior.sampled, behavior.first_step) == (50, 50, 0)
     assert list(behavior.returns.steps) == [10.0, 60.0]
     assert list(behavior.histories[REWARD].steps) == [10.0]
@@ -296,12 +296,12 @@ def test_an_evaluation_that_is_no_number_is_no_best(broken):
 
 
 def test_a_roll_back_takes_the_evaluations_of_what_was_given_up_with_it():
-    told = (started(), evaluated(20, 1.0), evaluated(60, 2.0))
+    reported = (started(), evaluated(20, 1.0), evaluated(60, 2.0))
     for goes_back in (BehaviorRolledBack("B", 50, 60, "p"), started(step=50)):
-        behavior = behavior_after(*told, goes_back)
+        behavior = behavior_after(*reported, goes_back)
         assert (behavior.evaluation, behavior.best_evaluation) == (evaluated(20, 1.0), evaluated(20, 1.0))
         assert list(behavior.histories[EVALUATION].steps) == [20.0]
-    kept = behavior_after(*told, BehaviorRolledBack("B", 60, 70, "p"))
+    kept = behavior_after(*reported, BehaviorRolledBack("B", 60, 70, "p"))
     assert kept.evaluation == kept.best_evaluation == evaluated(60, 2.0)
 
 
@@ -343,7 +343,7 @@ def test_what_is_listed_is_bounded_and_keeps_the_newest():
     assert (behavior.lessons[-1][1].step, behavior.changes[-1][1].step) == (many - 1, many - 1)
 
 
-def test_a_warning_stands_until_it_is_cleared_or_the_run_starts_anew():
+def test_a_warning_holds_until_it_is_cleared_or_the_run_starts_again():
     one, other = WarningRaised("kl", "A", "KL 6x", "lower it"), WarningRaised("kl", "B", "KL 9x", "lower it")
     view = fold(one, other, WarningRaised("kl", "B", "KL 12x", "lower it"))
     assert {key: event.message for key, (_, event) in view.warnings.items()} == {
@@ -357,7 +357,7 @@ def test_a_warning_stands_until_it_is_cleared_or_the_run_starts_anew():
     assert view.num_warnings == 3
 
 
-def test_devices_have_a_curve_each_and_none_where_nothing_is_told():
+def test_devices_have_a_curve_each_and_none_where_nothing_is_known():
     gpus = (Gpu(0, "H", 50.0, 1, 2, 1.0, 1.0, 1.0, True), Gpu(1, "H", None, 1, 2, 1.0, 1.0, 1.0, False))
     sample = DevicesSampled(gpus, "", 20.0, 2, 1, 4, 3, 4, 5)
     histories = fold(sample, sample).device_histories

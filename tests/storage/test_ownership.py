@@ -179,7 +179,7 @@ def test_a_run_that_has_reported_summaries_is_only_replaced_with_force(tmp_path:
 
 
 def test_a_run_that_failed_before_its_first_step_is_tried_again_without_force(tmp_path: Path) -> None:
-    failing = configuration(tmp_path, {"Line": behavior()}, env="tests.running.worlds:Breaking")
+    failing = configuration(tmp_path, {"Line": behavior()}, env="tests.running.environments:Breaking")
     run = run_to_end(failing)
     assert run.launch.exit_code == 3
     assert not list(run.folder.rglob("checkpoints/*")), "nothing was learned that could be saved"

@@ -39,11 +39,11 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.specs import Actions, Choice, DecisionSteps, Float32, State, Weights
 from rl_tui.engine.storage.checkpoint_format import read
-from tests.running import worlds
+from tests.running import environments
+from tests.running.environments import Uneven
 from tests.running.runs import DEADLINE_SECONDS, ENDLESS, behavior, configuration, ending, live, run_to_end
-from tests.running.worlds import Uneven
 
-WATCHED = "tests.running.worlds:Watched"
+WATCHED = "tests.running.environments:Watched"
 EVALUATION: dict[str, Any] = {"interval": 200, "episodes": 6}
 SLOW = "6 episodes of evaluation have taken 0.05 s so far; training waits for their end"
 
@@ -128,12 +128,12 @@ def test_same_weights_get_the_same_scores_whenever_they_are_evaluated() -> None:
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    """The next two worlds made are one that trains and one that evaluates; those that hang end with the test."""
-    worlds.RELEASE.clear()
-    worlds.Watched.num_made = 0
-    worlds.Watched.evaluating.clear()
+    """The next two environments made are for training and evaluation; calls that hang end with the test."""
+    environments.RELEASE.clear()
+    environments.Watched.num_made = 0
+    environments.Watched.evaluating.clear()
     yield
-    worlds.RELEASE.set()
+    environments.RELEASE.set()
 
 
 @pytest.mark.parametrize("env", ["toy:line", "gymnasium:CartPole-v1"])
@@ -155,11 +155,11 @@ def test_training_is_the_same_with_evaluation_and_without(tmp_path: Path, env: s
 def test_policy_is_measured_at_every_interval_and_at_the_end(tmp_path: Path) -> None:
     walker = behavior(evaluation=EVALUATION, max_steps=930, checkpoint_interval=100, keep_checkpoints=20)
     run = run_to_end(configuration(tmp_path, {"Walker": walker}))
-    told = run.of(EvaluationReported)
-    assert [event.step // 200 for event in told] == [1, 2, 3, 4, 4]
-    assert told[-1].step == run.of(CheckpointSaved)[-1].step >= 930
-    assert all(event.episodes == 6 and event.mean_length > 1 and event.seconds > 0 for event in told)
-    for event in told:
+    reported = run.of(EvaluationReported)
+    assert [event.step // 200 for event in reported] == [1, 2, 3, 4, 4]
+    assert reported[-1].step == run.of(CheckpointSaved)[-1].step >= 930
+    assert all(event.episodes == 6 and event.mean_length > 1 and event.seconds > 0 for event in reported)
+    for event in reported:
         following = run.events[run.events.index(event) :]
         summary = next(other for other in following if isinstance(other, MetricsReported))
         assert summary.metrics["Evaluation/Cumulative Reward"] == event.mean_return
@@ -167,12 +167,12 @@ def test_policy_is_measured_at_every_interval_and_at_the_end(tmp_path: Path) -> 
     newest = {}
     for saved in run.of(CheckpointSaved):
         newest[saved.step] = saved.mean_return
-    assert newest == {step: last_before(told, step) for step in newest}, "checkpoints are ranked by the newest one"
+    assert newest == {step: last_before(reported, step) for step in newest}, "checkpoints are ranked by the newest one"
     assert None in newest.values()
 
 
-def last_before(told: list[EvaluationReported], step: int) -> float | None:
-    return next((event.mean_return for event in reversed(told) if event.step <= step), None)
+def last_before(reported: list[EvaluationReported], step: int) -> float | None:
+    return next((event.mean_return for event in reversed(reported) if event.step <= step), None)
 
 
 def test_resumed_run_counts_on_from_its_step(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_run_answers_while_it_evaluates_and_a_stop_ends_that(
         tmp_path, {"Walker": walker}, WATCHED, env_settings={"num_envs": 1, "env_kwargs": {"fault": "never ends"}}
     )
     with live(config) as run:
-        assert worlds.Watched.evaluating.wait(DEADLINE_SECONDS)
+        assert environments.Watched.evaluating.wait(DEADLINE_SECONDS)
         run.wait_for(LogEmitted, lambda event: event.message == SLOW)
         assert run.send(Pause()).ok
         run.wait_for(BehaviorStateChanged, lambda event: event.state == "paused")
@@ -202,10 +202,10 @@ def test_run_answers_while_it_evaluates_and_a_stop_ends_that(
         assert run.send(Resume()).ok
         (saved,) = run.of(CheckpointSaved)
         assert saved.mean_return is None, "nothing was evaluated to its end"
-        worlds.Watched.evaluating.clear()
+        environments.Watched.evaluating.clear()
         assert run.send(RollBack("Walker", saved.path)).ok
         assert run.of(BehaviorRolledBack)[0].step == saved.step
-        assert worlds.Watched.evaluating.wait(DEADLINE_SECONDS), "training went on, to the next evaluation"
+        assert environments.Watched.evaluating.wait(DEADLINE_SECONDS), "training went on, to the next evaluation"
         assert run.send(Stop()).ok
         assert run.wait() == 0
     assert not run.of(EvaluationReported)
@@ -244,14 +244,16 @@ def test_evaluation_that_hangs_ends_its_behavior_with_what_it_learned(tmp_path: 
         assert saved.reason == "error"
         assert 200 <= saved.step < 500
         seen = len(run.mail)
-        worlds.RELEASE.set()  # the step returns after all: nothing may happen any more
+        environments.RELEASE.set()  # the step returns after all: nothing may happen any more
     assert not [event for event in run.events[seen:] if not isinstance(event, EvaluationReported)]
     assert ending(run).state == "failed"
 
 
 def test_one_of_several_behaviors_cannot_be_evaluated_and_is_named(tmp_path: Path) -> None:
     behaviors = {"Left": behavior(), "Right": behavior(evaluation=EVALUATION)}
-    run = run_to_end(configuration(tmp_path, behaviors, "tests.running.worlds:Pair", env_settings={"num_envs": 1}))
+    run = run_to_end(
+        configuration(tmp_path, behaviors, "tests.running.environments:Pair", env_settings={"num_envs": 1})
+    )
     assert run.launch.exit_code == 2
     assert "behaviors.Right.evaluation" in ending(run).reason
     assert "Left, Right" in ending(run).reason

@@ -82,14 +82,16 @@ def test_command_prints_what_was_earned(run: Path, capsys: pytest.CaptureFixture
     scores = SavedRun(run).play(request()).scores
     assert head.startswith("Walker at step ")
     assert head.endswith(str(SavedRun(run).play(request()).source))
-    told = {row[:12].strip(): float(row[12:]) for row in rows}
-    assert told == pytest.approx(scores.summary, rel=1e-5)
-    assert list(told) == ["mean", "std", "min", "max", "mean length", "episodes"]
-    assert told["episodes"] == 12
-    assert told["min"] <= told["mean"] <= told["max"]
+    reported = {row[:12].strip(): float(row[12:]) for row in rows}
+    assert reported == pytest.approx(scores.summary, rel=1e-5)
+    assert list(reported) == ["mean", "std", "min", "max", "mean length", "episodes"]
+    assert reported["episodes"] == 12
+    assert reported["min"] <= reported["mean"] <= reported["max"]
 
 
-def test_damaged_checkpoint_is_skipped_and_told(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_checkpoint_is_skipped_with_a_warning(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(run, tmp_path / "run")
     newest = SavedRun(tmp_path / "run").play(request()).source
     (newest / "tensors.safetensors").write_bytes(b"damaged")
@@ -131,7 +133,7 @@ def test_wrong_number_is_a_wrong_command_line(words: list[str], capsys: pytest.C
 
 def test_behaviors_that_share_an_environment_play_together(tmp_path: Path) -> None:
     behaviors = {name: behavior(checkpoint_interval=100) for name in ("Left", "Right")}
-    folder = finished(tmp_path, "tests.running.worlds:Pair", behaviors)
+    folder = finished(tmp_path, "tests.running.environments:Pair", behaviors)
     played = SavedRun(folder).play(request(behavior="Right"))
     assert played.scores.summary | {"episodes": 0} == {
         "mean": 3, "std": 0, "min": 3, "max": 3, "mean length": 3, "episodes": 0,
@@ -153,10 +155,10 @@ def test_evaluation_while_training_scores_as_the_command_does(tmp_path: Path) ->
     )
     settings["hyperparameters"] |= {"num_epoch": 4}
     run = run_to_end(configuration(tmp_path, {"Walker": settings}, "toy:one-step"))
-    (told,) = run.of(EvaluationReported)
-    assert told.mean_return > 0.9
+    (reported,) = run.of(EvaluationReported)
+    assert reported.mean_return > 0.9
     assert SavedRun(run.folder).play(request(episodes=64)).scores.returns.mean() == pytest.approx(
-        told.mean_return, abs=0.1
+        reported.mean_return, abs=0.1
     )
 
 

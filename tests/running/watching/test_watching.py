@@ -1,4 +1,4 @@
-"""The newest policy at play, watched: the run does not notice, whatever becomes of it."""
+"""Watching the newest policy play: the run is not affected, whatever happens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.running.runs import (
     tensors_of,
 )
 
-WORLDS = "tests.running.watching.worlds"
+ENVIRONMENTS = "tests.running.watching.environments"
 SIZE = (30, 40)
 
 
@@ -114,14 +114,14 @@ def test_what_has_no_picture_says_so_and_is_played_all_the_same(tmp_path: Path) 
         assert scene.undrawn == "the environment has no method `render`"
         assert scene.seen
     other = tmp_path / "other"
-    with watched(other, f"{WORLDS}:windowless") as (_, watching):
+    with watched(other, f"{ENVIRONMENTS}:windowless") as (_, watching):
         scene = until(watching, lambda scene: bool(scene.returns))
         assert scene.undrawn == "it has no render mode that gives pixels or text"
         assert set(scene.returns) == {4.0}
 
 
-def test_play_is_held_stepped_begun_anew_and_drawn_from_other_actions(tmp_path: Path) -> None:
-    with watched(tmp_path, f"{WORLDS}:Drawn") as (_, watching):
+def test_play_is_paused_stepped_restarted_and_switched_to_sampled_actions(tmp_path: Path) -> None:
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn") as (_, watching):
         watching.send("pause")
         held = until(watching, lambda scene: scene.state == "paused")
         assert held.is_greedy
@@ -132,19 +132,19 @@ def test_play_is_held_stepped_begun_anew_and_drawn_from_other_actions(tmp_path: 
         watching.send("drawn")
         until(watching, lambda scene: not scene.is_greedy)
         watching.send("restart")
-        anew = until(watching, lambda scene: scene.episode > stepped.episode and scene.step == 0)
-        assert anew.state == "paused"
-        assert len(anew.returns) < anew.episode - 1 or stepped.step == 0, (
+        restarted = until(watching, lambda scene: scene.episode > stepped.episode and scene.step == 0)
+        assert restarted.state == "paused"
+        assert len(restarted.returns) < restarted.episode - 1 or stepped.step == 0, (
             "what was not played to its end counts nothing"
         )
         watching.send("resume")
-        until(watching, lambda scene: scene.state == "playing" and scene.episode > anew.episode)
+        until(watching, lambda scene: scene.state == "playing" and scene.episode > restarted.episode)
 
 
 def test_run_learns_bit_for_bit_what_it_learns_unwatched(tmp_path: Path) -> None:
     settings = behavior(summary_freq=128)
-    alone = run_to_end(configuration(tmp_path / "alone", {"B": settings}, f"{WORLDS}:Drawn"))
-    with watched(tmp_path, f"{WORLDS}:Drawn", Pause(), settings={"max_steps": 512, "summary_freq": 128}) as (
+    alone = run_to_end(configuration(tmp_path / "alone", {"B": settings}, f"{ENVIRONMENTS}:Drawn"))
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", Pause(), settings={"max_steps": 512, "summary_freq": 128}) as (
         run,
         watching,
     ):
@@ -171,13 +171,15 @@ def newest(run: LiveRun) -> Path:
     return max((run.folder / "B" / "checkpoints").iterdir())
 
 
-def test_environment_that_raises_ends_the_play_alone_and_can_begin_anew(tmp_path: Path) -> None:
+def test_environment_that_raises_ends_watching_alone_and_can_be_restarted(tmp_path: Path) -> None:
     changes = {"env_settings": misbehaving("step")}
-    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, watching):
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", **changes) as (run, watching):
         failed = until(watching, lambda scene: scene.state == "failed")
         assert "step raised ValueError: the wheels came off" in failed.reason
-        told = run.wait_for(LogEmitted, lambda event: event.level == "warning" and "watching failed" in event.message)
-        assert "training continues" in told.message
+        reported = run.wait_for(
+            LogEmitted, lambda event: event.level == "warning" and "watching failed" in event.message
+        )
+        assert "training continues" in reported.message
         run.wait_for(LogEmitted, lambda event: "traceback is in" in event.message)
         assert "self._fail_in" in (run.folder / "run_logs" / "output.log").read_text()
         watching.send("restart")
@@ -187,20 +189,20 @@ def test_environment_that_raises_ends_the_play_alone_and_can_begin_anew(tmp_path
 
 def test_picture_that_cannot_be_drawn_costs_the_picture_alone(tmp_path: Path) -> None:
     changes = {"env_settings": misbehaving("render")}
-    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, watching):
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", **changes) as (run, watching):
         scene = until(watching, lambda scene: bool(scene.returns))
         assert "render raised ValueError: the wheels came off" in scene.undrawn
         run.wait_for(LogEmitted, lambda event: "continues without pictures" in event.message)
 
 
 @pytest.mark.parametrize("failing", ["step", "render"])
-def test_environment_that_hangs_holds_up_nobody(tmp_path: Path, failing: str) -> None:
+def test_environment_that_hangs_blocks_no_other_thread(tmp_path: Path, failing: str) -> None:
     changes = {"env_settings": misbehaving(failing, "hangs")}
-    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (run, watching):
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", **changes) as (run, watching):
         log, deadline = run.folder / "run_logs" / "watch-0.log", time.monotonic() + DEADLINE_SECONDS
         while not (log.exists() and "hanging" in log.read_text()):
             assert time.monotonic() < deadline
-            watching.pop_scene()  # else there is nobody to draw for
+            watching.pop_scene()  # otherwise no picture is drawn
             time.sleep(0.01)
         children = psutil.Process().children()
         assert children
@@ -211,9 +213,9 @@ def test_environment_that_hangs_holds_up_nobody(tmp_path: Path, failing: str) ->
         assert not [child for child in children if child.is_running()]
 
 
-def test_environment_that_hangs_beyond_its_deadline_is_told(tmp_path: Path) -> None:
+def test_environment_that_hangs_beyond_its_deadline_is_reported(tmp_path: Path) -> None:
     changes = {"env_settings": misbehaving("step", "hangs") | {"timeout_wait": 1}}
-    with watched(tmp_path, f"{WORLDS}:Drawn", **changes) as (_, watching):
+    with watched(tmp_path, f"{ENVIRONMENTS}:Drawn", **changes) as (_, watching):
         assert "step" in until(watching, lambda scene: scene.state == "failed").reason
 
 
@@ -225,7 +227,7 @@ def test_policy_with_a_memory_plays(tmp_path: Path) -> None:
 
 def test_behaviors_of_one_environment_are_watched_one_at_a_time(tmp_path: Path) -> None:
     config = configuration(
-        tmp_path, {name: behavior(max_steps=ENDLESS) for name in ("Quick", "Slow")}, f"{WORLDS}:Talking"
+        tmp_path, {name: behavior(max_steps=ENDLESS) for name in ("Quick", "Slow")}, f"{ENVIRONMENTS}:Talking"
     )
     with live(config) as run:
         watching = run.launch.watching

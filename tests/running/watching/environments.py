@@ -55,7 +55,7 @@ class Drawn(gymnasium.Env[Any, Any]):
 
 
 def windowless(trainer: int = 0) -> Drawn:
-    """One that nobody can watch: its factory takes no render mode."""
+    """One that cannot be watched: its factory has no render mode."""
     return Drawn(trainer)
 
 
@@ -66,7 +66,7 @@ class Talking(EchoWorld):
         super().__init__(0, 2, 4)
 
     def step(self, actions: Any) -> Any:
-        """Whatever is done is right."""
+        """Every action is rewarded."""
         self._shown.clear()
         return super().step(actions)
 

@@ -1,4 +1,4 @@
-"""Environments and trainers that fail in a run on demand, named by tests as `tests.running.worlds:NAME`."""
+"""Environments and trainers that fail in a run on demand, named by tests as `tests.running.environments:NAME`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
 from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
 
-RELEASE = threading.Event()  # lets every environment that hangs go on
+RELEASE = threading.Event()  # ends every call that hangs
 
 
 class Hanging(Line):
@@ -109,7 +109,7 @@ class BuggyTrainer(PPOTrainer):
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         metrics = super().update(step, should_continue)
         if self.num_updates == 3:
-            raise ZeroDivisionError("a mistake of ours")
+            raise ZeroDivisionError("an internal error")
         return metrics
 
 
@@ -185,7 +185,7 @@ class Watched(Line):
 class Uneven:
     """Agents that see the step of their episode and earn one a step; the i-th agent's episodes have lengths[i] steps.
 
-    is_reborn: whoever begins another episode is another agent, with an id of its own.
+    is_reborn: every episode has another agent, with an id of its own.
     """
 
     def __init__(self, lengths: tuple[int, ...], is_reborn: bool = False) -> None:
