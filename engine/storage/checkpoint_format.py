@@ -21,7 +21,6 @@ from pathlib import Path
 import numpy as np
 import safetensors
 import safetensors.numpy
-from numpy.typing import NDArray
 
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec, State
@@ -240,8 +239,3 @@ def _integers(path: Path, values: list[Json]) -> Iterator[int]:
         if not isinstance(value, int):
             raise CheckpointError(f"{path / STATE}: its spec is incomplete")
         yield value
-
-
-def shape_text(array: NDArray[np.generic]) -> str:
-    """dtype and shape for messages: "float32[64, 4]"."""
-    return f"{array.dtype}{list(array.shape)}"

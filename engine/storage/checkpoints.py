@@ -22,7 +22,7 @@ from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.session.returns import best_checkpoint
 from rl_tui.engine.specs import BehaviorSpec, Json, State
 from rl_tui.engine.storage.behavior_folder import file_name
-from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read, shape_text
+from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
 from rl_tui.engine.storage.file_names import ABANDONED_CHECKPOINTS, MANIFEST
 from rl_tui.engine.version import VERSION
@@ -251,11 +251,15 @@ class CheckpointStore:
 
 def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mapping[str, NDArray[np.generic]]) -> None:
     """Raise CheckpointError with every difference unless both have the same arrays by name, dtype and shape."""
-    differences = [f"missing: {name} {shape_text(expected[name])}" for name in sorted(expected.keys() - found.keys())]
-    differences += [f"unexpected: {name} {shape_text(found[name])}" for name in sorted(found.keys() - expected.keys())]
-    for name in sorted(expected.keys() & found.keys()):
-        if shape_text(expected[name]) != shape_text(found[name]):
-            differences.append(f"{name}: must be {shape_text(expected[name])}, got {shape_text(found[name])}")
+    must, got = (
+        {name: f"{array.dtype}{list(array.shape)}" for name, array in sorted(arrays.items())}
+        for arrays in (expected, found)
+    )
+    differences = [f"missing: {name} {must[name]}" for name in must if name not in got]
+    differences += [f"unexpected: {name} {got[name]}" for name in got if name not in must]
+    differences += [
+        f"{name}: must be {must[name]}, got {got[name]}" for name in must if got.get(name, must[name]) != must[name]
+    ]
     if differences:
         raise CheckpointError("the checkpoint does not fit this run:" + "".join(f"\n  {line}" for line in differences))
 
