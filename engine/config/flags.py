@@ -31,7 +31,7 @@ def read_value(flag: str, text: str) -> Setting:
 
 
 def set_flags(raw: dict[str, object], overrides: Mapping[str, object]) -> tuple[dict[KeyPath, str], list[Diagnostic]]:
-    """Put values by dotted path into a file's; returns the flag of each path, and the values that no file could hold."""
+    """Put values by dotted path into a file's; returns the flag of each path, and the refused values."""
     flags: dict[KeyPath, str] = {}
     refused: list[Diagnostic] = []
     for dotted, value in overrides.items():
