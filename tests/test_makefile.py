@@ -1,7 +1,8 @@
-"""`make test-all`: what it runs, and what it says of interpreters that are not there."""
+"""`make test-all` with and without its interpreters, and `make run` in a checkout without links."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def all_tests(pythons: str, tests: str) -> tuple[int, str]:
-    """Exit code and output; `tests` is run in place of make."""
+    """Exit code and output; `tests` runs in place of make."""
     words = ["make", "--no-print-directory", "test-all", f"PYTHONS={pythons}", f"MAKE={tests}"]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     return ended.returncode, ended.stdout
@@ -34,3 +35,15 @@ def test_a_failure_and_having_tested_nothing_are_failures(pythons: str) -> None:
     code, said = all_tests(pythons, "false")
     assert code != 0
     assert "passed: none" in said
+
+
+def test_checkout_without_symbolic_links_says_how_to_get_them(tmp_path: Path) -> None:
+    """As git makes it with core.symlinks off: a link is a file with the path that it leads to."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "src/rl_tui").mkdir(parents=True)
+    for name in ("src/rl_tui/engine", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_text("../../engine")
+    words = ["make", "run", f"PYTHON={sys.executable}"]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert "must be a symbolic link: git config core.symlinks true; git checkout -- src\n" in ended.stderr
+    assert not (tmp_path / ".venv").exists()

@@ -1,4 +1,4 @@
-"""The user's modules: found in the working folder too, under any name, and blamed if importing one fails.
+"""The user's modules: found in the working folder too, under any name, and named if importing one fails.
 
 A module of that folder whose name Python or an installed package has taken is imported under a name of its own, and
 its own absolute imports of the taken name lead to it. Other modules of the folder that import the taken name get
