@@ -86,13 +86,13 @@ class PseudoTerminal:
             self._master = -1
 
     def resize(self, columns: int, rows: int) -> None:
-        """The window has another size; the program is told."""
+        """The window has another size, and the program gets SIGWINCH."""
         self.screen.resize(rows, columns)
         self._set_size((columns, rows))
         os.killpg(self.process.pid, signal.SIGWINCH)
 
     def local_modes(self) -> int:
-        """The flags of c_lflag, as the program and whoever comes after it find them."""
+        """The flags of c_lflag, as the program and its successor find them."""
         modes: int = termios.tcgetattr(self._master)[3]
         return modes
 

@@ -1,4 +1,4 @@
-"""The command line: what is typed, what becomes of it, what it answers."""
+"""The command line: arguments, results and messages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ FLAGS = [
 
 
 @pytest.mark.parametrize(("flag", "typed", "path", "value"), FLAGS)
-def test_flag_becomes_its_setting(flag: str, typed: str | None, path: str, value: object) -> None:
+def test_flag_sets_its_setting(flag: str, typed: str | None, path: str, value: object) -> None:
     words = ["run.yaml", flag] if typed is None else ["run.yaml", f"{flag}={typed}"]
     assert parse_train_arguments(words).overrides == {path: value}
     if typed is not None:
@@ -108,7 +108,7 @@ def test_screen_is_as_the_flags_say() -> None:
     assert typed.overrides == {}
 
 
-def test_a_look_is_asked_for_by_the_flags_that_were_typed() -> None:
+def test_screen_options_have_the_flags_that_were_typed() -> None:
     flags = ["--theme", "ansi", "--ascii", "--readonly", "--no-bell", "--no-mouse", "--no-title"]
     assert screen_flags(parse_train_arguments(["run.yaml", *flags]).options) == flags
     assert screen_flags(parse_train_arguments(["run.yaml"]).options) == []
@@ -169,7 +169,7 @@ def test_flag_that_there_is_not_is_answered_with_what_there_is(words: list[str],
         ("demo fast", "unexpected arguments: fast"),
     ],
 )
-def test_misspelled_flag_of_a_command_is_answered_with_the_one_that_was_meant(
+def test_misspelled_flag_of_a_command_is_answered_with_a_suggestion(
     words: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exit_info:
@@ -292,7 +292,7 @@ def test_without_a_word_the_first_things_to_try_are_named(capsys: pytest.Capture
         ("zzz", "`rl-tui presets` lists the presets, `rl-tui --help` the commands"),
     ],
 )
-def test_what_was_meant_by_a_word_is_suggested(
+def test_names_like_an_unknown_word_are_suggested(
     words: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

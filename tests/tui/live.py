@@ -1,4 +1,4 @@
-"""A screen on a real terminal over a made-up run that goes on: for tests of bytes, signals and keys.
+"""A screen on a real terminal over a made-up run: for tests of bytes, signals and keys.
 
 live.py [--behaviors N] [--log FILE] [--report FILE] [--stop-seconds S] [--happening WHAT] [--broken WHAT]
         [--preferences FOLDER] [--hangup WHAT] [--no-bell] [--no-title] [--noise]
@@ -57,7 +57,7 @@ SIGNALED = threading.Event()
 
 
 class LiveSession:
-    """A run of `number` behaviors, told ten times a second by a thread of its own until it is stopped."""
+    """A run of `number` behaviors, with events ten times a second from a thread of its own until it is stopped."""
 
     def __init__(self, number: int, stop_seconds: float, happening: str) -> None:
         """happening: what happens once it is signaled, "" for nothing."""
@@ -70,11 +70,11 @@ class LiveSession:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
-        """The run goes on in its thread."""
+        """The run continues in its thread."""
         self._thread.start()
 
     def join(self) -> None:
-        """The run is over, and was ended if it was to go on without the screen."""
+        """The run is over, and was stopped if it outlived the screen."""
         self._stop.set()
         self._thread.join(10)
 
@@ -94,14 +94,14 @@ class LiveSession:
         return self.bus.subscribe()
 
     def _run(self) -> None:
-        tell, chance, began = self.bus.publish, random.Random(1), time.time()
-        tell(RunStarted("live", "results/live", 1, "cpu", False, {}))
+        publish, chance, began = self.bus.publish, random.Random(1), time.time()
+        publish(RunStarted("live", "results/live", 1, "cpu", False, {}))
         for name in self._names:
-            tell(BehaviorStarted(name, "ppo", "gymnasium:Walker2d-v5", 0, 1_000_000, 8, 9347, True))
-            tell(BehaviorStateChanged(name, "training"))
+            publish(BehaviorStarted(name, "ppo", "gymnasium:Walker2d-v5", 0, 1_000_000, 8, 9347, True))
+            publish(BehaviorStateChanged(name, "training"))
         beat, has_happened = 1, False
-        self._report(beat, time.time() - began, chance)  # whoever sees it train may lose steps by leaving
-        tell(RunStateChanged("training"))
+        self._report(beat, time.time() - began, chance)  # from now on leaving may lose steps
+        publish(RunStateChanged("training"))
         while not self._stop.wait(0.1):
             beat += 1
             if SIGNALED.is_set() and not has_happened:
@@ -115,30 +115,32 @@ class LiveSession:
             self._save_and_end()
 
     def _report(self, beat: int, seconds: float, chance: random.Random) -> None:
-        tell = self.bus.publish
+        publish = self.bus.publish
         for name in self._names:
             step = beat * 1200
             reward = 400 * (1 - math.exp(-beat / 300)) + chance.gauss(0, 30)
-            tell(ProgressReported(name, step, step + 900, 11_800 + chance.uniform(-300, 300), beat // 3))
-            tell(EpisodesFinished(name, step, 6, reward, reward - 50, reward + 50, 200 + reward))
+            publish(ProgressReported(name, step, step + 900, 11_800 + chance.uniform(-300, 300), beat // 3))
+            publish(EpisodesFinished(name, step, 6, reward, reward - 50, reward + 50, 200 + reward))
             if beat % 10 == 0:
-                tell(TimeSplit(name, 0.6 * beat, 0.14 * beat, 0.2 * beat, 0.0, 0.06 * beat))
+                publish(TimeSplit(name, 0.6 * beat, 0.14 * beat, 0.2 * beat, 0.0, 0.06 * beat))
             if beat % 20 == 0:
                 metrics = {tag: chance.random() for tag in ("Policy/Entropy", "Losses/Policy Loss")}
-                tell(MetricsReported(name, step, seconds, metrics, reward, 3.0, None, True))
+                publish(MetricsReported(name, step, seconds, metrics, reward, 3.0, None, True))
         if beat % 10 == 0:
             used = 8 * GIB + int(chance.random() * GIB)
-            tell(DevicesSampled((), "no NVIDIA driver", 50 + 20 * chance.random(), 16, used, 64 * GIB, GIB, GIB, GIB))
+            publish(
+                DevicesSampled((), "no NVIDIA driver", 50 + 20 * chance.random(), 16, used, 64 * GIB, GIB, GIB, GIB)
+            )
 
     def _save_and_end(self) -> None:
-        tell = self.bus.publish
+        publish = self.bus.publish
         self._now.wait(self._stop_seconds)
         for name in self._names:
-            tell(CheckpointSaved(name, 1, f"results/live/{name}", "interrupted", 1.0, False, 9, 0.1))
-        tell(RunStateChanged("finished", exit_code=0))
+            publish(CheckpointSaved(name, 1, f"results/live/{name}", "interrupted", 1.0, False, 9, 0.1))
+        publish(RunStateChanged("finished", exit_code=0))
 
     def _happen(self) -> bool:
-        """Whether the run goes on afterwards."""
+        """Whether the run continues afterwards."""
         match self._happening:
             case "warning":
                 self.bus.publish(
@@ -213,7 +215,7 @@ def main() -> None:
     parser.add_argument("--no-bell", action="store_true")
     parser.add_argument("--no-title", action="store_true")
     parser.add_argument("--noise", action="store_true", help="write to descriptors 1 and 2 from beside the screen")
-    parser.add_argument("--hangup", choices=["ignored", "blocked"], help="what becomes of SIGHUP")
+    parser.add_argument("--hangup", choices=["ignored", "blocked"], help="the disposition of SIGHUP")
     arguments = parser.parse_args()
     if arguments.hangup == "ignored":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

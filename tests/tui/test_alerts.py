@@ -50,8 +50,8 @@ HOSTILE = "[red]x[/] \x1b]0;gone\x07\x1b[2J$(id) \u202eevil"
             ),
         ),
         (
-            BehaviorStateChanged("Nobody", "failed", "no such environment"),
-            Alert("Nobody failed", "no such environment; it has no checkpoint", "error", True),
+            BehaviorStateChanged("Ant", "failed", "no such environment"),
+            Alert("Ant failed", "no such environment; it has no checkpoint", "error", True),
         ),
         (
             CheckpointFailed("Walker", 5000, "interval", "disk full"),
@@ -90,7 +90,7 @@ def test_a_finished_run_names_its_best_checkpoints() -> None:
         ({"TERM": "linux"}, ""),
     ],
 )
-def test_a_notice_is_told_as_the_terminal_takes_it(environment: dict[str, str], sequence: str) -> None:
+def test_a_notice_has_the_form_of_the_terminal(environment: dict[str, str], sequence: str) -> None:
     assert notice_sequence("Walker failed; nan", environment) == sequence
 
 

@@ -74,7 +74,7 @@ def test_arrows_and_function_keys_are_whole_however_a_slow_link_cuts_them(sequen
     assert read(sequence[:2], sequence[2:], gap=0.3) == whole
 
 
-def test_what_the_terminal_reports_and_nobody_knows_is_no_key() -> None:
+def test_an_unknown_report_of_the_terminal_is_no_key() -> None:
     assert read("\x1b[?62;4;52cp") == ["p"]
     assert read("\x1b[?62;4", "p") == []
     assert read("\x1b[?6\x1b[Ap") == ["up", "p"]

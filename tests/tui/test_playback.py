@@ -1,4 +1,4 @@
-"""A recorded run told again: paces, silences, several lives, files that cannot be read."""
+"""Playback of a recorded run: speeds, gaps, several processes, files that cannot be read."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def of_folder(results: Path) -> OpenEvents:
 
 
 def life(seconds: int, start: float = 0.0, *, resumed: bool = False, ends: bool = True) -> list[tuple[float, Event]]:
-    """A process of a run that tells one episode a second."""
+    """A process of a run with one episode a second."""
     begin = [
         (start, RunStarted("walk", "results/walk", 1, "cpu", resumed, {})),
         (start, WALKER),
@@ -75,21 +75,21 @@ WALKER = BehaviorStarted("Walker", "ppo", "gymnasium:Walker2d-v5", 0, 1000, 1, 1
 
 
 class Watched:
-    """A replay whose time goes on by hand, and who watches it."""
+    """A playback that is advanced by hand, and its view."""
 
     def __init__(self, events: OpenEvents, speed: float, process: Callable[[], str] = lambda: "") -> None:
         self.replay = Playback(events, speed, process)
         self.view = RunView()
         self.mail = self.replay.subscribe()
-        self.told: list[Event] = []
+        self.published: list[Event] = []
 
     def advance(self, seconds: float) -> list[Event]:
-        """What is told meanwhile."""
+        """The events that are published meanwhile."""
         self.replay.advance(seconds)
         envelopes = self.mail.drain()
         for envelope in envelopes:
             self.view.apply(envelope)
-        self.told += [envelope.event for envelope in envelopes]
+        self.published += [envelope.event for envelope in envelopes]
         return [envelope.event for envelope in envelopes]
 
     def seek(self, *seeks: Seek) -> RunView:
@@ -112,26 +112,26 @@ def test_events_come_at_the_pace_asked_for(speed: float) -> None:
     watched = Watched(recording(*life(40)), speed)
     watched.advance(0)
     watched.advance(20.5 / speed)
-    assert watched.told[-1] == episodes(20)
+    assert watched.published[-1] == episodes(20)
     assert watched.replay.clock() == BEGAN + 20
     watched.advance(21 / speed)
-    assert watched.told[-1] == RunStateChanged("finished", "", 0)
+    assert watched.published[-1] == RunStateChanged("finished", "", 0)
     assert watched.replay.notes() == ("replay ended",)
 
 
 def test_all_at_once_needs_no_time() -> None:
     watched = Watched(recording(*life(40)), math.inf)
     watched.advance(0)
-    assert watched.told[-1] == RunStateChanged("finished", "", 0)
+    assert watched.published[-1] == RunStateChanged("finished", "", 0)
 
 
-def test_standing_still_tells_nothing_until_it_goes_on() -> None:
+def test_a_paused_recording_publishes_nothing_until_it_continues() -> None:
     watched = Watched(recording(*life(40)), 0.0)
     assert watched.advance(100) == []
     assert watched.replay.notes() == ("replay stands still",)
     assert watched.replay.change_speed(1) == "1x"
     watched.advance(3.5)
-    assert watched.told[-1] == episodes(3)
+    assert watched.published[-1] == episodes(3)
     assert watched.replay.change_speed(-1) == "stands still"
     assert watched.advance(100) == []
 
@@ -164,13 +164,13 @@ def test_slowing_down_after_all_at_once_keeps_the_place() -> None:
 def test_reader_that_is_behind_loses_nothing() -> None:
     replay = Playback(recording(*life(3 * MAIL)), math.inf)
     mail = replay.subscribe()
-    told: list[Envelope] = []
+    published: list[Envelope] = []
     for _ in range(10):
         replay.advance(0.1)
         assert mail.num_waiting <= MAIL
-        told += mail.drain()
+        published += mail.drain()
     assert mail.dropped == 0
-    assert len(told) == 3 * MAIL + 3
+    assert len(published) == 3 * MAIL + 3
 
 
 @pytest.mark.parametrize(("seconds", "speed"), [(None, 30.0), (5.0, 1.0), (200.0, 5.0), (1800.0, 30.0), (1e6, 1000.0)])
@@ -184,18 +184,18 @@ def test_silence_between_two_lives_is_skipped_and_said() -> None:
     watched.advance(0)
     watched.advance(11)
     watched.advance(0.1)
-    skipped = [event for event in watched.told if isinstance(event, LogEmitted)]
+    skipped = [event for event in watched.published if isinstance(event, LogEmitted)]
     assert [event.message for event in skipped] == ["4h59 without events skipped"]
     assert watched.replay.clock() == BEGAN + hours
     watched.advance(3)
-    assert watched.told[-1] == episodes(3)
+    assert watched.published[-1] == episodes(3)
 
 
 def test_second_life_ends_like_the_first() -> None:
     watched = Watched(recording(*life(10), *life(10, 5000.0, resumed=True)), math.inf)
     watched.advance(0)
     view = RunView()
-    for number, event in enumerate(watched.told, start=1):
+    for number, event in enumerate(watched.published, start=1):
         view.apply(Envelope(number, BEGAN, event))
     assert view.run is not None
     assert view.run.resumed
@@ -205,7 +205,7 @@ def test_second_life_ends_like_the_first() -> None:
 def test_recording_that_ends_before_its_run_says_so() -> None:
     watched = Watched(recording(*life(10, ends=False)), math.inf)
     watched.advance(0)
-    assert watched.told[-1] == RunStateChanged("interrupted", "the recording ends here, before the run did")
+    assert watched.published[-1] == RunStateChanged("interrupted", "the recording ends here, before the run did")
 
 
 def test_a_run_that_goes_on_in_another_process_is_followed(tmp_path: Path) -> None:
@@ -217,20 +217,20 @@ def test_a_run_that_goes_on_in_another_process_is_followed(tmp_path: Path) -> No
         folder.events.write_text(first + second)
         watched = Watched(of_folder(tmp_path), math.inf, lambda: archive.process("walk"))
         watched.advance(0)
-        assert watched.told[-1] == WALKER
+        assert watched.published[-1] == WALKER
         assert watched.replay.notes() == (f"following {this_process()}",)
         with folder.events.open("a") as events:
             events.write(third + rest[0][:20])
             events.flush()
             watched.advance(LOOK_SECONDS)
-            assert watched.told[-1] == episodes(1)
+            assert watched.published[-1] == episodes(1)
             events.write(rest[0][20:])
         watched.advance(LOOK_SECONDS)
-        assert watched.told[-1] == episodes(2)
+        assert watched.published[-1] == episodes(2)
         with folder.events.open("a") as events:
             events.writelines(rest[1:])
     watched.advance(LOOK_SECONDS)
-    assert watched.told[-2:] == [
+    assert watched.published[-2:] == [
         episodes(6), RunStateChanged("interrupted", "the recording ends here, before the run did"),
     ]  # fmt: skip
     assert watched.replay.notes() == ("replay ended",)
@@ -250,7 +250,7 @@ def test_commands_are_refused() -> None:
     assert watched.advance(0)[1] == CommandFinished(command.id, False, "a replay: nothing to control")
 
 
-def test_stop_ends_the_telling() -> None:
+def test_stop_ends_the_playback() -> None:
     watched = Watched(recording(*life(10)), 1.0)
     watched.advance(0)
     watched.replay.send(Stop("now"))
@@ -259,7 +259,7 @@ def test_stop_ends_the_telling() -> None:
     assert watched.replay.wait(0)
 
 
-def test_line_that_is_no_event_is_told_with_its_place(tmp_path: Path) -> None:
+def test_line_that_is_no_event_is_reported_with_its_place(tmp_path: Path) -> None:
     folder = tmp_path / "walk"
     folder.mkdir()
     lines = [encode(envelope) for envelope in recording(*life(10))]
@@ -267,23 +267,23 @@ def test_line_that_is_no_event_is_told_with_its_place(tmp_path: Path) -> None:
     path.write_text("\n".join([*lines[:5], "no event", *lines[5:]]) + "\n")
     watched = Watched(of_folder(tmp_path), math.inf)
     watched.advance(0)
-    assert watched.told[4] == episodes(3)
-    last = watched.told[-1]
+    assert watched.published[4] == episodes(3)
+    last = watched.published[-1]
     assert isinstance(last, LogEmitted)
     assert last.level == "error"
     assert f"{path}:6:" in last.message
     assert watched.replay.notes() == ("replay ended",)
 
 
-def test_run_of_a_folder_is_told_as_it_was_written(tmp_path: Path) -> None:
+def test_run_of_a_folder_is_played_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "walk").mkdir()
     (tmp_path / "walk/events.jsonl").write_text("".join(encode(each) + "\n" for each in recording(*life(10))))
     watched = Watched(of_folder(tmp_path), math.inf)
     watched.advance(0)
-    assert watched.told == [event for _, event in life(10)]
+    assert watched.published == [event for _, event in life(10)]
 
 
-def test_run_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_run_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         Archive(tmp_path).resolve("nowhere")
 
@@ -297,19 +297,19 @@ def folded(events: list[tuple[float, Event]], number: int) -> RunView:
 
 
 def shown(view: RunView) -> object:
-    """What of a view is the same whoever numbered the events."""
+    """What of a view does not depend on the numbers of events."""
     return view.now, view.state, view.behaviors, [line.message for line in view.log]
 
 
 @pytest.mark.parametrize(("share", "number"), [(0.0, 2), (0.25, 27), (0.5, 52), (1.0, 103)])
-def test_any_place_shows_what_the_events_until_there_have_told(share: float, number: int) -> None:
+def test_any_place_shows_the_events_until_there(share: float, number: int) -> None:
     watched = Watched(recording(*life(99)), 1.0)
     watched.advance(0)
     watched.advance(70)
     assert shown(watched.seek(Seek(share=share))) == shown(folded(life(99), number - (share == 1.0)))
 
 
-def test_after_going_back_the_recording_is_told_from_there_on() -> None:
+def test_after_going_back_the_recording_is_played_from_there_on() -> None:
     watched = Watched(recording(*life(99)), 1.0)
     watched.advance(0)
     watched.advance(80)
@@ -370,7 +370,7 @@ def test_pause_stands_still_and_goes_on_at_the_speed_of_before() -> None:
     assert watched.advance(100) == []
     assert watched.replay.pause() == "5x"
     watched.advance(1.1)
-    assert watched.told[-1] == episodes(5)
+    assert watched.published[-1] == episodes(5)
 
 
 def test_end_of_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ async def test_what_is_chosen_by_keys_comes_back_at_the_next_start(tmp_path: Pat
                 assert (state.selected, state.chart.smoothing, app.theme) == (2, 0.9, "rl-light")
 
 
-async def test_the_minute_is_kept_too_and_problems_are_told(tmp_path: Path) -> None:
+async def test_views_are_saved_every_minute_and_problems_are_reported(tmp_path: Path) -> None:
     view = scenes.healthy(3).view()
     app = TrainerApp(FakeSession(), view, clock=lambda: view.now, preferences=Preferences(tmp_path))
     loop = asyncio.get_running_loop()

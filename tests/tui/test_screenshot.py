@@ -97,7 +97,7 @@ async def test_without_a_run_folder_they_are_with_what_the_screen_remembers(
     assert "rl-tui/screenshots/rl-tui-" in after
 
 
-async def test_a_folder_that_takes_no_file_is_told(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "screenshots").write_text("in the way")
     _, _, after = await shot(tmp_path)
     assert "screenshot: failed, " in after

@@ -1,4 +1,4 @@
-"""The terminal goes to the shell and comes back, whoever stops and continues the program."""
+"""The terminal goes to the shell and comes back, however the program is stopped and continued."""
 
 from __future__ import annotations
 

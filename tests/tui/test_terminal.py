@@ -19,7 +19,7 @@ from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
 
 LIVE = Path(__file__).parent / "live.py"
-TOLD = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped
+MODES = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped
 MODES = {"1049": "alternate screen", "1000": "mouse", "1003": "mouse moves", "1006": "mouse, SGR", "2004": "paste"}
 CURSOR = "25"
 PICTURE = b"\x1b[?2026h"  # what a picture begins with
@@ -75,7 +75,7 @@ def left_behind(raw: bytes | bytearray) -> list[str]:
     """What of the terminal is not as it was before: modes still on, a hidden cursor, a keyboard protocol."""
     modes: dict[str, bool] = {CURSOR: True}
     pushed = 0
-    for number, switch, keyboard, _ in re.findall(TOLD, raw):
+    for number, switch, keyboard, _ in re.findall(MODES, raw):
         if number:
             modes[number.decode()] = switch == b"h"
         else:
@@ -143,7 +143,7 @@ def test_where_a_hangup_is_ignored_the_screen_is_left_and_the_run_goes_on(tmp_pa
         assert report["commands"] == []
 
 
-def test_a_terminal_that_takes_nothing_does_not_hold_up_the_way_out(tmp_path: Path) -> None:
+def test_a_terminal_that_reads_nothing_does_not_delay_the_exit(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, size=(200, 60)) as live:
         live.terminal.resize(199, 60)  # painted as a whole, time and again, until nothing more is taken
         for columns in (180, 190, 200) * 12:
@@ -191,7 +191,7 @@ def test_a_screen_that_fails_leaves_the_terminal_whole_and_a_traceback_in_the_lo
         assert "Traceback" not in live.terminal.text()
 
 
-def test_a_worker_that_fails_is_told_and_the_screen_stays(tmp_path: Path) -> None:
+def test_a_worker_that_fails_is_reported_and_the_screen_stays(tmp_path: Path) -> None:
     with LiveScreen(tmp_path, "--happening", "crash") as live:
         live.terminal.wait_for("FAILED")
         live.terminal.wait_for("Run failed")
@@ -213,7 +213,7 @@ def test_output_from_beside_the_screen_goes_to_the_log(tmp_path: Path) -> None:
 
 
 def check_that_painting_everything_changes_nothing(terminal: PseudoTerminal) -> None:
-    """A dialog over a frozen view, once gone, has everything below it painted anew."""
+    """A dialog over a frozen view, once gone, has everything below it painted again."""
     freeze(terminal)
     piecewise = terminal.text()
     terminal.press("?")
@@ -232,7 +232,7 @@ def freeze(terminal: PseudoTerminal) -> None:
 
 
 def settle(terminal: PseudoTerminal) -> None:
-    """A picture that was begun is whole: nothing has come for a while, and no busy machine is told of in it."""
+    """The picture is complete: nothing was written for a while, and it shows no busy machine."""
     terminal.wait_for("link slow", absent=True)
     while terminal.watch(0.3):
         terminal.wait_for("link slow", absent=True)

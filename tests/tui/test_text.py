@@ -63,7 +63,7 @@ def test_duration_names_its_two_largest_units(seconds: float, text: str) -> None
     assert duration(seconds).rstrip("h") == text
 
 
-def test_round_count_drops_zeros_that_tell_nothing() -> None:
+def test_round_count_drops_trailing_zeros() -> None:
     assert [round_count(v) for v in (50_000, 1e6, 1.5e6, 100, 1_230_000)] == ["50k", "1M", "1.5M", "100", "1.23M"]
 
 

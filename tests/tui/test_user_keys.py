@@ -1,4 +1,4 @@
-"""The user's own keys work, are shown everywhere, and what cannot be is told in words with its line."""
+"""The user's own keys work and are shown everywhere; invalid entries are reported with their lines."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_keys_may_be_spelled_as_one_likes(tmp_path: Path, line: str, keys: tuple
         ("interrupt: escape", "interrupt: escape is already the key of back there"),
     ],
 )
-def test_what_cannot_be_is_told_and_keeps_its_default(tmp_path: Path, line: str, words: str) -> None:
+def test_an_invalid_entry_is_reported_and_the_default_stays(tmp_path: Path, line: str, words: str) -> None:
     found = written(tmp_path, f"# mine\n{line}\nfreeze: F9\n")
     assert len(found.problems) == 1
     assert found.problems[0].startswith(f"{tmp_path}/keys.yaml:2: ")
@@ -197,7 +197,7 @@ async def test_keys_of_vi_move_in_lists_and_what_they_took_is_elsewhere(tmp_path
         ("pause: j\nkeys: vi", ":1: pause: j is already the key of next there"),
     ],
 )
-def test_mistakes_beside_a_style_are_told_with_their_line(tmp_path: Path, text: str, words: str) -> None:
+def test_errors_next_to_a_style_are_reported_with_their_line(tmp_path: Path, text: str, words: str) -> None:
     (problem,) = written(tmp_path, text).problems
     assert words in problem
 
