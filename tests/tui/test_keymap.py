@@ -212,7 +212,7 @@ def test_help_has_every_command_once_and_says_where_the_others_work(here: tuple[
     for heading, keys in told:
         for key, where in keys:
             works = not {*here, "anywhere"}.isdisjoint(key.places)
-            assert (where == "") == works or where in ("when another pane has the keys", "on other screens")
+            assert (where == "") == works or where in ("when another pane has the focus", "on other screens")
             assert heading != "Here" or works
 
 
@@ -221,19 +221,19 @@ def test_help_lists_the_screens_of_a_key_as_a_sentence_does() -> None:
     assert told["log-behavior"] == "in log or warnings"
     assert told["copy"].startswith("in checkpoints, hyperparameters, ")
     assert told["copy"].endswith("grid or comparison")
-    assert told["copy-evaluation"] == "while a run is evaluated"
+    assert told["copy-evaluation"] == "during an evaluation"
 
 
 def test_help_does_not_promise_a_key_that_a_nearer_pane_takes() -> None:
     told = {key.id: where for _, keys in blocks(Keymap(), ("list", "overview", "run")) for key, where in keys}
-    assert told["live"] == told["previous"] == "when another pane has the keys"
+    assert told["live"] == told["previous"] == "when another pane has the focus"
     assert told["row-up"] == ""
 
 
 def test_help_says_of_a_key_that_the_screen_itself_takes_that_it_works_on_others() -> None:
     told = {key.id: where for _, keys in blocks(Keymap(), ("list", "log", "run")) for key, where in keys}
     assert told["watch"] == "on other screens"
-    assert told["previous"] == "when another pane has the keys"
+    assert told["previous"] == "when another pane has the focus"
     told = {key.id: where for _, keys in blocks(Keymap(), ("watch", "run")) for key, where in keys}
     assert told["freeze"] == "on other screens"
 

@@ -62,8 +62,8 @@ async def test_key_sends_its_command_and_shows_it_done_with_its_path(size: tuple
 
 async def test_key_is_shown_as_asked_before_the_run_answers() -> None:
     async with Driven(scenes.healthy(3).view(), answers=False) as screen:
-        assert "◌ checkpoint Walker: asked" in await screen.press("c")
-        assert "◌ export Walker: asked (2 open)" in await screen.press("e")
+        assert "◌ checkpoint Walker: requested" in await screen.press("c")
+        assert "◌ export Walker: requested (2 pending)" in await screen.press("e")
 
 
 async def test_failure_is_shown_with_its_reason() -> None:
@@ -116,8 +116,8 @@ async def test_help_scrolls_and_is_searched() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
         text = await screen.press("question_mark")
         assert "Keys for the checkpoints screen" in text
-        assert "go on from the selected checkpoint" in text
-        assert "back to the screen before" in await screen.press("end")
+        assert "roll back to the selected checkpoint" in text
+        assert "back to the previous screen" in await screen.press("end")
         text = await screen.press("slash", "o", "n", "n", "x")
         assert "export the selected behavior's policy as ONNX" in text
         assert "slower" not in text
@@ -158,7 +158,7 @@ async def test_leaving_asks_and_says_what_stopping_now_costs(size: tuple[int, in
 async def test_question_how_to_leave_is_gone_when_the_run_ends_meanwhile() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         assert "1 behavior is training" in await screen.press("q")
-        assert "Nothing trains any more" in await screen.tell(BehaviorStateChanged("Walker", "finished"))
+        assert "Nothing is training any more" in await screen.tell(BehaviorStateChanged("Walker", "finished"))
         text = await screen.tell(RunStateChanged("finished", exit_code=0))
         assert "✓ finished after" in text
         assert "the run has ended by itself; q leaves" in text

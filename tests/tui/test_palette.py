@@ -70,14 +70,14 @@ async def test_other_screens_and_dialogs_open_from_it() -> None:
 
 async def test_command_of_a_screen_runs_on_that_screen() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
-        await choose(screen, "go on from the selected checkpoint")
+        await choose(screen, "roll back to the selected checkpoint")
         await screen.until("Roll Walker back to step 150k?")
 
 
 async def test_command_of_a_list_runs_on_that_list() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
         await choose(screen, "last: the last line")
-        await screen.until("number 3 of 3 on disk")
+        await screen.until("rank 3 of 3 on disk")
 
 
 async def test_themes_are_chosen_by_name() -> None:
@@ -137,7 +137,7 @@ async def test_pages_of_a_list_without_room_are_harmless(key: str) -> None:
 async def test_it_opens_while_a_filter_is_typed() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
         await screen.press("slash", "1")
-        await choose(screen, "go on from the selected checkpoint")
+        await choose(screen, "roll back to the selected checkpoint")
         await screen.until("Roll Walker back")
 
 

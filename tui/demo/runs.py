@@ -13,7 +13,7 @@ from rl_tui.engine.session.view import RunView
 from rl_tui.tui.demo.script import CAST, Role, configuration
 from rl_tui.tui.demo.story import Story
 
-MADE_UP = "the demo's runs are made up: there is no folder"
+MADE_UP = "the demo's runs are made up and have no folder"
 BEAT_SECONDS = 60.0
 MAX_BEATS = 600
 

@@ -105,7 +105,7 @@ def cues(names: Sequence[str], hours: float) -> list[tuple[float, Act]]:
 def refusal(role: Role, name: str, value: float) -> str:
     """Why a hyperparameter cannot have that value; "" when it can."""
     if name not in role.hyperparameters:
-        return f"cannot be changed while it trains. One of {', '.join(role.hyperparameters)} can be."
+        return f"cannot be changed during training; these can: {', '.join(role.hyperparameters)}"
     if name in ANY_SIGN:
         return "" if math.isfinite(value) else f"must be a finite number, got {value:g}"
     if not math.isfinite(value) or value <= 0:

@@ -75,7 +75,7 @@ class Story:
         """The run and its behaviors are there."""
         versions = {"rl-tui": VERSION}
         self._tell(RunStarted(self._run_id, self._run_id, self._seed, "cuda", False, versions))
-        self._tell(LogEmitted("info", "run", "a demo: nobody trains here, and nothing is written to disk"))
+        self._tell(LogEmitted("info", "run", "a demo: nothing trains, and nothing is written to disk"))
         self._enter("training")
         for actor in self.actors.values():
             self._tell_all(actor.begin())
@@ -242,7 +242,7 @@ class Story:
         if not text:
             return False, "the note is empty"
         if len(text) > NOTE_LENGTH:
-            return False, f"the note has {len(text)} characters, at most {NOTE_LENGTH} are kept"
+            return False, f"the note has {len(text)} characters, must have at most {NOTE_LENGTH}"
         self._tell(NoteAdded(text, command.behavior))
         return True, text
 

@@ -299,7 +299,7 @@ def fault_lines(fault: Exception | None, frame: Frame, width: int, height: int) 
     """What is shown in the place of a pane whose drawing failed."""
     key = frame.keymap.of_id("log").shown
     words = Span(f"{frame.glyphs.failed} could not be drawn: {in_words(fault)}", "bad")
-    advice = Span(f"training is not affected; its line in the log ({key}, then enter) has the traceback", "dim")
+    advice = Span(f"training is not affected; the log ({key}, then enter) has the traceback", "dim")
     return centered([words, advice], height, width) if height >= WRAPPED_HEIGHT else [line(words), line(advice)]
 
 

@@ -113,14 +113,14 @@ class BehaviorPage(Pane):
         key = frame.keymap.of_id("copy-failure").shown
         sections = {
             "": [_standing(behavior, frame)],
-            f"What ended it ({key} copies it)": _failures(frame, width),
+            f"Why it ended ({key} copies it)": _failures(frame, width),
             "Warnings": _warnings(behavior, frame, width),
-            "Course": course_lines(behavior, frame, width),
-            "Where its time goes": time_lines(behavior.time_split, frame, width),
-            "Newest summary": pair_lines(metric_pairs(behavior), width),
+            "Progress": course_lines(behavior, frame, width),
+            "Where the time goes": time_lines(behavior.time_split, frame, width),
+            "Latest summary": pair_lines(metric_pairs(behavior), width),
             "Hyperparameters": _hyperparameters(behavior, frame),
-            "Returns of the last summary": returns_lines(behavior.histogram, frame, width),
-            "Changed by hand": _changes(behavior, width),
+            "Returns in the last summary": returns_lines(behavior.histogram, frame, width),
+            "Manual changes": _changes(behavior, width),
             "Lessons": _lessons(behavior, width),
             "Notes": _notes(behavior, frame, width),
             "Exports": _exports(behavior, frame, width),
@@ -185,7 +185,7 @@ def _hyperparameters(behavior: BehaviorView, frame: Frame) -> list[Line]:
         moved = moved_to(name, behavior)
         now = value if moved is None else moved
         exact = f"{now:.4g}"
-        began = f"  began at {value:.4g}" if exact != f"{value:.4g}" else ""
+        began = f"  from {value:.4g}" if exact != f"{value:.4g}" else ""
         title = left(safe_text(name), LONGEST_NAME, frame.glyphs.ellipsis)
         rows.append(
             line(

@@ -88,7 +88,7 @@ class BehaviorsPane(ListPane, inherit_bindings=False):
         if number_of < 2:
             return "Behavior"
         if frame.behavior is not None and not self._is_in_sight(frame):
-            return f"Behaviors {frame.glyphs.dot} {safe_text(frame.behavior.name)} is selected, but filtered out"
+            return f"Behaviors {frame.glyphs.dot} {safe_text(frame.behavior.name)} is selected but filtered out"
         return f"Behaviors {frame.selected + 1}/{number_of}"
 
     def header(self, frame: Frame, width: int) -> Line | None:

@@ -98,9 +98,9 @@ def notes_on(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line
     """What one must know to read the curves."""
     parts = [_outside_words(frame, samples, width)] if _has_own_axis(figure) else []
     if samples.is_symlog:
-        parts.append(line(Span("symlog y: not all above 0", "warning")))
+        parts.append(line(Span("symlog y: some values <= 0", "warning")))
     elif samples.has_own_scales:
-        parts.append(line(Span("own scales", "dim")))
+        parts.append(line(Span("separate scales", "dim")))
     elif figure.num_left_out:
         parts.append(line(Span(f"{MAX_CURVES} of {MAX_CURVES + figure.num_left_out} curves", "dim")))
     words = pack(parts, width, gap=2)
@@ -109,7 +109,7 @@ def notes_on(frame: Frame, figure: Figure, samples: Samples, width: int) -> Line
 
 def all_in_sight(figure: Figure, samples: Samples) -> Line:
     """That the chosen y axis leaves nothing out, where it does not; less needed than any figure."""
-    return line(Span("all in sight ", "dim")) if _has_own_axis(figure) and outside(samples) is None else ()
+    return line(Span("all visible ", "dim")) if _has_own_axis(figure) and outside(samples) is None else ()
 
 
 def _has_own_axis(figure: Figure) -> bool:
@@ -128,7 +128,7 @@ def _outside_words(frame: Frame, samples: Samples, width: int) -> Line:
     ):
         if share > 0:
             much = "<1" if share < 0.01 else f"{100 * share:.0f}"
-            words.append(f"{sign} {much} %" + (f", to {number(far)}" if width >= WIDE else ""))
+            words.append(f"{sign} {much}%" + (f", to {number(far)}" if width >= WIDE else ""))
     return line(Span("  ".join(words), "warning"))
 
 
@@ -174,7 +174,7 @@ def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
     if view.is_over:
         return [Span("the run ended before the first episode did", "dim")]
     if view.run is None:
-        return [Span("starting engine", "wait"), Span("the libraries are being loaded", "dim")]
+        return [Span("starting engine", "wait"), Span("loading libraries", "dim")]
     if behavior is None or behavior.state == "starting":
         return [Span("starting the environments", "wait")]
     steps = max(behavior.sampled, behavior.step)
@@ -183,7 +183,7 @@ def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
     words = [Span("waiting for the first episode", "wait"), Span(f"{count(steps)} steps collected{rate}{since}", "dim")]
     if is_filling(behavior):
         begins = round_count(behavior.first_update_step)
-        words.append(Span(f"the replay buffer is filling; learning begins at step {begins}", "dim"))
+        words.append(Span(f"the replay buffer is filling; learning starts at step {begins}", "dim"))
     return words
 
 
@@ -193,8 +193,8 @@ def _listed(metrics: Sequence[str]) -> str:
 
 def _why_no_metric(behavior: BehaviorView | None, is_at_end: bool) -> str:
     if behavior is not None and behavior.metrics:
-        return f"{safe_text(behavior.name)} tells other metrics; M shows which"
-    return "the run ended before the first summary" if is_at_end else "comes with the first summary"
+        return f"{safe_text(behavior.name)} reports other metrics; M lists them"
+    return "the run ended before the first summary" if is_at_end else "appears with the first summary"
 
 
 def no_value_words(figure: Figure) -> list[Span]:

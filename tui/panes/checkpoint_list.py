@@ -82,7 +82,7 @@ class CheckpointDetails(Pane):
         behavior, key = frame.behavior, self._key(frame)
         found = next(((at, saved) for at, saved in _checkpoints(frame) if saved.path == key), None)
         if behavior is None or found is None:
-            return [line(Span(" no checkpoint below the cursor", "dim"))]
+            return [line(Span(" no checkpoint is selected", "dim"))]
         at, saved = found
         best = ", the best" if saved is behavior.best_checkpoint else ""
         why = f"{saved.reason}{best}"
@@ -113,23 +113,23 @@ def standing(saved: CheckpointSaved, behavior: BehaviorView) -> str:
         return "none: no episode had ended" if saved.mean_return is None else str(saved.mean_return)
     returns = [other.mean_return for _, other in behavior.checkpoints if other.mean_return is not None]
     rank = 1 + sum(other > saved.mean_return for other in returns)
-    return f"{number(saved.mean_return)}, number {rank} of {len(returns)} on disk"
+    return f"{number(saved.mean_return)}, rank {rank} of {len(returns)} on disk"
 
 
 def export_at(step: int, behavior: BehaviorView) -> str:
     """The policy of that step as ONNX, if it was exported."""
     exported = next((event for _, event in reversed(behavior.exports) if event.step == step), None)
     if exported is None:
-        return "none was exported at that step"
-    return f"{safe_text(exported.path)} (differs by at most {exported.max_difference:.1g})"
+        return "not exported at this step"
+    return f"{safe_text(exported.path)} (max difference {exported.max_difference:.1g})"
 
 
 def given_up(behavior: BehaviorView, at: float, saved: CheckpointSaved, now: float) -> str:
     """What going on from a checkpoint saved at time `at` would cost."""
     steps = behavior.step - saved.step
     if steps <= 0:
-        return "nothing is given up"
-    return f"the {count(steps)} steps of the {duration(now - at)} since then are given up"
+        return "no step is lost"
+    return f"the {count(steps)} steps of the {duration(now - at)} since then are lost"
 
 
 def set_aside(behavior: BehaviorView, saved: CheckpointSaved) -> str:

@@ -87,7 +87,7 @@ class ComparisonChart(ChartPane):
 
 
 class ComparisonLegend(Pane):
-    """A line per curve: its last and highest value as drawn, or that below the crosshair, and what was set differently.
+    """A line per curve: its last and highest value as drawn, or that below the crosshair, and settings that differ.
 
     Of several metrics the figures are those of the first.
     """
@@ -109,7 +109,7 @@ class ComparisonLegend(Pane):
         curve = next((each for each in figure.curves if each.metric == state.metrics[0]), None) if figure else None
         kind = f" {kind_of(figure, curve)}" if figure is not None and curve is not None else ""
         kind += f" {state.smoothing:g}" if kind.strip() == "smoothed" else ""
-        return f"{metric_title(state.metrics[0])}{kind}, and what was set differently"
+        return f"{metric_title(state.metrics[0])}{kind}, and settings that differ"
 
     def wanted_height(self, frame: Frame, width: int) -> int:
         """A line for each, below the header."""
@@ -252,7 +252,7 @@ def _unread(index: int, item: ComparedItem, name_width: int, frame: Frame) -> Li
         return line(*name, Span(f"{glyphs.waiting} reading{events}", "wait"))
     if item.problem:
         return line(*name, Span(f"{glyphs.failed} {item.problem}", "bad"))
-    return line(*name, Span("no behavior in it", "dim"))
+    return line(*name, Span("no behavior", "dim"))
 
 
 def _why_empty(comparison: Comparison, state: ChartState) -> str:
@@ -261,4 +261,4 @@ def _why_empty(comparison: Comparison, state: ChartState) -> str:
         return "reading the runs"
     if all(run.problem for run in runs):
         return "none of these runs can be read"
-    return f"none of these runs tells {' or '.join(metric_title(tag) for tag in state.metrics[:3])}"
+    return f"none of these runs reports {' or '.join(metric_title(tag) for tag in state.metrics[:3])}"

@@ -150,7 +150,7 @@ def evaluation_lines(behavior: BehaviorView, glyphs: Glyphs) -> list[Line]:
     star = f" {glyphs.best}" if newest == best else ""
     rows = [("evaluation", newest, f"sd {number(newest.std_return)} at {round_count(newest.step)}{star}")]
     if best is not None and newest != best:
-        rows.append(("eval. best", best, f"sd {number(best.std_return)} at {round_count(best.step)}"))
+        rows.append(("best eval.", best, f"sd {number(best.std_return)} at {round_count(best.step)}"))
     return [
         line(
             Span(" " + left(name, NAME_WIDTH), "dim"),
@@ -172,7 +172,7 @@ def replay_lines(behavior: BehaviorView) -> list[Line]:
     costs = Span(f", {size(behavior.replay_bytes)} memory", "dim")
     rows = [line(Span(" " + left("replay", NAME_WIDTH + 1), "dim"), full, costs)]
     if is_filling(behavior):
-        begins = f"begins at step {round_count(behavior.first_update_step)}"
+        begins = f"starts at step {round_count(behavior.first_update_step)}"
         rows.append(line(Span(" " + left("learning", NAME_WIDTH + 1), "dim"), Span(begins, "wait")))
     return rows
 

@@ -43,7 +43,7 @@ class DevicesList(BlocksPane):
 
     def empty(self, frame: Frame) -> str:
         """Before the first sample."""
-        return f"{frame.glyphs.waiting} not sampled yet"
+        return f"{frame.glyphs.waiting} no sample yet"
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """A block that stands alone takes all of the height."""
@@ -123,7 +123,7 @@ def gpu_words(gpu: Gpu) -> str:
 def process_lines(processes: Sequence[GpuProcess], width: int, height: int, glyphs: Glyphs) -> list[Line]:
     """A line each; where they are more than `height`, the last line counts the rest."""
     if not processes:
-        return [line(Span("no process seen on it", "dim"))]
+        return [line(Span("no process", "dim"))]
     shown = processes if len(processes) <= height else processes[: height - 1]
     rows = [process_line(process, width, glyphs) for process in shown]
     left_out = len(processes) - len(shown)
@@ -157,7 +157,7 @@ def _machine(devices: DevicesSampled, glyphs: Glyphs) -> dict[str, Line]:
     used, total = devices.memory_used_bytes, devices.memory_total_bytes
     free, disk = devices.disk_free_bytes, devices.disk_total_bytes
     is_low = free < DISK_LOW_BYTES
-    processor = line(f"of {devices.num_cpus} processors")
+    processor = line(f"of {devices.num_cpus} CPUs")
     memory = line(f"{size(used)} of {size(total)}", Span("   this run ", "dim"), size(devices.process_memory_bytes))
     space = line(
         Span(f"{glyphs.warning} only " if is_low else "", "warning"),

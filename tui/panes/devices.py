@@ -44,7 +44,7 @@ class DevicesPane(Pane):
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """GPUs that the run uses come first when not all fit."""
         if frame.view.devices is None:
-            return [line(Span(f" {frame.glyphs.waiting} devices are not sampled yet", "wait"))]
+            return [line(Span(f" {frame.glyphs.waiting} no sample of the devices yet", "wait"))]
         if height == 1:
             return [short_line(frame.view.devices, frame, width)]
         rows = device_lines(frame, width)

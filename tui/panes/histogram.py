@@ -26,13 +26,13 @@ class HistogramPane(Pane):
 
     def heading(self, frame: Frame) -> str:
         """What is counted."""
-        return f" {frame.glyphs.dot} ".join(part for part in ("Returns of the last summary", self.note) if part)
+        return f" {frame.glyphs.dot} ".join(part for part in ("Returns in the last summary", self.note) if part)
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """Of how many episodes, how wide the bins are, mean and deviation; then the columns."""
         histogram = frame.behavior.histogram if frame.behavior else None
         if histogram is None or not histogram.count:
-            words = wrap("comes with the first summary that sees an episode end", width - 2, 2)
+            words = wrap("appears with the first summary in which an episode ends", width - 2, 2)
             return [line(Span(f" {row}", "dim")) for row in words]
         gutter = gutter_of(histogram)
         bins = bins_of(histogram, width - 2 - gutter)

@@ -44,8 +44,8 @@ class HyperparameterList(ListPane):
     def empty(self, frame: Frame) -> str:
         """Why there are none."""
         if frame.behavior is None or frame.behavior.state == "starting":
-            return "told once training has begun"
-        return "nothing of this behavior can be changed while it trains"
+            return "available once training starts"
+        return "no hyperparameter of this behavior can be changed now"
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
         """One for each that may be changed."""

@@ -199,7 +199,7 @@ def mistake(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        return f"taken literally: {error.msg}"
+        return f"matched as plain text: {error.msg}"
     return ""
 
 

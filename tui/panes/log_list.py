@@ -51,7 +51,7 @@ class LogList(BlocksPane):
 
     def empty(self, frame: Frame) -> str:
         """Nothing at all, or nothing of this kind."""
-        return "nothing of this level and behavior" if frame.view.log else "nothing has happened yet"
+        return "no line of this level and behavior" if frame.view.log else "no line yet"
 
     def _lines_of_log(self, frame: Frame) -> list[Entry]:
         """Entries of lines that were there before are kept: a thousand new ones take some milliseconds."""
@@ -95,7 +95,7 @@ class WarningsList(LogList):
         dot, active = f" {frame.glyphs.dot} ", len(self._active(frame))
         told = len(self._lines_of_log(frame))
         lines = "1 line" if told == 1 else f"{told} lines"
-        return f"Warnings{dot}{active or 'none'} active{dot}{whose(frame)}{dot}{lines} of the log"
+        return f"Warnings{dot}{active or 'none'} active{dot}{whose(frame)}{dot}{lines} in the log"
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
         """Those of now, newest first; then the log."""
@@ -103,7 +103,7 @@ class WarningsList(LogList):
 
     def empty(self, frame: Frame) -> str:
         """All is well."""
-        return "no warning and no error so far"
+        return "no warnings or errors so far"
 
     def _active(self, frame: Frame) -> list[Block]:
         only = only_behavior(frame)

@@ -36,9 +36,9 @@ class OutcomeLine(Pane):
 def outcome_line(pending: PendingCommand, num_pending: int, frame: Frame, width: int) -> Line:
     """The label, its state and the engine's words; a path at their end is shortened from its left."""
     command, glyphs = pending.outcome, frame.glyphs
-    others = f" ({num_pending} open)" if num_pending > 1 else ""
+    others = f" ({num_pending} pending)" if num_pending > 1 else ""
     if command is None:
-        return line(Span(f" {glyphs.waiting} {pending.label}: asked{others}", "wait"))
+        return line(Span(f" {glyphs.waiting} {pending.label}: requested{others}", "wait"))
     is_done = command.state == "done"
     seconds = f"{pending.seconds:.1f}s" if pending.seconds < 60 else duration(pending.seconds)
     head = f" {glyphs.done if is_done else glyphs.failed} {pending.label}: {command.state} in {seconds}{others}  "

@@ -103,9 +103,7 @@ class PicturePane(Pane):
         """Where there are no cells: words, text, the picture in characters, or the numbers."""
         scene = self.scene
         if scene is None:
-            return centered(
-                [Span(self.words or f"{frame.glyphs.waiting} nothing is played yet", "wait")], height, width
-            )
+            return centered([Span(self.words or f"{frame.glyphs.waiting} nothing to show yet", "wait")], height, width)
         if scene.state == "starting":
             return centered([Span(f"{frame.glyphs.waiting} the environment is starting", "wait")], height, width)
         if scene.state == "failed":
@@ -120,7 +118,7 @@ class PicturePane(Pane):
 def failure(scene: Scene, frame: Frame, height: int, width: int) -> list[Line]:
     """Why nothing is played any more, and what can be done."""
     log, again = frame.keymap.of_id("log").shown, frame.keymap.of_id("watch-restart").shown
-    advice = f"training goes on; the traceback is in the log ({log}); {again} begins anew"
+    advice = f"training continues; the log ({log}) has the traceback; {again} restarts it"
     return centered(
         [Span(f"{frame.glyphs.failed} {safe_text(scene.reason)}", "bad"), Span(advice, "dim")], height, width
     )

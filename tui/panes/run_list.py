@@ -23,7 +23,7 @@ from rl_tui.tui.state.choices import RunsColumn, RunsOrder
 if TYPE_CHECKING:
     from rl_tui.engine.session.summaries import BehaviorSummary, RunSummary
 
-MADE_OF = "runs of one configuration: only seed, name and folder differ. Above stand their means"
+MADE_OF = "runs of one configuration: only seed, name and folder differ. Means are above"
 TITLES: Mapping[RunsColumn, str] = {"best": "best ckpt", "last": "mean 100"}  # those that are not the column's name
 STATE_WIDTH, BEST_WIDTH, LAST_WIDTH = 14, 11, 10
 
@@ -57,7 +57,7 @@ class RunsList(ListPane):
         """How many there are, and how many are marked."""
         parts = ["Runs", str(len(self.runs)) if self.runs else ""]
         if frame.state.runs.is_grouped:
-            parts.append("by configuration, whatever the seed")
+            parts.append("grouped by configuration")
         parts.append(f"{len(self.marked)} marked" if self.marked else "")
         return f" {frame.glyphs.dot} ".join(part for part in parts if part)
 
@@ -240,7 +240,7 @@ class RunDetails(Pane):
         """Where it is, how it stands, and each of its behaviors; of a group each of its runs."""
         row = self._list.row(frame)
         if row is None:
-            return [line(Span(" no run below the cursor", "dim"))]
+            return [line(Span(" no run is selected", "dim"))]
         own = frame.view.run.run_id if frame.view.run is not None else ""
         told = _of_group(row) if row.is_group else _of_run(row.runs[0], own)
         return [each for label, text in told for each in labeled(label, text, width, _label_width(told))]
@@ -254,7 +254,7 @@ def _of_run(run: RunSummary, own: str) -> list[tuple[str, str]]:
     began = "" if run.started_at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_at))
     told = [
         ("path", safe_text(run.path)),
-        ("state", _state_words(run, run.run_id == own) + (f"; began {began}" if began else "")),
+        ("state", _state_words(run, run.run_id == own) + (f"; started {began}" if began else "")),
         *((safe_text(behavior.name), _words(behavior)) for behavior in run.behaviors),
     ]
     if run.note:
@@ -269,7 +269,7 @@ def _of_group(row: RunRow) -> list[tuple[str, str]]:
         *(
             (
                 safe_text(run.run_id),
-                f"{run.state}; {_words(run.behaviors[0]) if run.behaviors else 'no behavior in it'}",
+                f"{run.state}; {_words(run.behaviors[0]) if run.behaviors else 'no behavior'}",
             )
             for run in row.runs
         ),
@@ -278,7 +278,7 @@ def _of_group(row: RunRow) -> list[tuple[str, str]]:
 
 def _state_words(run: RunSummary, is_own: bool) -> str:
     words = {
-        "interrupted": "interrupted: its process is gone and has not reported an end",
+        "interrupted": "interrupted: its process is gone without reporting an end",
         "unknown": "unknown: its events report nothing",
     }.get(run.state, run.state)
     ended = f" with exit code {run.exit_code}" if run.exit_code is not None and not run.is_alive else ""

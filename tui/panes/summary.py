@@ -64,4 +64,4 @@ def behavior_lines(behavior: BehaviorView, frame: Frame, width: int, is_short: b
         line(Span(f"   {left(kind, 11)}", "dim"), fit_path(safe_text(path), width - 15, glyphs.ellipsis))
         for kind, path in files
     ]
-    return [head, *(rows or [line(Span("   no file was written", "dim"))])]
+    return [head, *(rows or [line(Span("   no files were written", "dim"))])]

@@ -78,18 +78,18 @@ def state_line(scene: Scene, frame: Frame, waits: float) -> Line:
     if scene.state == "starting":
         return line(Span(f" {frame.glyphs.waiting} starting", "wait"))
     if scene.state == "paused":
-        return line(Span(f" {frame.glyphs.paused} held still", "warning"))
+        return line(Span(f" {frame.glyphs.paused} paused", "warning"))
     return line(Span(f" {frame.glyphs.running} playing", "good"), Span(f" {scene.hz:.0f} steps/s", "dim"))
 
 
 def policy_words(scene: Scene) -> str:
     """Which policy plays."""
-    return "as loaded" if scene.policy_step is None else f"of step {scene.policy_step:,}"
+    return "as loaded" if scene.policy_step is None else f"from step {scene.policy_step:,}"
 
 
 def actions_words(scene: Scene) -> str:
     """How it chooses."""
-    return "most likely" if scene.is_greedy else "drawn"
+    return "most likely" if scene.is_greedy else "sampled"
 
 
 def action_rows(scene: Scene, width: int) -> list[str]:

@@ -174,13 +174,13 @@ class RunScreen(Screen[None]):
         before = self.focused
         after = self.focus_next() if by > 0 else self.focus_previous()
         if after is before:
-            self.say("there is no other pane here")
+            self.say("this screen has no other pane")
 
     def action_filter(self) -> None:
         """Let the user type the filter of the list."""
         pane = self.list_pane
         if pane is None or not pane.topic:
-            self.say("filter: no list has the keys; tab goes from pane to pane")
+            self.say("filter: no list has the focus; tab moves between panes")
         else:
             line = FilterLine(pane, self.context.state, self.context.redraw)
             self.mount(line, before=self.query_one(OutcomeLine))
@@ -189,7 +189,7 @@ class RunScreen(Screen[None]):
         """Copy what the cursor of the list stands on."""
         entry = self.list_pane.chosen() if self.list_pane is not None else None
         if entry is None:
-            self.say("copy: there is nothing below a cursor")
+            self.say("copy: nothing is selected")
         else:
             self.copy(entry.text)
 
@@ -269,7 +269,7 @@ class RunScreen(Screen[None]):
         if behavior is not None and not self.context.controls.may(f"roll back {safe_text(behavior.name)}"):
             self.context.redraw()
         elif behavior is None or good is None:
-            self.say("roll back: the behavior has not diverged; k shows its checkpoints, R there goes back to one")
+            self.say("roll back: the behavior has not diverged; k lists its checkpoints, R there rolls back to one")
         else:
             self.roll_back(behavior, *good)
 

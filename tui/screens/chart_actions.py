@@ -113,9 +113,9 @@ class ChartActions(RunScreen):
         """Another page of the grid; after the last comes the first."""
         if self._grid is None or not self._grid.size.width:
             key = self.context.keymap.of_id("grid").shown
-            self.say(f"page: no grid of charts is in sight; {key} opens it")
+            self.say(f"page: no chart grid is visible; {key} opens it")
         elif self._grid.num_pages < 2:
-            self.say("page: every chart of the grid is in sight")
+            self.say("page: all charts are visible")
         else:
             self.chart_state.page = (self.chart_state.page + by) % self._grid.num_pages
             self.context.redraw()
@@ -145,7 +145,7 @@ class ChartActions(RunScreen):
         """Earlier or later."""
         figure = self._figure()
         if figure is not None and self.chart_state.window is None:
-            self.say("pan: the whole run is in sight; + zooms in")
+            self.say("pan: the whole run is visible; + zooms in")
         elif figure is not None:
             self.chart_state.pan(by, figure.viewport)
             self._shown()
@@ -190,7 +190,7 @@ class ChartActions(RunScreen):
         def take(text: str) -> None:
             self.chart_state.smoothing = float(text)
 
-        title = "Smoothing of the curves"
+        title = "Smoothing"
         self.open_dialog(PromptScreen(title, smoothing_verdict, f"{self.chart_state.smoothing:g}"), take)
 
     def action_log_y(self) -> None:
@@ -204,13 +204,13 @@ class ChartActions(RunScreen):
         state.clips_outliers = not state.clips_outliers
         is_by_hand = all(None not in state.y_ranges.get(metric, AUTOMATIC) for metric in state.metrics)
         change = "clipped elsewhere" if state.clips_outliers else "shown again elsewhere"
-        self._shown(f"outliers: {change}; both ends of this y axis were chosen by hand" if is_by_hand else "")
+        self._shown(f"outliers: {change}; both ends of this y axis are set" if is_by_hand else "")
 
     def action_y_range(self) -> None:
         """Ask for the range of the metrics drawn."""
         state = self.chart_state
         present = state.y_ranges.get(state.metrics[0], AUTOMATIC)
-        title = f"Range of the y axis for {', '.join(metric_title(tag) for tag in state.metrics)}"
+        title = f"Range of the y axis: {', '.join(metric_title(tag) for tag in state.metrics)}"
 
         def take(text: str) -> None:
             state.choose_range(typed_range(text))
@@ -281,7 +281,7 @@ def range_verdict(text: str) -> Verdict:
         chosen = typed_range(text)
     except ValueError as error:
         return Verdict(str(error), is_good=False)
-    return Verdict(range_words(chosen) or "fits the values in sight")
+    return Verdict(range_words(chosen) or "fits the visible values")
 
 
 def smoothing_verdict(text: str) -> Verdict:
@@ -289,7 +289,7 @@ def smoothing_verdict(text: str) -> Verdict:
     try:
         value = float(text)
     except ValueError:
-        return Verdict("a number from 0 (none) to 0.999", is_good=False)
+        return Verdict("must be a number from 0 (none) to 0.999", is_good=False)
     if not 0 <= value <= LARGEST_SMOOTHING:
-        return Verdict(f"0 to {LARGEST_SMOOTHING} can be, {text} cannot", is_good=False)
-    return Verdict("no smoothing" if value == 0 else f"the last {1 / (1 - value):.3g} points count most")
+        return Verdict(f"must be from 0 to {LARGEST_SMOOTHING}, got {text}", is_good=False)
+    return Verdict("no smoothing" if value == 0 else f"averages about {1 / (1 - value):.3g} points")

@@ -56,4 +56,4 @@ class CheckpointsScreen(RunScreen):
         if behavior is not None and behavior.checkpoints:
             return "no checkpoint matches the filter; esc shows all"
         name, keymap = safe_text(behavior.name) if behavior else "the run", self.context.keymap
-        return f"{name} has no checkpoint to go back to yet; {keymap.of_id('checkpoint').shown} saves one"
+        return f"{name} has no checkpoint to roll back to yet; {keymap.of_id('checkpoint').shown} saves one"

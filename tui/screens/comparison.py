@@ -109,7 +109,7 @@ class ComparisonScreen(ChartActions):
         if not self._chart.has_all_behaviors and not any(
             len(run.behaviors(self.context.view)) > 1 for run in self.comparison.runs.values()
         ):
-            self.say("overlay: each of these runs has one behavior alone")
+            self.say("overlay: each of these runs has only one behavior")
             return
         self._chart.has_all_behaviors = not self._chart.has_all_behaviors
         self.context.redraw()

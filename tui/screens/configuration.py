@@ -34,9 +34,9 @@ class ConfigurationScreen(ListScreen):
         """As soon as the run is known, its configuration is read."""
         run, runs = frame.view.run, self.context.runs
         if runs is None:
-            self.settings.words = "the folder of this run is not known here: there is no configuration to show"
+            self.settings.words = "there is no configuration to show: this run has no folder here"
         elif run is None:
-            self.settings.words = "the engine is starting: the configuration comes with the run's folder"
+            self.settings.words = "the engine is starting; the configuration appears with the run's folder"
         elif not self._has_begun:
             self._has_begun = True
             self.settings.words = "reading the configuration"
@@ -59,7 +59,7 @@ class ConfigurationScreen(ListScreen):
         try:
             self._own = await asyncio.to_thread(_settings, runs, name)
         except (RlTuiError, ValueError) as error:
-            self.settings.words = f"it cannot be read: {safe_text(str(error))}"
+            self.settings.words = f"the configuration cannot be read: {safe_text(str(error))}"
         else:
             self.settings.words = ""
             self.settings.settings = compared(self._own, {})
@@ -81,7 +81,7 @@ class ConfigurationScreen(ListScreen):
         self._other_at = self._other_at + 1 if self._other_at + 1 < len(self._others) else -1
         name = self._others[self._other_at] if self._other_at >= 0 else ""
         there: Settings = {}
-        self.say(f"compared with {name}; v: with the next run" if name else "no longer compared")
+        self.say(f"compared with {name}; v compares with the next run" if name else "no longer compared")
         if name:
             try:
                 there = await asyncio.to_thread(_settings, runs, name)

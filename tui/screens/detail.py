@@ -40,7 +40,7 @@ class BehaviorLog(LogList):
 
     def empty(self, frame: Frame) -> str:
         """Nothing yet."""
-        return "nothing has happened to it yet"
+        return "no line yet"
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
         """Newest first."""
@@ -71,7 +71,7 @@ class DetailScreen(ChartActions):
         if texts:
             self.copy("\n".join(texts))
         else:
-            self.say("copy: nothing has failed here")
+            self.say("copy: nothing has failed")
 
     def body(self) -> ComposeResult:
         """Every pane of every layout; app.tcss shows those that fit the size."""

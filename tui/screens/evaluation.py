@@ -95,11 +95,11 @@ class EvaluationPane(Pane):
         if self.exit_code is None:
             head = Span(f"{glyphs.waiting} Evaluating {safe_text(self._run_id)}, {took}", "strong")
         elif self.exit_code == 0:
-            head = Span(f"{glyphs.done} {safe_text(self._run_id)} was evaluated in {took}", "good")
+            head = Span(f"{glyphs.done} {safe_text(self._run_id)} evaluated in {took}", "good")
         else:
             head = Span(f"{glyphs.failed} {safe_text(self._run_id)}: exit code {self.exit_code} after {took}", "bad")
         rows = [line(row) for each in printed for row in wrapped(each, max(2, width))][-ROWS_SHOWN:]
-        end = "back" if self.exit_code is not None else "cancel; nothing of the run is changed either way"
+        end = "back" if self.exit_code is not None else "cancel; the run is not changed either way"
         keys = [line(Span("  y    ", "accent"), "copy", Span(f"  {self.note}", "dim"))] if printed else []
         keys += [line(Span(f"{glyphs.marker} esc  ", "accent"), Span(end, "strong"))]
         rows = rows or [line(Span("starting", "dim"))]

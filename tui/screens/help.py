@@ -23,11 +23,11 @@ from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.dialog import PaneDialog
 
 KEY_WIDTH = 15
-ELSEWHERE, OTHER_SCREENS = "when another pane has the keys", "on other screens"  # a nearer command has its keys
+ELSEWHERE, OTHER_SCREENS = "when another pane has the focus", "on other screens"  # a nearer command has its keys
 FOREIGN: dict[Place, str] = {  # where a key works that does not work here
-    "leaving": "when asked how to leave", "confirming": "when asked yes or no", "asking": "in a prompt",
-    "filtering": "while a filter is typed", "picking": "while metrics are picked",
-    "evaluating": "while a run is evaluated", "help": "on this page", "list": "in a list", "replay": "in a replay",
+    "leaving": "in the leave dialog", "confirming": "in a yes or no question", "asking": "in a prompt",
+    "filtering": "while typing a filter", "picking": "in the list of metrics",
+    "evaluating": "during an evaluation", "help": "on this page", "list": "in a list", "replay": "in a replay",
 }  # fmt: skip
 
 

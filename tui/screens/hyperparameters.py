@@ -43,7 +43,7 @@ class HyperparametersScreen(RunScreen):
         behavior, entry = self.context.controls.selected, self._list.chosen()
         old = behavior.hyperparameters.get(entry.key) if behavior is not None and entry is not None else None
         if behavior is None or entry is None or old is None:
-            self.say("change: there is no hyperparameter below the cursor")
+            self.say("change: no hyperparameter is selected")
         elif self._may(behavior, entry.key):
             name, allowed = entry.key, behavior.ranges.get(entry.key, Range())
             title = f"{safe_text(name)} of {safe_text(behavior.name)}{', ' if allowed.words else ''}{allowed.words}"
@@ -57,7 +57,7 @@ class HyperparametersScreen(RunScreen):
         if behavior is None:
             self.say("undo: there is no behavior yet")
         elif self.context.controls.is_changing(behavior):
-            self.say("undo: what was asked for last has not come about yet; then it can be taken back")
+            self.say("undo: the last change has not been applied yet; try again then")
         elif change is None:
             self.say(f"undo: {_why_no_change(behavior)}")
         elif self._may(behavior, change.name):
@@ -83,14 +83,14 @@ class HyperparametersScreen(RunScreen):
         if not (factor > FAR or 0 < factor < 1 / FAR):
             self.context.controls.request(command)
             return
-        words = [f"That is {factor:.3g} times what it is. A change that large may end training at once."]
+        words = [f"That is {factor:.3g} times what it is. A change this large may ruin training."]
         dialog = ConfirmScreen(f"Change {name} from {figure(old)} to {figure(command.value)}?", words, yes="do it")
         self.open_dialog(dialog, lambda is_yes: self.context.controls.request(command) if is_yes else None)
 
 
 def _why_no_change(behavior: BehaviorView) -> str:
     if behavior.changes:
-        return f"every change of {safe_text(behavior.name)} has been taken back already"
+        return f"every change of {safe_text(behavior.name)} has been undone already"
     return f"no hyperparameter of {safe_text(behavior.name)} has been changed"
 
 
@@ -99,8 +99,8 @@ def told(behavior: BehaviorView, name: str, new: float) -> list[str]:
     old, moved = behavior.hyperparameters.get(name, math.nan), _scheduled(name, behavior)
     rows = [f"{safe_text(name)} {figure(old)} -> {figure(new)}, applies from the next update."]
     if moved is not None and not math.isclose(moved, old, rel_tol=1e-3):
-        rows.append(f"The schedule has moved it to {moved:.4g}; it goes on from the new value, equally far along.")
-    rows.append("It is kept in checkpoints; z takes it back.")
+        rows.append(f"The schedule has moved it to {moved:.4g}; it continues from the new value, at the same point.")
+    rows.append("It is saved in checkpoints; z undoes it.")
     return rows
 
 
@@ -135,10 +135,10 @@ def new_value(text: str, old: float) -> float:
     except ValueError:
         number = math.nan
     if found is None or not math.isfinite(number) or (found[1] == "/" and number == 0):
-        raise ValueError("type a number, such as 0.0003 or 3e-4, or *0.5 or /2 of what it is")
+        raise ValueError("type a number, such as 0.0003 or 3e-4, or *0.5 or /2 to scale it")
     new = {"": number, "*": old * number, "/": old / (number or 1.0)}[found[1]]
     if not math.isfinite(new):
-        raise ValueError("that is too large for a number")
+        raise ValueError("that number is too large")
     if new == old:
         raise ValueError(f"it is {figure(old)} now; type another number, or *0.5 or /2 of it")
     return new

@@ -114,7 +114,7 @@ def choices(frame: Frame, width: int) -> list[Line]:
     stay = answer(f"{frame.glyphs.marker} esc", "stay", "nothing changes", width, is_default=True)
     title = [line(Span(f"Leave? {state_of_affairs(frame.view)}", "strong")), line()]
     if frame.refuses:
-        told = f"{safe_text(frame.refuses)}: no key stops the run but ctrl+c here, which saves; {REPEATS}."
+        told = f"{safe_text(frame.refuses)}: only ctrl+c stops the run here, and saves; {REPEATS}."
         return [*title, *(line(row) for row in wrap(told, width, 4)), line(), *stay]
     return [
         *title,
@@ -128,7 +128,7 @@ def choices(frame: Frame, width: int) -> list[Line]:
 
 def last_question(frame: Frame, width: int, *, is_stopping: bool) -> list[Line]:
     """What stopping now loses, and what else can be done."""
-    wait = ("look on", "the screen closes when all is saved") if is_stopping else ("stay", "nothing changes")
+    wait = ("keep watching", "the screen closes once all is saved") if is_stopping else ("stay", "nothing changes")
     return [
         line(Span("Stop without saving?", "strong")),
         line(),
@@ -159,7 +159,7 @@ def state_of_affairs(view: RunView) -> str:
         first = f"{number} behavior{'s are' if number > 1 else ' is'} {state}"
         return ", ".join([first, *(f"{number} {'are' if number > 1 else 'is'} {state}" for number, state in others)])
     has_begun = any(state != "starting" for state in states)
-    return "Nothing trains any more" if has_begun else "The run has just begun"
+    return "Nothing is training any more" if has_begun else "The run has just started"
 
 
 class Loss(NamedTuple):
@@ -176,7 +176,7 @@ def cost_of_stopping(view: RunView) -> str:
     if loss is None:
         return "nothing is lost"
     seconds = f" ({duration(loss.seconds)} of training)" if loss.seconds is not None else ""
-    since = "since the last checkpoint" if loss.is_saved else "that no checkpoint holds"
+    since = "since the last checkpoint" if loss.is_saved else "that no checkpoint has"
     return f"loses {count(loss.steps)} steps{seconds} {since}"
 
 
@@ -218,8 +218,8 @@ def progress(frame: Frame, asked_at: float) -> list[Line]:
         *rows[:8],
         *([line(Span(f"  and {len(rows) - 8} more", "dim"))] if len(rows) > 8 else []),
         line(),
-        line(Span(f"  {now_key:<5}", "accent"), words, Span("  gives up what is not saved yet", "warning")),
-        line(Span("  esc  ", "accent"), "look on", Span("  the screen closes when all is saved", "dim")),
+        line(Span(f"  {now_key:<5}", "accent"), words, Span("  loses what is not saved yet", "warning")),
+        line(Span("  esc  ", "accent"), "keep watching", Span("  the screen closes once all is saved", "dim")),
         line(),
         line(Span(f"ctrl+c again: stop now; {REPEATS}", "dim")),
     ]

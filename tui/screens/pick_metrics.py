@@ -54,7 +54,7 @@ class PickMetricsScreen(PaneDialog):
         """What was typed, and the metrics that fit to it."""
         with Vertical(id="pick", classes="dialog") as box:
             box.border_title = Content("Metrics")
-            box.border_subtitle = "space mark   tab pin   enter take   esc cancel"
+            box.border_subtitle = "space mark   tab pin   enter accept   esc cancel"
             yield SearchInput("")
             yield self._list
 
@@ -158,7 +158,7 @@ class PickPane(Pane):
         """What would be drawn, and the metrics around the cursor."""
         words = line(Span(fit(self._would_draw(), width, frame.glyphs.ellipsis), "dim"))
         if not self._fitting:
-            return [words, line(Span("  no metric fits to that", "dim"))]
+            return [words, line(Span("  no metric matches", "dim"))]
         room = height - 1
         first = max(0, min(self._cursor - room // 2, len(self._fitting) - room))
         rows = range(first, min(first + room, len(self._fitting)))
@@ -167,7 +167,7 @@ class PickPane(Pane):
     def _would_draw(self) -> str:
         """What enter does, also of what the search hides."""
         if self._was_pinned_by_hand and not self._has_grid:
-            return "a comparison has no grid of charts to pin to"
+            return "a comparison has no chart grid to pin to"
         picked = [metric_title(tag) for tag in self.picked()]
         pins = self.pinned()
         if not picked:

@@ -56,8 +56,8 @@ class PromptScreen(ModalScreen[str]):
                 yield Static(classes="subject tone--dim")
             yield PromptInput(self._value, is_selected=True)
             yield Static(classes="verdict")
-            about = "   tab about another" if len(self._subjects) > 1 else ""
-            yield Static(f"enter take   esc cancel{about}", classes="tone--dim")
+            about = "   tab switch" if len(self._subjects) > 1 else ""
+            yield Static(f"enter accept   esc cancel{about}", classes="tone--dim")
 
     def on_mount(self) -> None:
         """The line has the keys."""
@@ -110,8 +110,8 @@ def _note_verdict(text: str) -> Verdict:
     if not text:
         return Verdict("one line: what you saw, or what you changed", is_good=False)
     if len(text) > MAX_CHARACTERS:
-        return Verdict(f"{len(text)} characters; at most {MAX_CHARACTERS} are kept", is_good=False)
-    return Verdict("kept with the run's events; charts mark where it was")
+        return Verdict(f"{len(text)} characters, must be at most {MAX_CHARACTERS}", is_good=False)
+    return Verdict("saved with the run's events; charts mark its step")
 
 
 def typed_seek(text: str, behavior: str) -> Seek:
@@ -135,7 +135,7 @@ def seek_prompt(behavior: BehaviorView | None) -> PromptScreen:
         except ValueError:
             return Verdict(asked, is_good=False)
         if seek.share is None:
-            return Verdict(f"to step {count(seek.step)}{whose}, or the end where it never came so far")
+            return Verdict(f"to step {count(seek.step)}{whose}, or to the end if it never got there")
         return Verdict(f"to {seek.share:.0%} of the recording")
 
     return PromptScreen("Go to", check)

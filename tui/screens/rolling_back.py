@@ -18,9 +18,9 @@ def roll_back_dialog(behavior: BehaviorView, at: float, saved: CheckpointSaved, 
     return ConfirmScreen(
         f"Roll {name} back to step {step}?",
         [
-            f"{name} goes on from step {step}{reward}.",
+            f"{name} continues from step {step}{reward}.",
             f"{cost[0].upper()}{cost[1:]}; {aside}.",
-            "Hyperparameters are again what they were then.",
+            "Hyperparameters return to their values at that step.",
         ],
         yes="roll back",
     )

@@ -36,14 +36,14 @@ def behavior_prompt(run: RunSummary) -> PromptScreen:
         listed = ", ".join(safe_text(name) for name in names)
         return Verdict(f"one of {listed}", is_good=text in names)
 
-    return PromptScreen(f"Which behavior of {safe_text(run.run_id)} is to be evaluated?", check, value=names[0])
+    return PromptScreen(f"Which behavior of {safe_text(run.run_id)} should be evaluated?", check, value=names[0])
 
 
 def resume_here(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
     """Nothing trains on this screen: it can make room."""
     return ConfirmScreen(
         f"Resume {safe_text(run.run_id)}?",
-        [f"This screen closes, and the run goes on in this terminal {_from(run)}:", _command(words), *_warning(run)],
+        [f"This screen closes, and the run continues in this terminal {_from(run)}:", _command(words), *_warning(run)],
         yes="resume",
     )
 
@@ -52,7 +52,7 @@ def resume_elsewhere(run: RunSummary, words: Sequence[str]) -> ConfirmScreen:
     """A run trains in this process, which goes on."""
     return ConfirmScreen(
         f"Resume {safe_text(run.run_id)} in another terminal",
-        [f"The run on this screen goes on training. This goes on {_from(run)}:", _command(words), *_warning(run)],
+        [f"The run on this screen keeps training. This continues {_from(run)}:", _command(words), *_warning(run)],
         yes="copy the command",
     )
 
@@ -63,7 +63,7 @@ def _command(words: Sequence[str]) -> str:
 
 def _from(run: RunSummary) -> str:
     step = max((behavior.step for behavior in run.behaviors), default=0)
-    return f"from its last checkpoint (it had come to step {count(step)})" if step else "from its beginning"
+    return f"from its last checkpoint (it had reached step {count(step)})" if step else "from the beginning"
 
 
 def _warning(run: RunSummary) -> list[str]:

@@ -57,7 +57,7 @@ class RunsScreen(RunScreen):
     def on_mount(self) -> None:
         """Reading begins."""
         if self.context.runs is None:
-            self.runs.words = "the folder of this run is not known here: there are no other runs to show"
+            self.runs.words = "there are no other runs to show: this run has no folder here"
         else:
             self.runs.words = "reading the folder"
             self.run_worker(self._follow(self.context.runs))
@@ -91,7 +91,7 @@ class RunsScreen(RunScreen):
         order = self.context.state.runs
         order.is_grouped = not order.is_grouped
         self._is_wanted.set()
-        self.say(f"runs: {'grouped by everything but the seed' if order.is_grouped else 'each in a line'}")
+        self.say(f"runs: {'grouped by everything but the seed' if order.is_grouped else 'one line each'}")
 
     def action_sort(self) -> None:
         """By the next column that is shown."""
@@ -121,11 +121,11 @@ class RunsScreen(RunScreen):
         """Mark the run below the cursor, or no longer; the cursor goes on."""
         entry, marked = self.runs.chosen(), self.runs.marked
         if entry is None:
-            self.say("mark: there is no run below the cursor")
+            self.say("mark: no run is selected")
         elif entry.key in marked:
             marked.remove(entry.key)
         elif len(marked) == MOST_MARKED:
-            self.say(f"mark: {MOST_MARKED} runs are marked already; x on one of them takes its mark back")
+            self.say(f"mark: {MOST_MARKED} runs are marked already; x on one of them unmarks it")
         else:
             marked.append(entry.key)
         self.runs.action_cursor(1)
@@ -140,7 +140,7 @@ class RunsScreen(RunScreen):
         if len(members) == 1 and own is not None and members[0].run_ids != (own.run_id,):
             members.insert(0, RunChoice(own.run_id, (own.run_id,)))
         if not members:
-            self.say("compare: there is no run below the cursor")
+            self.say("compare: no run is selected")
             return
         from rl_tui.tui.screens.comparison import ComparisonScreen  # with the charts: imported when first opened
 
@@ -154,7 +154,7 @@ class RunsScreen(RunScreen):
         if run is None:
             return
         if self._is_own(run):
-            self.say(f"delete {safe_text(run.run_id)}: not possible, it is the run on this screen")
+            self.say(f"delete {safe_text(run.run_id)}: not possible, it is on this screen")
             return
         self.run_worker(self._delete(run))
 
@@ -235,7 +235,7 @@ class RunsScreen(RunScreen):
         """The run below the cursor, where it is one and may be changed; else it is said why not."""
         row = self.runs.chosen_row()
         if row is None:
-            self.say(f"{verb}: there is no run below the cursor")
+            self.say(f"{verb}: no run is selected")
         elif self.context.forbids:
             self.say(f"{verb} {safe_text(row.name)}: not possible, {self.context.forbids}")
         elif row.is_group:
@@ -258,6 +258,6 @@ class RunsScreen(RunScreen):
         """Copy the path of the run below the cursor."""
         row = self.runs.chosen_row()
         if row is None:
-            self.say("copy: there is no run below the cursor")
+            self.say("copy: no run is selected")
         else:
             self.copy(safe_text(" ".join(run.path for run in row.runs)))

@@ -106,9 +106,9 @@ class WatchScreen(RunScreen):
     def _send(self, command: WatchCommand) -> None:
         scene = self.watched.scene
         if scene is None:
-            self.say(f"watch: {self.picture.words or 'nothing is played yet'}")
+            self.say(f"watch: {self.picture.words or 'nothing to show yet'}")
         elif scene.state == "failed" and command != "restart":
-            self.say(f"watch: it has failed; {self.context.keymap.of_id('watch-restart').shown} begins anew")
+            self.say(f"watch: it has failed; {self.context.keymap.of_id('watch-restart').shown} restarts it")
         else:
             self.context.watching.send(command)
 

@@ -94,7 +94,7 @@ def test_a_curve_and_the_figures_above_it_agree_here_and_in_a_comparison(smoothi
     assert (float(found[1]) == 500.0) == (smoothing == 0.0)
     assert found[1] == found[2]
     how = f"{kind} {smoothing}" if smoothing else kind
-    assert compared.startswith(f"Return {how}, and what was set differently")
+    assert compared.startswith(f"Return {how}, and settings that differ")
     assert re.search(rf" 0 +{re.escape(found[1])} +{re.escape(found[2])}", compared), compared
 
 
@@ -108,5 +108,5 @@ def test_nothing_clipped_takes_no_room_from_the_figures(width: int) -> None:
         shown = run_figure(view, 0, state.chart, UNICODE)
         assert shown is not None
         above[clips] = text_of(chart_words(frame, shown, sample(shown, width, shows_spread=True), width))
-    assert above[True].replace("all in sight", "").rstrip() == above[False].rstrip()
+    assert above[True].replace("all visible", "").rstrip() == above[False].rstrip()
     assert above[True].startswith(" smoothed: last ")

@@ -68,11 +68,11 @@ async def test_each_checkpoint_is_told_newest_first_and_the_best_has_a_star(size
 async def test_details_tell_rank_export_and_what_going_back_would_cost(size: tuple[int, int]) -> None:
     async with Driven(several().view(), size, opened="checkpoints") as screen:
         text = await screen.press("down")
-        assert "274.7, number 2 of 3 on disk" in text
-        assert "Walker-100000.onnx (differs by at most" in text
+        assert "274.7, rank 2 of 3 on disk" in text
+        assert "Walker-100000.onnx (max difference" in text
         assert "the 60.0k steps of the " in text
         await screen.press("down")
-        assert "none was exported at that step" in await screen.text()
+        assert "not exported at this step" in await screen.text()
 
 
 async def test_small_terminal_leaves_room_for_more_than_one_checkpoint() -> None:
@@ -93,9 +93,9 @@ async def test_rolling_back_says_exactly_what_happens_and_asks(size: tuple[int, 
     async with Driven(several().view(), size, opened="checkpoints") as screen:
         text = " ".join((await screen.press("down", "R")).replace("│", " ").split())
         assert "Roll Walker back to step 100k?" in text
-        assert "Walker goes on from step 100k (return 274.7)." in text
+        assert "Walker continues from step 100k (return 274.7)." in text
         assert "The 60.0k steps of the " in text
-        assert "since then are given up; the newer checkpoint is set aside, the best of all at step 150k" in text
+        assert "since then are lost; the newer checkpoint is set aside, the best of all at step 150k" in text
         await screen.press("y")
         (command,) = screen.session.commands
         assert isinstance(command, RollBack)
@@ -115,7 +115,7 @@ async def test_every_other_answer_leaves_all_as_it_is(key: str) -> None:
 
 async def test_rolling_back_is_asked_at_once_and_a_failure_has_its_reason() -> None:
     async with Driven(several().view(), opened="checkpoints", answers=False) as screen:
-        assert "◌ roll back Walker: asked" in await screen.press("R", "y")
+        assert "◌ roll back Walker: requested" in await screen.press("R", "y")
         command = screen.session.commands[0]
         text = await screen.tell(CommandFinished(command.id, False, "manifest.json: checksum differs"))
         assert "✗ roll back Walker: failed in" in text
@@ -159,7 +159,7 @@ async def test_cursor_stays_on_its_checkpoint_when_a_newer_one_comes() -> None:
         saved = CheckpointSaved("Walker", 160_000, "results/Walker-000160000", "asked", None, False, 1, 0.1)
         text = await screen.tell(saved)
         assert "160k        -" in text
-        assert "number 2 of 3" in text
+        assert "rank 2 of 3" in text
 
 
 async def test_other_behavior_has_its_own_checkpoints() -> None:
@@ -180,9 +180,9 @@ async def test_behavior_without_checkpoints_says_so() -> None:
     async with Driven(scenes.warming_up().view(), opened="checkpoints") as screen:
         text = await screen.text()
         assert "none on disk yet; c saves one now" in text
-        assert "no checkpoint below the cursor" in text
-        assert re.search(r"roll back: \w+ has no checkpoint to go back to yet; c saves one", await screen.press("R"))
-        assert "copy: there is nothing below a cursor" in await screen.press("y")
+        assert "no checkpoint is selected" in text
+        assert re.search(r"roll back: \w+ has no checkpoint to roll back to yet; c saves one", await screen.press("R"))
+        assert "copy: nothing is selected" in await screen.press("y")
 
 
 async def test_run_without_behaviors_yet_breaks_nothing() -> None:

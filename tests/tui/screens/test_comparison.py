@@ -41,7 +41,7 @@ class Open(Driven):
 
     async def settled(self) -> str:
         """As soon as nothing is read any more."""
-        await self.until(lambda text: "reading" not in text and "set differently" in text)
+        await self.until(lambda text: "reading" not in text and "settings that differ" in text)
         return await self.text()  # the last run may have been read between the drawing of the chart and of its legend
 
 
@@ -111,7 +111,7 @@ async def test_metric_that_none_has_is_told(tmp_path: Path) -> None:
         await screen.settled()
         screen.comparison.chart_state.metrics = ["Losses/Nothing"]
         text = await screen.text()
-        assert "none of these runs tells Nothing" in text
+        assert "none of these runs reports Nothing" in text
         assert "no value" in text
         assert "Return" in await screen.press("m")
 
@@ -133,7 +133,7 @@ async def test_x_axis_smoothing_zoom_and_log_keys_act_on_this_chart_alone(tmp_pa
         assert "smooth 0.25" in await screen.press(*["backspace"] * 3, *"0.25", "enter")
         assert "smooth 0.25 · y 0 to 100, log y" in await screen.press("B", *["backspace"] * 4, *"0 100", "enter")
         assert "▲ " in await screen.press("L")
-        assert "both ends of this y axis were chosen by hand" in await screen.press("O")
+        assert "both ends of this y axis are set" in await screen.press("O")
         assert "y from 0, clipped" in await screen.press("B", *["backspace"] * 8, *"0 ..", "enter")
         assert screen.app.context.state.chart.y_ranges == {}
         assert screen.app.context.state.chart.x_axis == "steps"
@@ -171,7 +171,7 @@ async def test_every_behavior_of_each_run_on_demand(tmp_path: Path) -> None:
         assert "duo Crawler" in await screen.press("2")  # the selected behavior, where a run has it
     async with Open(some_runs(tmp_path / "more"), "bold", "cut-short") as screen:
         await screen.settled()
-        assert "one behavior alone" in await screen.press("b")
+        assert "only one behavior" in await screen.press("b")
 
 
 async def test_unreadable_runs_are_told_beside_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ async def test_settings_of_one_file_alone_are_told_apart_in_words(tmp_path: Path
 
 async def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     async with Driven(scenes.healthy(1).view(), opened="configuration", runs=FakeRuns(summary("other"))) as screen:
-        await screen.until("it cannot be read: walker-ppo: no configuration")
+        await screen.until("the configuration cannot be read: walker-ppo: no configuration")
         assert "nothing to compare" in await screen.press("v")
     archive = some_runs(tmp_path)
     (tmp_path / "bold" / "configuration.yaml").write_text("a: [1,\n\x1b[31m")
@@ -134,7 +134,9 @@ async def test_lonely_run_has_nothing_to_be_compared_with(tmp_path: Path) -> Non
         await screen.until("there is no other run in this folder")
 
 
-@pytest.mark.parametrize(("view", "words"), [(RunView(), "not known here"), (scenes.healthy(1).view(), "not known")])
+@pytest.mark.parametrize(
+    ("view", "words"), [(RunView(), "has no folder here"), (scenes.healthy(1).view(), "has no folder here")]
+)
 async def test_run_without_a_folder_says_so(view: RunView, words: str) -> None:
     async with Driven(view, opened="configuration") as screen:
         assert words in await screen.text()

@@ -37,7 +37,7 @@ async def test_page_tells_everything_at_every_size(size: tuple[int, int]) -> Non
         text = await read_all(overview)
         for words in (
             "160k/500k", "the policy may have collapsed", "raise beta", "mean of 100", "episodes", "environment", "61%",
-            "KL", "learning_rate", "began at", "0.0003 -> 0.0001", 'terrain 3/5 "Hills"', 'terrain 1/5 "Flat"',
+            "KL", "learning_rate", "from 0.0001", "0.0003 -> 0.0001", 'terrain 3/5 "Hills"', 'terrain 1/5 "Flat"',
             "lower rate after", "parameters", "gymnasium:Walker-v5",
         ):  # fmt: skip
             assert words in text, words

@@ -129,7 +129,7 @@ async def test_newest_and_best_evaluation_are_told() -> None:
         await screen.press("enter")
         text = await read_all(screen)
         assert "evaluation -204.4 sd 61.25 at 80k" in text
-        assert "eval. best -148.9 sd 61.25 at 64k" in text
+        assert "best eval. -148.9 sd 61.25 at 64k" in text
 
 
 async def test_evaluation_that_is_the_best_has_its_sign_and_fits_a_narrow_page() -> None:
@@ -137,7 +137,7 @@ async def test_evaluation_that_is_the_best_has_its_sign_and_fits_a_narrow_page()
         await screen.press("2")
         text = await screen.tell(EvaluationReported("Pendulum", 84_000, -120.5, 303.3, 10, 200.0, 1.0))
         assert "evaluation   -120.5  sd 303.3 at 84k ★ " in text
-        assert "eval. best" not in text
+        assert "best eval." not in text
 
 
 async def test_new_evaluation_shows_at_once_and_a_roll_back_goes_back_to_the_one_before() -> None:

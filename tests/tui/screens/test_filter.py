@@ -23,7 +23,7 @@ async def test_list_follows_every_letter_and_enter_keeps_the_filter(size: tuple[
         assert "Checkpoints of Walker 3 /100k/" in text
         assert "Walker-000100000" in text
         assert "filter checkpoints" not in text
-        assert "number 2 of 3" in await screen.press("down")
+        assert "rank 2 of 3" in await screen.press("down")
         assert screen.session.commands == []
 
 
@@ -55,7 +55,7 @@ async def test_escape_shows_all_again_first_while_typing_and_then_on_the_list() 
 
 async def test_arrows_move_through_the_list_while_typing() -> None:
     async with Driven(scenes.healthy(1).view(), opened="checkpoints") as screen:
-        assert "number 3 of 3" in await screen.press("slash", "W", "down", "down")
+        assert "rank 3 of 3" in await screen.press("slash", "W", "down", "down")
         assert isinstance(screen.screen.focused, FilterInput)
 
 
@@ -71,7 +71,7 @@ async def test_bad_expression_is_told_and_taken_literally() -> None:
     story.tell(LogEmitted("info", "run", "an odd (line"))
     async with Driven(story.view(), (120, 40), opened="log") as screen:
         text = await screen.press("slash", "left_parenthesis")
-        assert "taken literally: missing )" in text
+        assert "matched as plain text: missing )" in text
         assert "an odd (line" in text
         assert "keep_checkpoints" not in text
 
@@ -101,7 +101,7 @@ async def test_terminal_that_loses_the_focus_closes_nothing() -> None:
 async def test_without_a_list_the_key_says_so() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         screen.screen.set_focus(None)
-        assert "filter: no list has the keys" in await screen.press("slash")
+        assert "filter: no list has the focus" in await screen.press("slash")
 
 
 async def test_nothing_matches_is_said_in_words() -> None:

@@ -75,7 +75,7 @@ async def test_pages_show_every_metric_once_then_the_histogram_and_begin_again()
             await driven.press("n")
         assert seen == list(USUAL)
         assert [f"page {number}/3" in text for number, text in enumerate(texts, 1)] == [True] * 3
-        assert ["Returns of the last summary" in text for text in texts] == [False, False, True]
+        assert ["Returns in the last summary" in text for text in texts] == [False, False, True]
         assert in_sight(driven) == seen[:3]
         assert "page 3/3" in await driven.press("N")
 
@@ -83,14 +83,14 @@ async def test_pages_show_every_metric_once_then_the_histogram_and_begin_again()
 async def test_page_that_the_terminal_has_room_for_is_the_only_one() -> None:
     async with grid_of(scenes.healthy(1).view(), (120, 40)) as driven:
         assert in_sight(driven) == list(USUAL)
-        assert "every chart of the grid is in sight" in await driven.press("n")
+        assert "all charts are visible" in await driven.press("n")
         await driven.pilot.resize_terminal(80, 24)
         assert "page 1/3" in await driven.text()
 
 
 async def test_key_for_pages_says_where_the_grid_is_when_none_is_in_sight() -> None:
     async with Driven(scenes.healthy(1).view(), (80, 24)) as driven:
-        assert "no grid of charts is in sight; # opens it" in await driven.press("n")
+        assert "no chart grid is visible; # opens it" in await driven.press("n")
 
 
 async def test_metric_of_the_chart_is_pinned_and_unpinned_by_the_same_key() -> None:

@@ -90,7 +90,7 @@ async def test_no_schedule_is_spoken_of_while_summaries_may_be_of_the_value_befo
 async def test_taking_back_waits_for_the_change_that_was_asked_for() -> None:
     async with Driven(tuned().view(), (120, 40), opened="hyperparameters", answers=False) as screen:
         await screen.press("enter", "1", "e", "minus", "4", "enter", "y")
-        assert "undo: what was asked for last has not come about yet" in await screen.press("z")
+        assert "undo: the last change has not been applied yet" in await screen.press("z")
         (command,) = screen.session.commands
         await screen.tell(
             HyperparameterChanged("Walker", 160_000, "learning_rate", 3e-4, 1e-4),
@@ -140,7 +140,7 @@ async def test_change_by_more_than_a_hundred_times_is_asked_again(typed: str, fa
 
 async def test_refusal_of_the_engine_is_shown_with_its_reason() -> None:
     async with Driven(tuned().view(), (120, 40), opened="hyperparameters", answers=False) as screen:
-        assert "◌ change num_epoch of Walker: asked" in await screen.press("end", "enter", "9", "enter", "y")
+        assert "◌ change num_epoch of Walker: requested" in await screen.press("end", "enter", "9", "enter", "y")
         reason = "num_epoch: 0 is too small; at least 1"
         text = await screen.tell(CommandFinished(screen.session.commands[0].id, False, reason))
         assert "✗ change num_epoch of Walker: failed in" in text
@@ -200,12 +200,12 @@ async def test_other_pane_shows_the_changes_and_is_filtered_by_itself() -> None:
 async def test_states_without_anything_to_change_say_why() -> None:
     async with Driven(scenes.warming_up().view(), opened="hyperparameters") as screen:
         text = await screen.text()
-        assert "nothing of this behavior can be changed while it trains" in text
+        assert "no hyperparameter of this behavior can be changed now" in text
         assert "none in this run" in text
-        assert "change: there is no hyperparameter below the cursor" in await screen.press("enter")
+        assert "change: no hyperparameter is selected" in await screen.press("enter")
         assert "undo: no hyperparameter of Walker has been changed" in await screen.press("z")
     async with Driven(scenes.empty().view(), opened="hyperparameters") as screen:
-        assert "told once training has begun" in await screen.text()
+        assert "available once training starts" in await screen.text()
 
 
 async def test_run_that_is_over_and_read_only_screen_refuse_before_asking() -> None:

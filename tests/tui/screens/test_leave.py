@@ -42,7 +42,7 @@ def test_run_without_a_checkpoint_loses_all_of_it() -> None:
     story = scenes.Story()
     story.begin("Walker")
     story.tell(ProgressReported("Walker", 9_000, 9_000, 300.0, 4))
-    assert cost(story) == "loses 9.00k steps (30s of training) that no checkpoint holds"
+    assert cost(story) == "loses 9.00k steps (30s of training) that no checkpoint has"
 
 
 def test_resumed_run_does_not_lose_what_it_began_with() -> None:
@@ -51,7 +51,7 @@ def test_resumed_run_does_not_lose_what_it_began_with() -> None:
     story.tell(scenes.BehaviorStarted("Walker", "ppo", "gymnasium:Walker-v5", 80_000, 500_000, 8, 9347, True))
     story.tell(BehaviorStateChanged("Walker", "training"))
     story.tell(ProgressReported("Walker", 80_600, 80_600, 300.0, 4))
-    assert cost(story) == "loses 600 steps (2s of training) that no checkpoint holds"
+    assert cost(story) == "loses 600 steps (2s of training) that no checkpoint has"
 
 
 def test_nothing_is_lost_right_after_a_checkpoint() -> None:
@@ -73,7 +73,7 @@ async def test_paused_behaviors_are_called_paused() -> None:
 async def test_readonly_screen_stops_nothing_by_its_keys_and_says_what_does(key: str) -> None:
     async with Driven(scenes.healthy(1).view(), (120, 40), refuses="--readonly was given") as overview:
         text = " ".join((await overview.press("q")).replace("│", "").split())
-        assert "--readonly was given: no key stops the run but ctrl+c here, which saves" in text
+        assert "--readonly was given: only ctrl+c stops the run here, and saves" in text
         await overview.press(key)
         assert overview.session.commands == []
         await overview.press("ctrl+c", "ctrl+c")

@@ -164,8 +164,8 @@ async def test_healthy_run_has_no_warning_and_a_new_one_no_line() -> None:
     async with Driven(scenes.finished().view(), opened="warnings") as screen:
         assert "none active" in await screen.text()
     async with Driven(RunView(), opened="log") as screen:
-        assert "nothing has happened yet" in await screen.text()
-        assert "no warning and no error so far" in await screen.press("w")
+        assert "no line yet" in await screen.text()
+        assert "no warnings or errors so far" in await screen.press("w")
 
 
 def cursor_line(text: str) -> str:

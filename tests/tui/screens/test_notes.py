@@ -52,7 +52,7 @@ async def test_note_of_too_many_characters_is_told() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await screen.press("a")
         screen.app.screen.query_one("PromptInput").value = "x" * 201  # type: ignore[attr-defined]  # an Input
-        assert "201 characters; at most 200 are kept" in await screen.press("enter")
+        assert "201 characters, must be at most 200" in await screen.press("enter")
         assert isinstance(screen.app.screen, PromptScreen)
 
 

@@ -64,7 +64,7 @@ async def test_table_is_filtered_and_says_when_the_selected_behavior_is_filtered
         text = await overview.text()
         assert "Humanoid" in text
         assert "Crawler" not in text.split("Return")[0]
-        assert "Walker is selected, but filtered out" in text
+        assert "Walker is selected but filtered out" in text
         assert "▸ 9 Humanoid" in (await overview.press("up")).replace("  ", " ")
         assert "Crawler" in await overview.press("escape")
 

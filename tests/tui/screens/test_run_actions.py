@@ -76,7 +76,7 @@ async def test_escape_keeps_the_run(archive: Archive) -> None:
 async def test_run_on_the_screen_is_not_deleted(archive: Archive) -> None:
     async with on_bold(archive) as screen:
         await screen.until("cut-short")
-        assert "delete walker-ppo: not possible, it is the run on this screen" in await screen.press("X")
+        assert "delete walker-ppo: not possible, it is on this screen" in await screen.press("X")
 
 
 async def test_run_that_goes_on_is_neither_deleted_nor_resumed(archive: Archive) -> None:
@@ -159,7 +159,7 @@ def test_figures_and_keys_of_an_evaluation_stay_in_sight_on_small_terminals(heig
     rows = pane.lines(Frame(view, ScreenState(), CommandStatus(), Keymap(), view.now, UNICODE), 54, height)
     texts = ["".join(span.text for span in row).rstrip() for row in rows]
     assert len(texts) <= height
-    assert "was evaluated" in texts[0]
+    assert "evaluated in" in texts[0]
     assert texts[-1].endswith("back")
     assert set(figures[-3:]) <= set(texts)
     assert any(text.startswith("Walker at step 9") for text in texts) or height < 13
@@ -184,7 +184,7 @@ async def evaluating(screen: Driven, monkeypatch: pytest.MonkeyPatch, *words: st
 async def test_evaluation_shows_what_it_prints_and_its_result_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await evaluating(screen, monkeypatch, "0")
-        text = await screen.until("bold was evaluated")
+        text = await screen.until("bold evaluated")
         assert "std 1" in text
         assert "so far" not in text
         await screen.press("y")
@@ -229,7 +229,7 @@ async def test_key_evaluates_the_run_below_the_cursor(archive: Archive, asked: l
     async with on_bold(archive) as screen:
         await listed(screen)
         await screen.press("V")
-        await screen.until("bold was evaluated")
+        await screen.until("bold evaluated")
     assert asked == [["evaluate", "results/bold", "--progress"]]
 
 
@@ -241,5 +241,5 @@ async def test_of_several_behaviors_one_is_asked_for(archive: Archive, asked: li
         assert "one of Walker, Crawler" in await screen.until("Which behavior of duo")
         await screen.press("x", "enter")
         await screen.press(*["backspace"] * 7, *"Crawler", "enter")
-        await screen.until("duo was evaluated")
+        await screen.until("duo evaluated")
     assert asked == [["evaluate", "results/duo", "--behavior", "Crawler", "--progress"]]

@@ -109,7 +109,7 @@ async def test_details_follow_the_cursor(results: Path) -> None:
         await screen.until("cut-short")
         text = await screen.press("down", "down")
         assert "path       results/cut-short" in text
-        assert "interrupted: its process is gone and has not reported an end" in text
+        assert "interrupted: its process is gone without reporting an end" in text
         text = await screen.press("end")
         assert "Crawler    PPO, step 100k of 500k" in text
 
@@ -175,9 +175,9 @@ async def test_keys_work_while_the_folder_is_read() -> None:
     fakes.gate.clear()
     async with Driven(scenes.healthy(1).view(), runs=fakes) as screen:
         assert "reading the folder" in await screen.press("r")
-        assert "there is no run below the cursor" in await screen.press("x")
-        assert "there is no run below the cursor" in await screen.press("enter")
-        assert "there is no run below the cursor" in await screen.press("y")
+        assert "no run is selected" in await screen.press("x")
+        assert "no run is selected" in await screen.press("enter")
+        assert "no run is selected" in await screen.press("y")
         await screen.press("escape", "r")
         fakes.gate.set()
         assert "slow" in await screen.until("finished")
@@ -186,7 +186,7 @@ async def test_keys_work_while_the_folder_is_read() -> None:
 @pytest.mark.parametrize(
     ("runs", "words"),
     [
-        (None, "the folder of this run is not known here"),
+        (None, "this run has no folder here"),
         (FakeRuns(), "no run in this folder yet"),
         (FakeRuns(problem="results: cannot be read (\x1b[31mPermission denied)"), "(Permission denied)"),
     ],

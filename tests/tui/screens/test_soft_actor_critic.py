@@ -24,7 +24,7 @@ async def test_filling_ends_with_the_step_at_which_learning_begins() -> None:
         text = await screen.text()
         assert "◌ filling" in text
         assert "replay      412 of 50k steps, 2.1M memory" in text
-        assert "learning    begins at step 1k" in text
+        assert "learning    starts at step 1k" in text
         assert "ETA" not in text, "it learns slower than it fills"
         text = await screen.tell(ProgressReported("Pendulum", 1000, 1000, 800.0, 1))
         assert "● training" in text

@@ -97,7 +97,7 @@ async def test_keys_of_the_play_are_its_own() -> None:
         await screen.press("space", "n", "b", "m", "N")
         assert watching.asked == ["pause", "step", "restart", "drawn", "renew"]
         assert screen.session.commands == [], "training is not concerned"
-        await watched(screen, watching, replace(SCENE, state="paused", is_greedy=False), "held still")
+        await watched(screen, watching, replace(SCENE, state="paused", is_greedy=False), "paused")
         watching.asked.clear()
         await screen.press("space", "m")
         assert watching.asked == ["resume", "greedy"]
@@ -110,7 +110,7 @@ async def test_failed_play_says_which_key_begins_anew() -> None:
     watching = FakeWatching()
     async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
         await watched(screen, watching, KINDS["failed"], "ValueError")
-        assert "b begins anew" in await screen.press("n")
+        assert "b restarts it" in await screen.press("n")
         await screen.press("b")
         assert watching.asked[-1] == "restart"
 
@@ -124,8 +124,8 @@ async def test_what_cannot_be_watched_says_why_and_is_tried_again(monkeypatch: p
     async with Driven(healthy().view(), opened="watch", watching=watching) as screen:
         await screen.until("the engine is starting")
         watching.reason = ""
-        await screen.until("nothing is played yet")
-        await watched(screen, watching, SCENE, "policy of step 43,110")
+        await screen.until("nothing to show yet")
+        await watched(screen, watching, SCENE, "policy from step 43,110")
 
 
 async def test_next_scene_takes_the_place_of_the_last_one_whatever_it_is() -> None:
