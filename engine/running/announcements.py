@@ -1,8 +1,11 @@
-"""What a run logs about a behavior before it trains."""
+"""What a run logs about a behavior before it trains, and about what fails in an environment."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec
 
 _NO_CONDITIONING = "network_settings.goal_conditioning_type: none"
@@ -38,3 +41,14 @@ def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: i
         f" {num_parameters:,} parameters in all, and training is many times slower. Write {_NO_CONDITIONING} to make"
         " it an ordinary observation, or goal_conditioning_type: hyper to keep it without this warning"
     )
+
+
+def save_traceback(bus: EventBus, source: str, name: str, output: Path, title: str, detail: str) -> None:
+    """Append the whole traceback to the output file, and log where it is, or why it could not be written."""
+    try:
+        with output.open("a", encoding="utf-8", errors="backslashreplace") as log:
+            log.write(f"{title}\n{detail.rstrip()}\n")
+    except OSError as refused:
+        bus.log("warning", source, f"{output}: not written ({refused.strerror})")
+    else:
+        bus.log("info", source, f"the whole traceback of {name} is in {output}")

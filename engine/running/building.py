@@ -25,10 +25,11 @@ from rl_tui.engine.running.commands import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
-from rl_tui.engine.running.learner import Learner, LearnerSettings
+from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, size_text
 from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
+from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.running.workers import Control, UiPriority
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -36,7 +37,7 @@ from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import BehaviorStarted, LogEmitted, LogLevel
+from rl_tui.engine.session.messages import BehaviorStarted
 from rl_tui.engine.specs import BehaviorSpec, Policy
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoints import CheckpointStore
@@ -151,7 +152,7 @@ class Builder:
         self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, control: Control, saver: Saver
     ) -> Behavior:
         config = settings_of(self._config, spec.name)
-        self._log("debug", spec.name, describe(spec))
+        self._bus.log("debug", spec.name, describe(spec))
         index = len(self.learners)
         files = self.files[spec.name] = self._files(spec, config)
         evaluator = self._evaluator(spec, source, pool, config, index)
@@ -163,7 +164,7 @@ class Builder:
             step = 0  # of what is played
         elif step >= config.max_steps:
             key = f"behaviors.{spec.name}" if spec.name in self._config.behaviors else "default_settings"
-            self._log("warning", spec.name, max_steps_reached(key, step, config.max_steps))
+            self._bus.log("warning", spec.name, max_steps_reached(key, step, config.max_steps))
         has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
         policy.load(trainer.weights())
         if restored.part("policy").values:
@@ -225,7 +226,7 @@ class Builder:
         if self._is_training and trainer.replay_bytes:
             steps, size = config.hyperparameters.buffer_size, trainer.replay_bytes
             self._budget.claim(spec.name, steps, size, is_saved=config.hyperparameters.saves_replay)
-            self._log("info", spec.name, f"replay buffer: {steps:,} steps, {size_text(size)}")
+            self._bus.log("info", spec.name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer
 
     def _warn_of_goals(self, spec: BehaviorSpec, config: BehaviorConfig, num_parameters: int) -> None:
@@ -233,7 +234,7 @@ class Builder:
         is_chosen = has(("behaviors", spec.name, *key)) or has(("default_settings", *key))
         warning = goal_warning(spec, config.network_settings, num_parameters, is_chosen)
         if warning is not None and self._is_training:
-            self._log("warning", spec.name, warning)
+            self._bus.log("warning", spec.name, warning)
 
     def _evaluator(
         self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, config: BehaviorConfig, index: int
@@ -242,7 +243,7 @@ class Builder:
         if settings is None:
             return None
         if not self._is_training:
-            self._log("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")
+            self._bus.log("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")
             return None
         if len(pool.specs) > 1:
             raise NotSupportedError(
@@ -264,9 +265,6 @@ class Builder:
     @cached_property
     def _budget(self) -> MemoryBudget:
         return MemoryBudget(available_bytes())
-
-    def _log(self, level: LogLevel, name: str, message: str) -> None:
-        self._bus.publish(LogEmitted(level, name, message))
 
 
 def _policy_to_watch(config: BehaviorConfig, seed: int, spec: BehaviorSpec, is_greedy: bool) -> Policy:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
+from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BlockSizes
 from rl_tui.engine.running.call_timeout import CallTimer, call_with_timeout, locate_call
@@ -16,7 +18,7 @@ from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import BehaviorStateChanged, EnvironmentFailed, LogEmitted, WaitsFor
+from rl_tui.engine.session.messages import BehaviorStateChanged, EnvironmentFailed, WaitsFor
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
 
@@ -65,9 +67,9 @@ class EnvironmentWorker:
 
         Raises RlTuiError; the failure of an environment is then already published.
         """
-        start = time.monotonic()
+        log, start = partial(self._bus.log, "debug", self.environment), time.monotonic()
         self.pool = self._make_pool()
-        self._log("starting")  # the last line where its constructor hangs
+        log("starting")  # the last line where its constructor hangs
         try:
             self._start(self.pool)
         except EnvironmentFailure as error:
@@ -77,9 +79,9 @@ class EnvironmentWorker:
             raise
         made = time.monotonic()
         where = f"worker processes {', '.join(map(str, self.pool.pids))}" if self.pool.pids else "this process"
-        self._log(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
+        log(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
         self.behaviors = self._make_behaviors(self.pool, self.control)
-        self._log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
+        log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
 
     def _start(self, pool: EnvironmentPool) -> None:
         """Start the environments; where they are in this process, in a thread that can be abandoned."""
@@ -195,7 +197,7 @@ class EnvironmentWorker:
         reporter = ProgressReporter(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
         block_sizes = {name: BlockSizes(name, behavior, collector) for name, behavior in self.behaviors.items()}
         resumed_at = max(behavior.learner.step for behavior in self.behaviors.values())
-        self._log("resetting every instance")
+        self._bus.log("debug", self.environment, "resetting every instance")
         self._stepped_at = time.monotonic()
         pool.reset(self._seed + resumed_at)  # a resumed run must not see the same episodes again
         for name in () if self._is_renewed else self.behaviors:
@@ -276,20 +278,6 @@ class EnvironmentWorker:
 
     def _publish_failure(self, error: RlTuiError, behaviors: Sequence[str]) -> None:
         self._bus.publish(EnvironmentFailed(self.environment, tuple(behaviors), str(error), error.detail))
-        if error.detail:
-            self._bus.publish(self._save_traceback(error))
-
-    def _save_traceback(self, error: RlTuiError) -> LogEmitted:
-        """Append the whole traceback to the output file; where that is, or why it could not be written.
-
-        Not left to the thread `writers`, which may be behind when the end of the run is printed.
-        """
-        try:
-            with self._output.open("a", encoding="utf-8", errors="backslashreplace") as log:
-                log.write(f"{self.environment} failed: {error}\n{error.detail.rstrip()}\n")
-        except OSError as refused:
-            return LogEmitted("warning", "run", f"{self._output}: not written ({refused.strerror})")
-        return LogEmitted("info", "run", f"the whole traceback of {self.environment} is in {self._output}")
-
-    def _log(self, message: str) -> None:
-        self._bus.publish(LogEmitted("debug", self.environment, message))
+        if error.detail:  # not left to the thread `writers`, which may be behind when the end of the run is printed
+            title = f"{self.environment} failed: {error}"
+            save_traceback(self._bus, "run", self.environment, self._output, title, error.detail)

@@ -12,7 +12,7 @@ from rl_tui.engine.config.types import Settings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported, LogEmitted, Range
+from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported, Range
 from rl_tui.engine.specs import Json, State
 
 
@@ -68,7 +68,7 @@ class LiveHyperparameters:
         for name, configured in self._configured.items():
             self._trainer.set_hyperparameter(name, configured)
         for name, entry in state.values.items():
-            self._bus.publish(LogEmitted("info", self._behavior, self._restore(name, entry)))
+            self._bus.log("info", self._behavior, self._restore(name, entry))
 
     def _restore(self, name: str, entry: Json) -> str:
         configured = self._configured.get(name)

@@ -6,12 +6,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from rl_tui.engine.learning.trainer import Trainer, always
 from rl_tui.engine.running.checkpoint_scheduler import HYPERPARAMETERS, CheckpointScheduler, SaveContext
@@ -19,7 +18,7 @@ from rl_tui.engine.running.commands import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
 from rl_tui.engine.running.saver import Saver
-from rl_tui.engine.running.summaries import SummaryReporter
+from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
 from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.running.workers import Mailbox
 from rl_tui.engine.session.bus import EventBus
@@ -37,17 +36,6 @@ from rl_tui.engine.specs import State, Trajectories, Weights
 
 ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
-
-
-@dataclass(frozen=True, slots=True)
-class LearnerSettings:
-    """What the run decides for a learner."""
-
-    behavior: str
-    config: BehaviorConfig
-    is_training: bool
-    started_at: float  # monotonic seconds at the start of the run
-    metrics: tuple[str, ...] = ()  # keys of info that become statistics
 
 
 class Learner:
@@ -88,9 +76,7 @@ class Learner:
         self._bus = bus
         self._report = report
         self._scheduler = CheckpointScheduler(self.behavior, config, trainer, self.hyperparameters, saver, step)
-        self._summaries = SummaryReporter(
-            self.behavior, config.summary_freq, settings.metrics, settings.started_at, bus, step
-        )
+        self._summaries = SummaryReporter(settings, bus, step)
         self._version_ahead = 0  # added to the trainer's own count, which a roll back resets
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state

@@ -11,7 +11,7 @@ from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter
 from rl_tui.engine.running.writers.timers import Timers, run_metadata
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import BehaviorStarted, Envelope, LogEmitted
+from rl_tui.engine.session.messages import BehaviorStarted, Envelope
 from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.event_log import JsonLinesWriter
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -59,7 +59,7 @@ class RunLogs:
         for failure in {self._events.failed, self._tensorboard.failed} - {None} - self._failures:
             assert failure is not None
             self._failures.add(failure)
-            self._bus.publish(LogEmitted("error", "writers", failure))
+            self._bus.log("error", "writers", failure)
 
     def _write_curves(self, envelope: Envelope) -> None:
         """What TensorBoard and timers.json show of training."""

@@ -9,7 +9,6 @@ from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import LogEmitted
 from rl_tui.engine.specs import State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, read
@@ -42,14 +41,14 @@ class Restorer:
         if self._settings.resume:
             newest = store.newest_valid()
             for reason in newest.skipped:
-                self._warn(name, f"a checkpoint was skipped: {reason}")
+                self._bus.log("warning", name, f"a checkpoint was skipped: {reason}")
             if newest.path is not None:
                 state, checkpoint = store.load(newest.path)
                 self._load(name, state, checkpoint, trainer)
                 if not self._settings.inference:
-                    self._log(name, f"resumed at step {checkpoint.step}: {RESTARTED}")
+                    self._bus.log("info", name, f"resumed at step {checkpoint.step}: {RESTARTED}")
                 return checkpoint.step, state
-            self._warn(name, "no checkpoint to resume from: this behavior starts over")
+            self._bus.log("warning", name, "no checkpoint to resume from: this behavior starts over")
         path = self._initial_checkpoint(name, config)
         if path is not None:
             self._load(name, *read(path), trainer)
@@ -65,9 +64,9 @@ class Restorer:
         try:
             trainer.load_replay(read_replay_buffer(folder.replay_buffer, name))
         except CheckpointError as error:
-            self._warn(name, f"the replay buffer starts empty: {error}")
+            self._bus.log("warning", name, f"the replay buffer starts empty: {error}")
             return False
-        self._log(name, f"loaded {folder.replay_buffer}")
+        self._bus.log("info", name, f"loaded {folder.replay_buffer}")
         return True
 
     def _initial_checkpoint(self, name: str, config: BehaviorConfig) -> Path | None:
@@ -87,14 +86,8 @@ class Restorer:
         load_trainer(trainer, state, checkpoint)
         if checkpoint.is_from_other_version:
             written_by = checkpoint.program_version
-            self._warn(name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")
-        self._log(name, f"loaded {checkpoint.path}")
-
-    def _log(self, name: str, message: str) -> None:
-        self._bus.publish(LogEmitted("info", name, message))
-
-    def _warn(self, name: str, message: str) -> None:
-        self._bus.publish(LogEmitted("warning", name, message))
+            self._bus.log("warning", name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")
+        self._bus.log("info", name, f"loaded {checkpoint.path}")
 
 
 def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None:

@@ -33,8 +33,6 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.health.watch import HealthWatch
 from rl_tui.engine.session.messages import (
     Command,
-    LogEmitted,
-    LogLevel,
     RunStarted,
     RunStateChanged,
     Stop,
@@ -108,7 +106,7 @@ class Run:
         try:
             with self._folder:
                 for line in self._folder.open(settings.resume, settings.force):
-                    self._log("warning", line)
+                    self._bus.log("warning", "run", line)
                 return self._record()
         except RlTuiError as error:
             self._refuse(error)
@@ -139,7 +137,7 @@ class Run:
         try:
             logs.write_timers()
         except OSError as error:
-            self._log("warning", f"{self._folder.timers}: not written ({error.strerror})")
+            self._bus.log("warning", "run", f"{self._folder.timers}: not written ({error.strerror})")
 
     def _refuse(self, error: RlTuiError) -> None:
         """Publish once that the run cannot start."""
@@ -154,7 +152,8 @@ class Run:
         if not is_intact:
             self._write_configuration()
         self._announce(seed, device)
-        self._log("debug", f"device {device} ({_why_device(self._config)}), threads: {torch.get_num_threads()}")
+        why, threads = _why_device(self._config), torch.get_num_threads()
+        self._bus.log("debug", "run", f"device {device} ({why}), threads: {threads}")
         builder = Builder(self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority)
         saver = Saver(builder.files, self._bus, lambda: self._write_status(builder, saver.listed))
         workers = builder.workers(saver)
@@ -205,11 +204,11 @@ class Run:
             )
         )
         for line in (*list_warnings(self._config), *find_unused(self._config)):
-            self._log("warning", line)
+            self._bus.log("warning", "run", line)
         if settings.resume and self._folder.training_status.exists():
             warning = read_training_status(self._folder.training_status, torch.__version__).warning
             if warning:
-                self._log("warning", warning)
+                self._bus.log("warning", "run", warning)
 
     def _write_configuration(self) -> None:
         settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
@@ -273,7 +272,7 @@ class Run:
         try:
             self._write_status(builder, lambda name: builder.files[name].store.list(), has_ended)
         except (CheckpointError, OSError) as error:
-            self._log("warning", f"the list of checkpoints is not up to date: {error}")
+            self._bus.log("warning", "run", f"the list of checkpoints is not up to date: {error}")
 
     def _write_status(
         self, builder: Builder, listed: Callable[[str], tuple[Checkpoint, ...]], has_ended: bool = False
@@ -297,9 +296,6 @@ class Run:
     def _enter(self, state: RunState, reason: str = "", exit_code: int | None = None) -> None:
         self._state = state
         self._bus.publish(RunStateChanged(state, reason, exit_code))
-
-    def _log(self, level: LogLevel, message: str) -> None:
-        self._bus.publish(LogEmitted(level, "run", message))
 
 
 def limit_threads() -> None:

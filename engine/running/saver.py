@@ -20,7 +20,6 @@ from rl_tui.engine.session.messages import (
     CheckpointRemoved,
     CheckpointSaved,
     ExportFailed,
-    LogEmitted,
     PolicyExported,
 )
 from rl_tui.engine.session.returns import best_checkpoint
@@ -228,7 +227,7 @@ class Saver:
         try:
             write_replay_buffer(path, job.behavior, job.step, replay)
         except CheckpointError as error:
-            self._warn(job.behavior, f"the replay buffer is not saved: {error}")
+            self._bus.log("warning", job.behavior, f"the replay buffer is not saved: {error}")
 
     def _save(self, job: SaveJob, state: State) -> tuple[bool, str]:
         store, start = self._files[job.behavior].store, time.monotonic()
@@ -270,17 +269,14 @@ class Saver:
                         export.unlink(missing_ok=True)
                 self._bus.publish(CheckpointRemoved(behavior, checkpoint.step, str(checkpoint.path)))
         except (CheckpointError, OSError) as error:
-            self._warn(behavior, f"an old checkpoint is still there: {error}")
+            self._bus.log("warning", behavior, f"an old checkpoint is still there: {error}")
         self._update_list(behavior)
 
     def _update_list(self, behavior: str) -> None:
         try:
             self._on_saved()
         except (CheckpointError, OSError) as error:
-            self._warn(behavior, f"the list of checkpoints is not up to date: {error}")
-
-    def _warn(self, behavior: str, message: str) -> None:
-        self._bus.publish(LogEmitted("warning", behavior, message))
+            self._bus.log("warning", behavior, f"the list of checkpoints is not up to date: {error}")
 
     def _roll_back(self, job: RollBackJob) -> Restored | str:
         store = self._files[job.behavior].store
@@ -312,7 +308,8 @@ class Saver:
                 if export.exists():
                     export.replace(aside.with_name(aside.name + export.name.removeprefix(stem)))
             except OSError as error:
-                self._warn(behavior, f"{export}: still there, of a checkpoint that was set aside ({error.strerror})")
+                text = f"{export}: still there, of a checkpoint that was set aside ({error.strerror})"
+                self._bus.log("warning", behavior, text)
 
     def _export(self, job: SaveJob) -> tuple[bool, str]:
         files, start = self._files[job.behavior], time.monotonic()

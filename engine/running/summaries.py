@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import metric_tag
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.running.triggers import IntervalTrigger
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import Histogram, LogEmitted, MetricsReported
+from rl_tui.engine.session.messages import Histogram, MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
 from rl_tui.engine.specs import Measured, Trajectories, add_up
 
@@ -69,20 +70,25 @@ class SummaryStatistics:
         return Summary(metrics, counts, returns)
 
 
+@dataclass(frozen=True, slots=True)
+class LearnerSettings:
+    """What the run decides for a learner."""
+
+    behavior: str
+    config: BehaviorConfig
+    is_training: bool
+    started_at: float  # monotonic seconds at the start of the run
+    metrics: tuple[str, ...] = ()  # keys of info that become statistics
+
+
 class SummaryReporter:
     """Used in its learner's thread. Gathers statistics from where training began, resumed or was rolled back to, and
-    publishes them at every multiple of summary_freq. metrics: keys of `info` that are statistics, too.
+    publishes them at every multiple of summary_freq.
     """
 
-    def __init__(
-        self, behavior: str, summary_freq: int, metrics: Sequence[str], started_at: float, bus: EventBus, step: int
-    ):
-        """started_at: monotonic seconds at the start of the run. step: where training begins."""
-        self._behavior = behavior
-        self._summary_freq = summary_freq
-        self._metrics = metrics
-        self._missing_metrics = set(metrics)
-        self._started_at = started_at
+    def __init__(self, settings: LearnerSettings, bus: EventBus, step: int):
+        self._settings = settings
+        self._missing_metrics = set(settings.metrics)
         self._bus = bus
         self.restart(step)
 
@@ -90,7 +96,7 @@ class SummaryReporter:
         """Forget everything and count on from that step."""
         self.statistics = SummaryStatistics()
         self._recent = RecentEpisodes()
-        self._trigger = IntervalTrigger(self._summary_freq, step)
+        self._trigger = IntervalTrigger(self._settings.config.summary_freq, step)
         self._has_warned_of_departures = False
 
     @property
@@ -104,7 +110,7 @@ class SummaryReporter:
         self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
         for value in block.episode_returns[-RECENT_EPISODES:].tolist():
             self._recent.add(1, value)
-        measured = {key: block.measured[key] for key in self._metrics if key in block.measured}
+        measured = {key: block.measured[key] for key in self._settings.metrics if key in block.measured}
         self.statistics.add_measured({metric_tag(key): number for key, number in measured.items()})
         self._missing_metrics -= measured.keys()
 
@@ -114,15 +120,16 @@ class SummaryReporter:
         if mark is None:
             return
         for key in sorted(self._missing_metrics):
-            self._warn(f"env_settings.metrics: no info had a number under {key!r} so far")
+            text = f"env_settings.metrics: no info had a number under {key!r} so far"
+            self._bus.log("warning", self._settings.behavior, text)
         self._missing_metrics.clear()
         summary = self.statistics.flush()
         returns = summary.returns
         self._bus.publish(
             MetricsReported(
-                behavior=self._behavior,
+                behavior=self._settings.behavior,
                 step=mark,
-                elapsed_seconds=time.monotonic() - self._started_at,
+                elapsed_seconds=time.monotonic() - self._settings.started_at,
                 metrics=summary.metrics,
                 mean_return=float(returns.mean()) if len(returns) else None,
                 std_return=float(returns.std()) if len(returns) else None,
@@ -138,10 +145,8 @@ class SummaryReporter:
             return
         self._has_warned_of_departures = True
         what = "1 agent has" if num_agents == 1 else f"{num_agents} agents have"
-        self._warn(f"{what} left without the end of an episode; their unfinished steps were dropped")
-
-    def _warn(self, message: str) -> None:
-        self._bus.publish(LogEmitted("warning", self._behavior, message))
+        text = f"{what} left without the end of an episode; their unfinished steps were dropped"
+        self._bus.log("warning", self._settings.behavior, text)
 
 
 def histogram(values: NDArray[np.float32]) -> Histogram | None:

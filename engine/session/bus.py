@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from rl_tui.engine.session.messages import DELTAS, Envelope, Event
+from rl_tui.engine.session.messages import DELTAS, Envelope, Event, LogEmitted, LogLevel
 
 MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader further behind has died
 
@@ -96,6 +96,10 @@ class EventBus:
             envelope = Envelope(self._number, self._clock(), event)
             for subscription in self._subscriptions:
                 subscription.deliver(envelope)
+
+    def log(self, level: LogLevel, source: str, message: str) -> None:
+        """Publish a LogEmitted."""
+        self.publish(LogEmitted(level, source, message))
 
     def subscribe(self, size: int = MAILBOX_SIZE) -> Subscription:
         """A mailbox that receives everything published from now on; a closed one once the bus is closed."""

@@ -18,8 +18,6 @@ WaitsFor: TypeAlias = Literal["environment", "update", "evaluation"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 StopMode: TypeAlias = Literal["checkpoint", "now"]
 
-# ---------------------------------------------------------------------------------------------------------- events
-
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
@@ -451,9 +449,6 @@ class Envelope:
     number: int
     time: float
     event: Event
-
-
-# -------------------------------------------------------------------------------------------------------- commands
 
 
 def new_id() -> str:

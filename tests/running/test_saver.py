@@ -14,8 +14,9 @@ import torch
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
-from rl_tui.engine.running.learner import Learner, LearnerSettings
+from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
+from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     CheckpointFailed,

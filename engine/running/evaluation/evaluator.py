@@ -11,7 +11,7 @@ from rl_tui.engine.running.evaluation.episodes import Scores, play
 from rl_tui.engine.running.triggers import Reminder
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import EvaluationReported, LogEmitted
+from rl_tui.engine.session.messages import EvaluationReported
 from rl_tui.engine.specs import Policy, Weights
 
 PATIENCE_SECONDS = 60.0  # after which a warning says that training waits for an evaluation
@@ -65,7 +65,7 @@ class Evaluator:
             self.is_on = False
             self.close()
             without = "evaluation has ended; training continues, and ranks checkpoints by its own episodes"
-            self._bus.publish(LogEmitted("warning", self._behavior, f"{without}: {error}"))
+            self._bus.log("warning", self._behavior, f"{without}: {error}")
             return {}
         if scores is None:
             return {}
@@ -99,7 +99,7 @@ class Evaluator:
             if until is not None and time.monotonic() > until:
                 until = None
                 text = f"{self._settings.episodes} episodes of evaluation have taken {PATIENCE_SECONDS:g} s so far"
-                self._bus.publish(LogEmitted("warning", self._behavior, f"{text}; training waits for their end"))
+                self._bus.log("warning", self._behavior, f"{text}; training waits for their end")
             return should_continue()
 
         return patient

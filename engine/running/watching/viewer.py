@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.evaluation.episodes import play
 from rl_tui.engine.running.watching.clock import PlayClock
 from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy, WatchedPolicy
@@ -21,7 +22,6 @@ from rl_tui.engine.sampling.environments.rendering import Frame
 from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import LogEmitted
 from rl_tui.engine.session.watching import Pixels, Scene, SceneState, WatchCommand
 from rl_tui.engine.specs import Steps
 
@@ -241,17 +241,10 @@ class Viewer:
             self._warn(f"watching continues without pictures: {picture.reason}", picture.detail)
 
     def _warn(self, message: str, detail: str) -> None:
-        """One line in the log, with the traceback in the output file."""
-        self._bus.publish(LogEmitted("warning", self._behavior, message))
-        if not detail:
-            return
-        try:
-            with self._target.output.open("a", encoding="utf-8", errors="backslashreplace") as log:
-                log.write(f"{self._behavior}: {message}\n{detail.rstrip()}\n")
-            self._bus.publish(LogEmitted("info", self._behavior, f"the traceback is in {self._target.output}"))
-        except OSError as refused:
-            text = f"{self._target.output}: not written ({refused.strerror})"
-            self._bus.publish(LogEmitted("warning", self._behavior, text))
+        self._bus.log("warning", self._behavior, message)
+        if detail:
+            title = f"{self._behavior}: {message}"
+            save_traceback(self._bus, self._behavior, self._behavior, self._target.output, title, detail)
 
 
 def _pixels(frame: Frame) -> Pixels:

@@ -180,7 +180,7 @@ def test_environment_that_raises_ends_watching_alone_and_can_be_restarted(tmp_pa
             LogEmitted, lambda event: event.level == "warning" and "watching failed" in event.message
         )
         assert "training continues" in reported.message
-        run.wait_for(LogEmitted, lambda event: "traceback is in" in event.message)
+        run.wait_for(LogEmitted, lambda event: "whole traceback of" in event.message)
         assert "self._fail_in" in (run.folder / "run_logs" / "output.log").read_text()
         watching.send("restart")
         until(watching, lambda scene: scene.state != "failed")
