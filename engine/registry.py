@@ -42,7 +42,7 @@ def names(kind: str) -> list[str]:
 
 
 def has(kind: str, name: str) -> bool:
-    """Whether there is one of that name; installed packages are looked through only where none is built in."""
+    """Whether there is one of that name; installed packages are searched only where none is built in."""
     return name in BUILT_IN[kind] or name in names(kind)
 
 

@@ -1,4 +1,4 @@
-"""Laying every behavior over `default_settings`, as ML-Agents does, on plain mappings before they are validated."""
+"""Merging every behavior over `default_settings`, as ML-Agents does, in plain mappings before they are validated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rl_tui.engine.config.hyperparameters import is_trainer, trainer_names
 
 
 def missing_trainers(raw: Mapping[str, object]) -> Iterator[Diagnostic]:
-    """Hyperparameters without the trainer they belong to, which ML-Agents refuses, too."""
+    """Refuse hyperparameters without a trainer_type, as ML-Agents does."""
     default = raw.get("default_settings")
     if isinstance(default, dict):
         sections: list[tuple[KeyPath, dict[str, object]]] = [(("default_settings",), default)]
@@ -22,7 +22,7 @@ def missing_trainers(raw: Mapping[str, object]) -> Iterator[Diagnostic]:
 
 
 def merge_defaults(raw: dict[str, object], default: Mapping[str, object]) -> Iterator[Diagnostic]:
-    """Lay every behavior over the fully expanded default_settings; what cannot be merged.
+    """Merge every behavior over the fully expanded default_settings; yields what cannot be merged.
 
     A behavior that only the mapping of environments names gets the defaults as they are.
     """

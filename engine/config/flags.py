@@ -1,4 +1,4 @@
-"""Settings from the command line: what `--set` and other flags may hold, and how they are laid over a file's values."""
+"""Settings from the command line: what `--set` and other flags may hold, and how they override a file's values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_value(flag: str, text: str) -> Setting:
 
 
 def set_flags(raw: dict[str, object], overrides: Mapping[str, object]) -> tuple[dict[KeyPath, str], list[Diagnostic]]:
-    """Put values by dotted path into a file's; the flag of each path, and the values that no file could hold."""
+    """Put values by dotted path into a file's; returns the flag of each path, and the refused values."""
     flags: dict[KeyPath, str] = {}
     refused: list[Diagnostic] = []
     for dotted, value in overrides.items():
@@ -45,7 +45,7 @@ def set_flags(raw: dict[str, object], overrides: Mapping[str, object]) -> tuple[
 
 
 def settle_start(raw: Mapping[str, object], flags: Mapping[KeyPath, str]) -> Iterator[str]:
-    """Keep only one of resume and initialize_from; a note when both were there.
+    """Keep only one of resume and initialize_from; yields a note when both were set.
 
     A flag wins over the file, then resume wins, as in ML-Agents.
     """
@@ -83,7 +83,7 @@ def _flag(dotted: str) -> str:
 
 
 def _set(raw: dict[str, object], path: KeyPath, value: object) -> None:
-    """Put one value in; where a section is no mapping it stays as it is, for the schema to refuse."""
+    """Put one value in; a section that is no mapping is left for the schema to refuse."""
     section: object = raw
     for part in path[:-1]:
         section = section.setdefault(str(part), {}) if isinstance(section, dict) else section

@@ -1,6 +1,6 @@
 """From a YAML file and a command line to the settings of a run, or to one error that names everything that is wrong.
 
-The steps are: YAML, today's spelling, flags over the file, behaviors over default_settings, validation.
+The steps are: YAML, today's spelling, flags over the file, behaviors merged over default_settings, validation.
 """
 
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | No
 
 
 def _validate(raw: dict[str, object], source: SourceMap) -> tuple[RunConfig | None, list[Diagnostic]]:
-    """The settings, None where any is wrong: first default_settings, then all others, behaviors laid over these."""
+    """The settings, None where any is wrong: first default_settings, then the rest, with behaviors merged over them."""
     default, found = raw.get("default_settings"), list[Diagnostic]()
     if isinstance(default, dict):
         raw["default_settings"], found = _read(BehaviorConfig, default, "default_settings")

@@ -28,7 +28,7 @@ _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def _check_environment(name: object, *at: str) -> None:
-    """An environment is scheme:id or package.module:factory."""
+    """Refuse what is neither scheme:id nor package.module:factory."""
     refused = must_be("gymnasium:ID, toy:NAME or package.module:factory", name)
     if not isinstance(name, str):
         raise refusal(refused, *at)
@@ -231,7 +231,7 @@ class RunConfig(Settings):
     @field_validator("env_settings")
     @classmethod
     def _check_environments(cls, settings: EnvSettings, info: ValidationInfo) -> EnvSettings:
-        """A mapping of environments names exactly the behaviors there are."""
+        """A mapping of environments must have exactly the behaviors."""
         behaviors = info.data.get("behaviors")
         if not isinstance(settings.env, dict) or behaviors is None:
             return settings

@@ -35,7 +35,7 @@ def list_warnings(config: RunConfig) -> list[str]:
 
 
 def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
-    """What is understood and not built yet."""
+    """What is valid and not supported yet."""
     for name, behavior in config.behaviors.items():
         yield from _unsupported_in_behavior(("behaviors", name), behavior)
     if config.environment_parameters:
@@ -55,7 +55,7 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
 
 
 def _plays_in_unity(settings: EnvSettings) -> bool:
-    """Whether the player of env_path is the environment: one that `env` names takes its place."""
+    """Whether the player of env_path is the environment: `env` overrides it."""
     return settings.env is None and settings.env_path is not None
 
 
@@ -93,7 +93,7 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
 
 
 def _unused(config: RunConfig) -> Iterator[Diagnostic]:
-    """Every key that changes nothing in this run, whether the file holds it or not."""
+    """Every key that changes nothing in this run, written or not."""
     if config.env_settings.env is not None:
         yield Diagnostic(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
     if not _plays_in_unity(config.env_settings):
@@ -136,7 +136,7 @@ def _suspicious(config: RunConfig) -> Iterator[Diagnostic]:
 
 
 def _untrained(config: RunConfig) -> Iterator[Diagnostic]:
-    """Policies that only play, and nothing names what they have learned."""
+    """Policies that play untrained, because no checkpoint is named for them."""
     settings = config.checkpoint_settings
     if not settings.inference or settings.resume or settings.initialize_from is not None:
         return

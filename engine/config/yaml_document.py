@@ -35,11 +35,11 @@ _WORDS: dict[str, bool | None] = (
 
 
 class _NotAValueError(ValueError):
-    """A plain scalar that reads like a number and cannot be one."""
+    """A plain scalar that looks like a number and is not a valid one."""
 
 
 class _TooDeepError(ValueError):
-    """Deeper nested than any configuration."""
+    """Nested deeper than any configuration."""
 
     def __init__(self, mark: Mark) -> None:
         super().__init__(mark)
@@ -48,7 +48,7 @@ class _TooDeepError(ValueError):
 
 @dataclass
 class Document:
-    """What a YAML text holds.
+    """The content of a YAML text.
 
     values: the mapping at the top, empty when there is none. keys, key_values: the place of each key and each value.
     unusable: paths whose value could not be read. repeated: a note for each key that was written before in its mapping.
@@ -282,7 +282,7 @@ class _Dumper(yaml.SafeDumper):
     """Writes what read_yaml accepts."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Equal values are written out, not referred to."""
+        """Write equal values out instead of referring to the first."""
         return True
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:

@@ -564,7 +564,7 @@ def test_command_writes_a_file_that_trains_the_same(tmp_path: Path, capsys: pyte
     first, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{old}:1:1: the format of ML-Agents 0.16 and before")
     assert "upgrade-config" not in first
-    assert last == f"{new}: written, in today's format"
+    assert last == f"{new}: written, in the current format"
     assert parse_config(new.read_bytes(), "new.yaml").model_dump() == parse(SAC).model_dump()
     assert old.read_text() == SAC
 
@@ -573,7 +573,7 @@ def test_command_copies_a_file_of_today(tmp_path: Path, capsys: pytest.CaptureFi
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
     old.write_text("# kept\nbehaviors: {A: {}}\n")
     assert main(["upgrade-config", str(old), str(new)]) == 0
-    assert capsys.readouterr().out == f"{new}: written, a copy: {old} is in today's format already\n"
+    assert capsys.readouterr().out == f"{new}: written, a copy: {old} is in the current format already\n"
     assert new.read_text() == "# kept\nbehaviors: {A: {}}\n"
 
 
@@ -581,7 +581,7 @@ def test_command_replaces_a_file_only_with_force(tmp_path: Path, capsys: pytest.
     path = tmp_path / "old.yaml"
     path.write_text(CURIOUS)
     assert main(["upgrade-config", str(path), str(path)]) == 2
-    assert capsys.readouterr().err.startswith(f"{path}: exists already")
+    assert capsys.readouterr().err.startswith(f"{path}: already exists")
     assert path.read_text() == CURIOUS
     assert main(["upgrade-config", str(path), str(path), "--force"]) == 0
     assert path.read_text().startswith("behaviors:\n")

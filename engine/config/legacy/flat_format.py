@@ -110,7 +110,7 @@ def _sort(behavior: Section) -> None:
 
 
 def _hyperparameters(trainer: str) -> tuple[str, ...]:
-    """A trainer's keys, today's and those of then."""
+    """A trainer's keys, today's and legacy ones."""
     fields = hyperparameters_of(trainer).model_fields
     return (*fields, *((*PACE, SIGNAL_UPDATES) if "steps_per_update" in fields else ()))
 
@@ -130,7 +130,7 @@ def _sort_rewards(behavior: Section, trainer: str) -> None:
 
 
 def _make_signals(behavior: Section) -> None:
-    """The environment's reward was discounted by gamma, and so was curiosity where it was used."""
+    """gamma discounted the environment's reward and, where used, curiosity."""
     keys, origins = behavior.keys, {key: behavior.origin(key) for key in behavior.present(_REWARDS)}
     signals: dict[str, dict[str, object]] = {"extrinsic": {"gamma": keys["gamma"]} if "gamma" in keys else {}}
     if keys.get("use_curiosity") is True:
