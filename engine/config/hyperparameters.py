@@ -36,6 +36,13 @@ class Hyperparameters(Settings):
     changeable: ClassVar[tuple[str, ...]] = ()  # numbers that may be changed while it trains
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
 
+    @classmethod
+    def complete(cls, written: dict[str, object]) -> dict[str, object]:
+        """beta and epsilon take the learning rate's schedule where they have none of their own, as in ML-Agents."""
+        schedule = written.get("learning_rate_schedule")
+        followers = [key for key in ("beta_schedule", "epsilon_schedule") if key in cls.model_fields]
+        return dict.fromkeys(followers, schedule) | written if schedule in ("constant", "linear") else written
+
     def changeable_values(self) -> dict[str, float]:
         """What may be changed; a number that is off (null) cannot be turned on."""
         values = {name: getattr(self, name) for name in self.changeable}
@@ -74,14 +81,6 @@ class Hyperparameters(Settings):
     def suspicious(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
         """Every key whose value is accepted and probably not intended, and why."""
         yield from ()
-
-
-def follow_learning_rate(written: dict[str, object]) -> dict[str, object]:
-    """beta and epsilon take the learning rate's schedule where they have none of their own, as in ML-Agents."""
-    schedule = written.get("learning_rate_schedule")
-    if schedule not in ("constant", "linear"):
-        return written
-    return {"beta_schedule": schedule, "epsilon_schedule": schedule} | written
 
 
 def trainer_names() -> list[str]:

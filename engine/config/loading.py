@@ -3,7 +3,7 @@
 The steps are: YAML, today's spelling, flags over the file, behaviors merged over default_settings, validation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,10 +12,9 @@ from pydantic import JsonValue, ValidationError
 from pydantic.json_schema import models_json_schema
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.defaults import merge_defaults, missing_trainers
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, own_and_inherited, visible
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, one_of, own_and_inherited, visible
 from rl_tui.engine.config.flags import set_flags, settle_start
-from rl_tui.engine.config.hyperparameters import hyperparameters_of, trainer_names
+from rl_tui.engine.config.hyperparameters import hyperparameters_of, is_trainer, trainer_names
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.types import Settings, as_diagnostic
@@ -60,7 +59,7 @@ def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | No
     flags, refused = set_flags(raw, overrides or {})
     source = SourceMap(file, document.keys, document.key_values, flags, rewriting.written)
     notes = (*source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated]), *settle_start(raw, flags))
-    found = [*rewriting.diagnostics, *missing_trainers(raw)]
+    found = [*rewriting.diagnostics, *_missing_trainers(raw)]
     config, invalid = _validate(raw, source)
     refused += [
         *document.diagnostics,
@@ -77,10 +76,68 @@ def _validate(raw: dict[str, object], source: SourceMap) -> tuple[RunConfig | No
     if isinstance(default, dict):
         raw["default_settings"], found = _read(BehaviorConfig, default, "default_settings")
         settings = raw["default_settings"]
-        found += merge_defaults(raw, settings.model_dump() if isinstance(settings, BehaviorConfig) else default)
+        found += _merge_defaults(raw, settings.model_dump() if isinstance(settings, BehaviorConfig) else default)
     reported = {diagnostic.path for diagnostic in found}
     config, others = _read(RunConfig, raw)
     return config, [*found, *(one for one in others if not _is_inherited(one.path, reported, source))]
+
+
+def _missing_trainers(raw: Mapping[str, object]) -> Iterator[Diagnostic]:
+    """Refuse hyperparameters without a trainer_type, as ML-Agents does."""
+    default = raw.get("default_settings")
+    if isinstance(default, dict):
+        sections: list[tuple[KeyPath, dict[str, object]]] = [(("default_settings",), default)]
+    else:
+        sections = [(("behaviors", name), behavior) for name, behavior in _named_behaviors(raw)]
+    for path, section in sections:
+        if "hyperparameters" in section and "trainer_type" not in section:
+            text = f"trainer_type is missing next to it, must be {one_of(trainer_names())}"
+            yield Diagnostic((*path, "hyperparameters"), text, of_key=True)
+
+
+def _merge_defaults(raw: dict[str, object], default: Mapping[str, object]) -> Iterator[Diagnostic]:
+    """Merge every behavior over the fully expanded default_settings; yields what cannot be merged.
+
+    A behavior that only the mapping of environments names gets the defaults as they are.
+    """
+    behaviors = raw.setdefault("behaviors", {})
+    if not isinstance(behaviors, dict):
+        return
+    inherited = default.get("trainer_type", "ppo")
+    for name, behavior in list(_named_behaviors(raw)):
+        own, below = behavior.get("trainer_type", inherited), default
+        if own != inherited:
+            below = {key: value for key, value in default.items() if key != "hyperparameters"}
+            if is_trainer(own) and is_trainer(inherited):
+                text = f"must be {inherited} as in default_settings, whose hyperparameters it inherits, got {own}"
+                yield Diagnostic(("behaviors", name, "trainer_type"), text)
+        behaviors[name] = _merge(below, behavior)
+    for name in _mapped_environments(raw):
+        behaviors.setdefault(name, _merge(default, {}))
+
+
+def _named_behaviors(raw: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    behaviors = raw.get("behaviors")
+    if isinstance(behaviors, dict):
+        yield from ((name, behavior) for name, behavior in behaviors.items() if isinstance(behavior, dict))
+
+
+def _mapped_environments(raw: Mapping[str, object]) -> list[str]:
+    section = raw.get("env_settings")
+    environments = section.get("env") if isinstance(section, dict) else None
+    return list(environments) if isinstance(environments, dict) else []
+
+
+def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+    """Mappings merged key by key at every level; anything else above replaces what is below. All dicts are new."""
+    merged: dict[str, object] = {}
+    for key in {**below, **above}:
+        low, high = below.get(key), above[key] if key in above else below[key]
+        if isinstance(high, dict):
+            merged[key] = _merge(low if isinstance(low, dict) else {}, high)
+        else:
+            merged[key] = high
+    return merged
 
 
 def _read(kind: type[S], values: dict[str, object], *at: str) -> tuple[S | None, list[Diagnostic]]:

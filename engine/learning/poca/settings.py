@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule, follow_learning_rate
+from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
 from rl_tui.engine.config.types import Fraction, NotNegative, Positive, PositiveWhole
 
 
@@ -21,8 +21,3 @@ class POCASettings(Hyperparameters):
     learning_rate_schedule: Schedule = "linear"
     beta_schedule: Schedule = "linear"
     epsilon_schedule: Schedule = "linear"
-
-    @classmethod
-    def complete(cls, written: dict[str, object]) -> dict[str, object]:
-        """Schedules as in ML-Agents."""
-        return follow_learning_rate(written)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from rl_tui.engine.config.diagnostics import must_be
-from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule, follow_learning_rate
+from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
 from rl_tui.engine.config.types import Fraction, NotNegative, Positive, PositiveWhole, refusal
 
 
@@ -49,8 +49,3 @@ class PPOSettings(Hyperparameters):
         "buffer", description="What advantages are normalized over."
     )
     adam_epsilon: Positive = Field(1e-8, description="Adam's epsilon.")
-
-    @classmethod
-    def complete(cls, written: dict[str, object]) -> dict[str, object]:
-        """Schedules as in ML-Agents."""
-        return follow_learning_rate(written)
