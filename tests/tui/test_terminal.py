@@ -19,7 +19,7 @@ from rl_tui.tui.terminal.sequences import POP_TITLE, PUSH_TITLE
 from tests.pseudo_terminal import DEADLINE_SECONDS, PseudoTerminal
 
 LIVE = Path(__file__).parent / "live.py"
-MODES = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped
+MODE_CHANGE = rb"\x1b\[(?:\?(\d+)([hl])|([<>])(\d*)u)"  # a mode set or reset; the kitty keyboard pushed or popped
 MODES = {"1049": "alternate screen", "1000": "mouse", "1003": "mouse moves", "1006": "mouse, SGR", "2004": "paste"}
 CURSOR = "25"
 PICTURE = b"\x1b[?2026h"  # what a picture begins with
@@ -75,7 +75,7 @@ def left_behind(raw: bytes | bytearray) -> list[str]:
     """What of the terminal is not as it was before: modes still on, a hidden cursor, a keyboard protocol."""
     modes: dict[str, bool] = {CURSOR: True}
     pushed = 0
-    for number, switch, keyboard, _ in re.findall(MODES, raw):
+    for number, switch, keyboard, _ in re.findall(MODE_CHANGE, raw):
         if number:
             modes[number.decode()] = switch == b"h"
         else:
