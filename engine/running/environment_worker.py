@@ -206,8 +206,7 @@ class EnvironmentWorker:
             while self._should_continue(reporter) and not self._is_over():
                 if collector.receive(RECEIVE_SECONDS) and not self.control.is_lost:
                     self._stepped_at = time.monotonic()
-                    self._submit_due(collector, block_sizes, reporter)
-                    self._act(collector, block_sizes)
+                    self._advance(collector, block_sizes, reporter)
                 if not self.control.is_lost:
                     reporter.publish_due()
         finally:
@@ -231,10 +230,8 @@ class EnvironmentWorker:
         reporter.resume()
         return should_continue
 
-    def _submit_due(
-        self, collector: Collector, block_sizes: Mapping[str, BlockSizes], reporter: ProgressReporter
-    ) -> None:
-        """Pass every block that is due to its learner, and load the weights that result."""
+    def _advance(self, collector: Collector, block_sizes: Mapping[str, BlockSizes], reporter: ProgressReporter) -> None:
+        """Pass every block that is due to its learner, load the weights that result, and let agents act."""
         for name, behavior in self.behaviors.items():
             while collector.is_due(name, block_sizes[name].size):
                 block = collector.drain(name)
@@ -249,8 +246,6 @@ class EnvironmentWorker:
             if weights is not None:
                 collector.load(name, weights)
                 reporter.follow_rollbacks()
-
-    def _act(self, collector: Collector, block_sizes: Mapping[str, BlockSizes]) -> None:
         if not self.control.is_lost:
             collector.act()
             for sizes in block_sizes.values():

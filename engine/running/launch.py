@@ -33,12 +33,7 @@ class Launch:
         self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
         self._ui_priority = UiPriority()
         self._ended = threading.Event()
-        self._exit_code = 1
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the process; valid once the run is over."""
-        return self._exit_code
+        self.exit_code = 1  # of the process; valid once the run is over
 
     def start(self, config: RunConfig) -> None:
         """Return at once; everything else happens in the coordinator's thread. Called once."""
@@ -79,13 +74,13 @@ class Launch:
         from rl_tui.engine.running.run import Run  # imports torch: 1.3 s in which the screen is already shown
 
         try:
-            self._exit_code = Run(config, self._bus, self._commands, self._ui_priority, self.watching).main()
+            self.exit_code = Run(config, self._bus, self._commands, self._ui_priority, self.watching).main()
         except RlTuiError as error:
-            self.error, self._exit_code = error, error.exit_code
+            self.error, self.exit_code = error, error.exit_code
         self._end()
 
     def _crashed(self, error: BaseException) -> None:
-        self._exit_code = 1
+        self.exit_code = 1
         self._bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
         self._end()
 

@@ -73,4 +73,7 @@ class RunLogs:
     def write_timers(self) -> None:
         """Write run_logs/timers.json. Called when `main` is over."""
         body = self._timers.as_json(time.time() - self._started_at, run_metadata(self._started_at))
-        write_atomically(self._folder.timers, json.dumps(body, indent=4).encode())
+        try:
+            write_atomically(self._folder.timers, json.dumps(body, indent=4).encode())
+        except OSError as error:
+            self._bus.log("warning", "run", f"{self._folder.timers}: not written ({error.strerror})")

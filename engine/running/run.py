@@ -131,13 +131,7 @@ class Run:
                 if not self._has_traceback:
                     self._folder.discard()
             elif self._is_training:
-                self._write_timers(logs)
-
-    def _write_timers(self, logs: RunLogs) -> None:
-        try:
-            logs.write_timers()
-        except OSError as error:
-            self._bus.log("warning", "run", f"{self._folder.timers}: not written ({error.strerror})")
+                logs.write_timers()
 
     def _refuse(self, error: RlTuiError) -> None:
         """Publish once that the run cannot start."""

@@ -71,7 +71,17 @@ class Evaluator:
             return {}
         self._reminder.done()
         self._version, self.mean_return = weights.version, float(scores.returns.mean())
-        self._publish(step, scores, time.monotonic() - start)
+        self._bus.publish(
+            EvaluationReported(
+                behavior=self._behavior,
+                step=step,
+                mean_return=float(scores.returns.mean()),
+                std_return=float(scores.returns.std()),
+                episodes=len(scores.returns),
+                mean_length=float(scores.lengths.mean()),
+                seconds=time.monotonic() - start,
+            )
+        )
         return scores.metrics
 
     def close(self) -> None:
@@ -103,16 +113,3 @@ class Evaluator:
             return should_continue()
 
         return patient
-
-    def _publish(self, step: int, scores: Scores, seconds: float) -> None:
-        self._bus.publish(
-            EvaluationReported(
-                behavior=self._behavior,
-                step=step,
-                mean_return=float(scores.returns.mean()),
-                std_return=float(scores.returns.std()),
-                episodes=len(scores.returns),
-                mean_length=float(scores.lengths.mean()),
-                seconds=seconds,
-            )
-        )
