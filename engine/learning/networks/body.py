@@ -1,21 +1,24 @@
 """The common part of actors and critics: encoders, hidden layers, and a memory if the settings have one.
 
-Shapes: B rows, E encoded columns, G goal columns, H hidden units, S sequences, M memory columns, T twins (or none of
-that axis).
+Shapes: B rows, E encoded columns, G goal columns, H hidden units, I inputs and O outputs of a layer, S sequences,
+M memory columns, T twins (or none of that axis).
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.learning.encoders.observations import ObservationEncoder
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
-from rl_tui.engine.learning.networks.conditioned import ConditionedLayer
-from rl_tui.engine.learning.networks.layers import Layers
+from rl_tui.engine.learning.networks.layers import ACTIVATIONS, Layers
 from rl_tui.engine.learning.networks.memory import Memory, Sequences
+from rl_tui.engine.learning.networks.numpy.dense import Activation
 
 
 class Core(nn.Module):
@@ -107,3 +110,38 @@ class Body(nn.Module):
         """See `Core.step`."""
         encoded = self.encoder(features)
         return self.core.step(encoded, memories, self.encoder.goals(encoded))
+
+
+class ConditionedLayer(nn.Module):
+    """A layer and its activation, whose weights a network of two layers makes from the row's goal.
+
+    A hypernetwork (Ha et al. 2016) with ML-Agents' layers and initial values; `base`, the part of the weights that is
+    the same for every goal, and the bias begin at zero.
+    """
+
+    def __init__(
+        self,
+        random: np.random.Generator,
+        inputs: int,
+        outputs: int,
+        goals: int,
+        activation: Activation,
+        twins: int | None = None,
+    ):
+        super().__init__()
+        self._activate = ACTIVATIONS[activation]
+        self.goal_layers = Layers(random, [goals, outputs, outputs], activation, twins=twins)
+        axis = () if twins is None else (twins,)
+        bound = np.float32(math.sqrt(1 / (outputs * inputs)))
+        made = random.random((*axis, outputs, inputs * outputs), np.float32)
+        self.makers = nn.Parameter(torch.from_numpy((2 * made - 1) * bound))
+        self.base = nn.Parameter(torch.zeros(*axis, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(*axis, 1, outputs))
+
+    def forward(self, hidden: Tensor, goals: Tensor) -> Tensor:
+        """f32[B, O] of f32[B, I] and f32[B, G], or f32[T, B, O] of f32[B, I] or f32[T, B, I] and f32[B, G]."""
+        *axis, inputs, outputs = self.base.shape
+        features = functional.layer_norm(self.goal_layers(goals), (outputs,))
+        weights = (features @ self.makers).view(*axis, -1, inputs, outputs)
+        result = (hidden.unsqueeze(-2) @ weights).squeeze(-2) + hidden @ self.base + self.bias
+        return self._activate(result)

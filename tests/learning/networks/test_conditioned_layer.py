@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rl_tui.engine.learning.networks.conditioned import ConditionedLayer
+from rl_tui.engine.learning.networks.body import ConditionedLayer
 from rl_tui.engine.learning.networks.numpy.dense import Activation
 
 I, O, G = 2, 4, 3  # noqa: E741  # inputs, outputs, goal columns
