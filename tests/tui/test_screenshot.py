@@ -14,7 +14,7 @@ from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.charts.figure import smoothed_at
 from rl_tui.tui.drawing.painting import spots
 from rl_tui.tui.panes.chart import CurvesPane, MetricChart
-from rl_tui.tui.terminal import clipboard
+from rl_tui.tui.terminal import sequences
 from tests.fakes import FakeSession
 from tests.tui import scenes
 from tests.tui.driver import Driven
@@ -107,11 +107,11 @@ async def test_what_is_copied_goes_to_the_terminal_and_is_bounded(monkeypatch: p
     monkeypatch.delenv("TMUX", raising=False)
     app = TrainerApp(FakeSession(), scenes.healthy(1).view())
     async with app.run_test():
-        assert clipboard.copy(app, "results/Walker-1") == "copied 16 characters (OSC 52): results/Walker-1"
+        assert sequences.copy_text(app, "results/Walker-1") == "copied 16 characters (OSC 52): results/Walker-1"
         assert app.clipboard == "results/Walker-1"
-        assert clipboard.copy(app, "ä" * 70_000).startswith("copied 50000 of 70000 characters (OSC 52): ä")
-        assert len(app.clipboard.encode()) == clipboard.LARGEST_BYTES
-        clipboard.copy(app, "a\udcffb")  # a file name that is no text
+        assert sequences.copy_text(app, "ä" * 70_000).startswith("copied 50000 of 70000 characters (OSC 52): ä")
+        assert len(app.clipboard.encode()) == sequences.LARGEST_COPY
+        sequences.copy_text(app, "a\udcffb")  # a file name that is no text
         assert app.clipboard == "a?b"
         monkeypatch.setenv("TMUX", "/tmp/tmux")
-        assert "tmux passes it on with set-clipboard on" in clipboard.copy(app, "x")
+        assert "tmux passes it on with set-clipboard on" in sequences.copy_text(app, "x")

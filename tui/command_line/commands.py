@@ -14,23 +14,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.command_line.command_arguments import (
-    RESULTS_DIR,
-    CheckArguments,
-    DemoArguments,
-    EvaluateArguments,
-    ListArguments,
-    ReplayArguments,
-    RunsArguments,
-    UpgradeArguments,
-    parse_check,
-    parse_demo,
-    parse_evaluate,
-    parse_ls,
-    parse_replay,
-    parse_runs,
-    parse_upgrade,
-)
+from rl_tui.tui.command_line import command_arguments
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse
 from rl_tui.tui.terminal.captured_output import CapturedOutput
 from rl_tui.tui.terminal.relaunch import relaunch
@@ -80,7 +64,7 @@ def print_presets(words: Sequence[str]) -> int:
     return 0
 
 
-def upgrade_config(arguments: UpgradeArguments) -> int:
+def upgrade_config(arguments: command_arguments.UpgradeArguments) -> int:
     """OUT is IN in the current format, and stdout lists what was changed. Raises ConfigError."""
     from rl_tui.engine.config.legacy.upgrade import upgrade
     from rl_tui.engine.config.loading import read_file
@@ -102,7 +86,7 @@ def upgrade_config(arguments: UpgradeArguments) -> int:
     return 0
 
 
-def evaluate(arguments: EvaluateArguments) -> int:
+def evaluate(arguments: command_arguments.EvaluateArguments) -> int:
     """The returns of a run's policy are on stdout. Raises RlTuiError."""
     from rl_tui.engine.storage.archive import Archive
 
@@ -158,7 +142,7 @@ class Progress:
             write_stderr(f"{self._count} of {self._num_episodes} episodes, mean {self._mean:.6g} so far")
 
 
-def check_environment(arguments: CheckArguments) -> int:
+def check_environment(arguments: command_arguments.CheckArguments) -> int:
     """What is found about an environment is on stdout, and then the last lines that it printed on stderr.
 
     Raises RlTuiError if it cannot be used for training.
@@ -183,10 +167,10 @@ def folder_of_runs(typed: str | None) -> str:
     """The folder that was typed, or the default. Raises ConfigError if it is not a folder."""
     if typed is not None and not os.path.isdir(typed):
         raise ConfigError(f"{typed}: no such folder of runs")
-    return typed or RESULTS_DIR
+    return typed or command_arguments.RESULTS_DIR
 
 
-def browse_runs(arguments: RunsArguments) -> int:
+def browse_runs(arguments: command_arguments.RunsArguments) -> int:
     """The runs of a folder were shown. Raises ConfigError if there is no such folder."""
     require_screen("runs")
     from rl_tui.engine.storage.archive import Archive
@@ -207,7 +191,7 @@ def browse_runs(arguments: RunsArguments) -> int:
     return 1 if show_alone(subject, arguments.options) is None else 0
 
 
-def list_runs(arguments: ListArguments) -> int:
+def list_runs(arguments: command_arguments.ListArguments) -> int:
     """The runs of a folder are on stdout. Raises ConfigError if the folder cannot be read."""
     from rl_tui.engine.storage.archive import Archive
     from rl_tui.tui.command_line.listing import json_lines, table
@@ -219,7 +203,7 @@ def list_runs(arguments: ListArguments) -> int:
     return 0
 
 
-def demo(arguments: DemoArguments) -> int:
+def demo(arguments: command_arguments.DemoArguments) -> int:
     """A made-up run was shown; returns the exit code that a real one would have."""
     require_screen("demo")
     from rl_tui.engine.running.workers import spawn
@@ -255,7 +239,7 @@ def demo(arguments: DemoArguments) -> int:
     return session.exit_code
 
 
-def replay(arguments: ReplayArguments) -> int:
+def replay(arguments: command_arguments.ReplayArguments) -> int:
     """A recorded run was played. Raises ConfigError if there is none of that name."""
     require_screen("replay")
     from rl_tui.engine.running.workers import spawn
@@ -320,11 +304,11 @@ def show_alone(subject: ScreenSubject, options: ScreenOptions) -> ExitReason | N
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "schema": print_schema,
     "presets": print_presets,
-    "evaluate": lambda words: evaluate(parse_evaluate(words)),
-    "check-env": lambda words: check_environment(parse_check(words)),
-    "upgrade-config": lambda words: upgrade_config(parse_upgrade(words)),
-    "ls": lambda words: list_runs(parse_ls(words)),
-    "runs": lambda words: browse_runs(parse_runs(words)),
-    "demo": lambda words: demo(parse_demo(words)),
-    "replay": lambda words: replay(parse_replay(words)),
+    "evaluate": lambda words: evaluate(command_arguments.parse_evaluate(words)),
+    "check-env": lambda words: check_environment(command_arguments.parse_check(words)),
+    "upgrade-config": lambda words: upgrade_config(command_arguments.parse_upgrade(words)),
+    "ls": lambda words: list_runs(command_arguments.parse_ls(words)),
+    "runs": lambda words: browse_runs(command_arguments.parse_runs(words)),
+    "demo": lambda words: demo(command_arguments.parse_demo(words)),
+    "replay": lambda words: replay(command_arguments.parse_replay(words)),
 }

@@ -30,7 +30,7 @@ from rl_tui.tui.panes.state_line import StateLine
 from rl_tui.tui.runs.browsing import NO_RUN, is_of_no_run
 from rl_tui.tui.runs.seeking import Seek
 from rl_tui.tui.screens.context import Context
-from rl_tui.tui.terminal import clipboard
+from rl_tui.tui.terminal.sequences import copy_text
 
 if TYPE_CHECKING:
     from rl_tui.tui.charts.figure import Figure
@@ -195,7 +195,7 @@ class RunScreen(Screen[None]):
 
     def copy(self, text: str) -> None:
         """Put the text on the clipboard of the user's terminal, and say so."""
-        self.say(clipboard.copy(self.app, text))
+        self.say(copy_text(self.app, text))
 
     def action_theme(self, name: str = "") -> None:
         """Show other colors: those of that name, or the next ones."""

@@ -16,8 +16,8 @@ from rl_tui.tui.drawing.text import duration, wrapped
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.screens.dialog import PaneDialog
-from rl_tui.tui.terminal import clipboard
 from rl_tui.tui.terminal.relaunch import relaunch_command
+from rl_tui.tui.terminal.sequences import copy_text
 
 LINES_KEPT = 100
 ROWS_SHOWN = 12  # the last, so that the keys stay in sight
@@ -59,7 +59,7 @@ class EvaluationScreen(PaneDialog):
 
     def action_copy(self) -> None:
         """Copy what it printed."""
-        self._told.note = clipboard.copy(self.app, "\n".join(self._told.printed()))
+        self._told.note = copy_text(self.app, "\n".join(self._told.printed()))
 
 
 class EvaluationPane(Pane):
