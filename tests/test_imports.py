@@ -152,7 +152,7 @@ def test_only_the_engine_of_workers_makes_threads() -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        pytest.param("engine", marks=pytest.mark.xfail(strict=True, reason="config.loading and config.support")),
+        pytest.param("engine", marks=pytest.mark.xfail(strict=True, reason="config.behavior, hyperparameters")),
         "tui",
     ],
 )
