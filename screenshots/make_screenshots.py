@@ -27,10 +27,9 @@ from textual.screen import Screen
 
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.running.launch import Launch
-from rl_tui.engine.session.bus import EventBus, Subscription
+from rl_tui.engine.session.bus import EventBus, Session, Subscription
 from rl_tui.engine.session.codec import decode
 from rl_tui.engine.session.messages import Command, Stop
-from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from rl_tui.tui.demo.session import DemoSession

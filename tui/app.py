@@ -15,9 +15,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input
 
-from rl_tui.engine.session.bus import Subscription
+from rl_tui.engine.session.bus import Session, Subscription
 from rl_tui.engine.session.messages import Command, Envelope
-from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Unwatchable, Watching
 from rl_tui.tui.drawing.glyphs import ASCII, Colors, glyphs_for

@@ -171,11 +171,12 @@ class Builder:
             policy.load_state(restored.part("policy"))
         settings = LearnerSettings(spec.name, config, self._is_training, self._started_at, source.metrics)
         learner = Learner(settings, trainer, saver, self._bus, self._report, step, policy.state(), evaluator)
-        learner.restore_hyperparameters(restored)
+        learner.hyperparameters.restore(restored)
         if step and self._is_training and _lacks_export(files.folder, config, step):
             saver.put_first(SaveJob(spec.name, step, trainer.weights(), None, "interval", None))
         self.learners[spec.name] = learner
         keeps_steps = self._is_training and trainer.replay_bytes > 0
+        warmup_steps = config.hyperparameters.warmup_steps if keeps_steps and not has_replay else 0
         self._bus.publish(
             BehaviorStarted(
                 behavior=spec.name,
@@ -188,7 +189,7 @@ class Builder:
                 threaded=config.threaded,
                 replay_steps=config.hyperparameters.buffer_size if keeps_steps else 0,
                 replay_bytes=trainer.replay_bytes if keeps_steps else 0,
-                first_update_step=_first_update_step(config, step) if keeps_steps and not has_replay else 0,
+                first_update_step=step + warmup_steps if warmup_steps else 0,
             )
         )
         if self._is_training:
@@ -276,9 +277,3 @@ def _lacks_export(folder: BehaviorFolder, config: BehaviorConfig, step: int) -> 
     """Whether the process that saved this checkpoint ended before it had exported its policy."""
     exports = (folder.export(step), *(folder.policy(step, kind) for kind in config.export_policies))
     return config.export_interval is None and not all(path.exists() for path in exports)
-
-
-def _first_update_step(config: BehaviorConfig, step: int) -> int:
-    """The step before which a trainer only fills its empty replay buffer; 0 where it needs no more than a batch."""
-    warmup_steps = config.hyperparameters.warmup_steps
-    return step + warmup_steps if warmup_steps else 0

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.trainer import Trainer
-from rl_tui.engine.running.hyperparameters import LiveHyperparameters
+from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
 from rl_tui.engine.running.saver import SaveJob, Saver
 from rl_tui.engine.running.triggers import Reminder
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
-
-HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint that holds what was set while training
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,8 +144,7 @@ class EnvironmentWorker:
             self.control.has_ended = True
 
     def rescue(self, error: BaseException) -> None:
-        """Save what was learned before an internal error. Called in the collector's thread; threaded learners save
-        themselves."""
+        """Save what was learned before an internal error, except by threaded learners, which save themselves."""
         for behavior in self.behaviors.values():
             if behavior.is_threaded:
                 behavior.learner.fail(RlTuiError(f"{type(error).__name__}: {error}"))

@@ -15,6 +15,8 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported, Range
 from rl_tui.engine.specs import Json, State
 
+HYPERPARAMETERS = "hyperparameters"  # the part of a checkpoint with what was set while training
+
 
 class LiveHyperparameters:
     """Used in its learner's thread. Knows the file's values of its trainer's hyperparameters and what was set since,
@@ -61,13 +63,13 @@ class LiveHyperparameters:
         return State({}, {name: {"file": self._configured[name], "set": used[name]} for name in changed})
 
     def restore(self, state: State) -> None:
-        """Use the file's values and those set in `state`, and log each of these.
+        """Use the file's values and those set in a checkpoint's whole state, and log each of these.
 
         A value that has changed in the file since then wins: the file was edited later.
         """
         for name, configured in self._configured.items():
             self._trainer.set_hyperparameter(name, configured)
-        for name, entry in state.values.items():
+        for name, entry in state.part(HYPERPARAMETERS).values.items():
             self._bus.log("info", self._behavior, self._restore(name, entry))
 
     def _restore(self, name: str, entry: Json) -> str:

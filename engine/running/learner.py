@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from rl_tui.engine.learning.trainer import Trainer, always
-from rl_tui.engine.running.checkpoint_scheduler import HYPERPARAMETERS, CheckpointScheduler, SaveContext
+from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.commands import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
@@ -257,10 +257,6 @@ class Learner:
         else:
             self._answer([command.id], True, f"{change} from step {self.step}")
 
-    def restore_hyperparameters(self, state: State) -> None:
-        """Use what was set while training, as a checkpoint's whole state has it, and log it."""
-        self.hyperparameters.restore(state.part(HYPERPARAMETERS))
-
     def _roll_back(self, command: RollBack) -> None:
         """Resume from a checkpoint; where that fails, nothing has changed."""
         try:
@@ -284,7 +280,7 @@ class Learner:
         self.first_version = self._version
         self._publish_weights()
         self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, command.path))
-        self.restore_hyperparameters(state)
+        self.hyperparameters.restore(state)
         self.hyperparameters.publish_changes(before, self.step)
         if has_failed:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))

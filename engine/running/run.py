@@ -52,10 +52,7 @@ HEALTH_MAILBOX = 2000  # about two minutes of a busy run; a coordinator that is 
 
 
 class HealthReporter:
-    """Publishes the warnings that the run's events give reason for. Used by the coordinator. Owns its subscription.
-
-    Its mailbox is bounded, and closed at the end: without ticks, old events are lost and nothing grows.
-    """
+    """Publishes the warnings that the run's events give reason for. Used by the coordinator. Owns its subscription."""
 
     def __init__(self, bus: EventBus):
         self._bus = bus
@@ -146,8 +143,9 @@ class Run:
         if not is_intact:
             self._write_configuration()
         self._announce(seed, device)
-        why, threads = _why_device(self._config), torch.get_num_threads()
-        self._bus.log("debug", "run", f"device {device} ({why}), threads: {threads}")
+        found = "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"
+        why = "named by torch_settings.device" if self._config.torch_settings.device else found
+        self._bus.log("debug", "run", f"device {device} ({why}), threads: {torch.get_num_threads()}")
         builder = Builder(self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority)
         saver = Saver(builder.files, self._bus, lambda: self._write_status(builder, saver.listed))
         workers = builder.workers(saver)
@@ -301,9 +299,3 @@ def limit_threads() -> None:
     threads = min(max(usable_cpus() // 2, 1), 4)
     torch.set_num_threads(threads)
     threadpoolctl.threadpool_limits(threads, user_api="blas")
-
-
-def _why_device(config: RunConfig) -> str:
-    if config.torch_settings.device:
-        return "named by torch_settings.device"
-    return "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"

@@ -89,7 +89,7 @@ class Saver:
         self._on_saved = on_saved
         self._jobs: queue.Queue[SaveJob | RollBackJob | None] = queue.Queue(maxsize=1)
         self._listed: dict[str, tuple[Checkpoint, ...]] = {}  # by behavior: its checkpoints after the last save
-        self._written_replays: dict[str, threading.Event] = {}  # by behavior, unset while a copy waits or is written
+        self._written_replays: dict[str, threading.Event] = {}  # by behavior: of its newest copy
         self._refused: dict[str, CheckpointError] = {}  # by behavior, while its newest checkpoint could not be written
         self._has_saves: set[str] = set()  # behaviors with a job for a checkpoint from before anything failed
         self._first_jobs: list[SaveJob] = []
@@ -152,14 +152,14 @@ class Saver:
 
     def has_written_replay(self, behavior: str, may_wait: bool = False) -> bool:
         """Whether no copy of that behavior's replay buffer is queued or being written; waits for that if it may."""
-        written = self._written_replays.setdefault(behavior, _set_event())
-        while may_wait and not self.has_ended and not written.wait(POLL_SECONDS):
+        written = self._written_replays.get(behavior)
+        while may_wait and written is not None and not self.has_ended and not written.wait(POLL_SECONDS):
             pass
-        return written.is_set()
+        return written is None or written.is_set()
 
     def _expect_replay(self, job: SaveJob) -> None:
         if job.replay is not None:
-            self._written_replays.setdefault(job.behavior, _set_event()).clear()
+            self._written_replays[job.behavior] = threading.Event()
 
     def _forget_replay(self, job: SaveJob) -> None:
         if job.replay is not None:
@@ -321,9 +321,3 @@ class Saver:
             return False, str(error)
         self._bus.publish(PolicyExported(job.behavior, job.step, str(path), difference, time.monotonic() - start))
         return True, str(path)
-
-
-def _set_event() -> threading.Event:
-    event = threading.Event()
-    event.set()
-    return event

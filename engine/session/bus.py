@@ -6,8 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
-from rl_tui.engine.session.messages import DELTAS, Envelope, Event, LogEmitted, LogLevel
+from rl_tui.engine.session.messages import DELTAS, Command, Envelope, Event, LogEmitted, LogLevel
 
 MAILBOX_SIZE = 10_000  # about ten minutes of a busy run; a reader further behind has died
 
@@ -125,3 +126,13 @@ class EventBus:
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:
             subscription.close()
+
+
+class Session(Protocol):
+    """A run in this process, or later behind a socket."""
+
+    def send(self, command: Command) -> None:
+        """Send the command and return at once; its outcome is published as CommandFinished with the same id."""
+
+    def subscribe(self) -> Subscription:
+        """A mailbox with every event from now on."""

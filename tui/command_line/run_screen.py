@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rl_tui.engine.errors import ConfigError, RlTuiError
-from rl_tui.engine.session.bus import Subscription
+from rl_tui.engine.session.bus import Session, Subscription
 from rl_tui.engine.session.messages import Envelope, Stop
-from rl_tui.engine.session.session import Session
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.session.watching import Watching
 from rl_tui.tui.app import TrainerApp
