@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rl_tui.engine.session.codec import encode
-from rl_tui.tui.demo.runs import PAST_RUNS, tell
+from rl_tui.tui.demo.runs import PAST_RUNS, record
 from tests.end_to_end.program import terminal
 from tests.pseudo_terminal import PseudoTerminal
 
@@ -86,7 +86,7 @@ def recorded(tmp_path: Path) -> Path:
     run = next(run for run in PAST_RUNS if run.run_id == "walker-bold")
     folder = tmp_path / "results" / run.run_id
     folder.mkdir(parents=True)
-    (folder / "events.jsonl").write_text("".join(encode(envelope) + "\n" for envelope in tell(run, NOW)))
+    (folder / "events.jsonl").write_text("".join(encode(envelope) + "\n" for envelope in record(run, NOW)))
     return tmp_path
 
 

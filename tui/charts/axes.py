@@ -1,4 +1,4 @@
-"""Round ranges and ticks, so that a growing curve moves the axes seldom."""
+"""Round ranges and ticks, so that a growing curve moves the axes rarely."""
 
 from __future__ import annotations
 

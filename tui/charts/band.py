@@ -12,7 +12,7 @@ from rl_tui.tui.charts.curve import Curve, Range
 from rl_tui.tui.charts.smoothing import smooth_line
 from rl_tui.tui.drawing.lines import Tone
 
-GRID = 512  # places in sight: more than a smoothed curve has points
+GRID = 512  # visible places: more than a smoothed curve has points
 TOGETHER = 0.02  # of the x axis: curves that end nearer to each other end together
 
 
@@ -66,7 +66,7 @@ def _lasts(curves: Sequence[Curve]) -> list[float]:
 
 
 def _line(curve: Curve, shown: Range, smoothing: float) -> tuple[Floats, Floats] | None:
-    """(xs f64[P], values f64[P]) of one curve around what is in sight, finite, at least one; None without any."""
+    """(xs f64[P], values f64[P]) of one curve around what is visible, finite, at least one; None without any."""
     if smoothing > 0:
         xs, values = smooth_line(curve.within(shown), shown, smoothing)
     else:

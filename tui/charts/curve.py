@@ -15,7 +15,7 @@ XAxis: TypeAlias = Literal["steps", "wall", "relative"]
 Range: TypeAlias = tuple[float, float]
 
 COARSE_POINTS = 8192  # of a curve with many more: enough for every column of a wide terminal
-MANY_POINTS = 2048  # in sight, above which a coarse curve shows what the exact one would
+MANY_POINTS = 2048  # visible, above which a coarse curve shows what the exact one would
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,7 @@ BLANK, SPREAD, FIRST_CURVE = 0, 1, 2  # what a cell belongs to
 
 @dataclass(frozen=True, slots=True)
 class ChartStyle:
-    """How a chart is drawn. has_color: tones can be told apart."""
+    """How a chart is drawn. has_color: tones are distinguishable."""
 
     glyphs: Glyphs
     has_color: bool = True
@@ -42,7 +42,7 @@ class ChartStyle:
 
     @property
     def shows_spread(self) -> bool:
-        """Whether every value may stand behind a smoothed line and still be told from it."""
+        """Whether every value can be drawn behind a smoothed line and still be distinguished from it."""
         return self.has_color or not self.glyphs.braille
 
 
@@ -60,7 +60,7 @@ def sample_for(figure: Figure, width: int, style: ChartStyle) -> Samples:
 
 
 def draw(figure: Figure, width: int, height: int, style: ChartStyle, samples: Samples | None = None) -> list[Line]:
-    """`height` lines of at most `width` cells; empty when there is no finite value in sight or no room.
+    """`height` lines of at most `width` cells; empty when there is no visible finite value or no room.
 
     samples: those for that width, if they are there already.
     """
@@ -185,7 +185,7 @@ def _mark_edges(plot: Plot, drawn: Sequence[Sampled], by_metric: Scales, style: 
 
 
 def _label_ends(plot: Plot, drawn: Sequence[Sampled], by_metric: Scales, style: ChartStyle) -> None:
-    """Put each curve's label behind its last dot in sight, or as near to it as there is room.
+    """Put each curve's label behind its last visible dot, or as near to it as there is room.
 
     A curve without a label, or whose points have it already, gets none.
     """
@@ -247,7 +247,7 @@ def _gutter(scale: Scale, num_rows: int, style: ChartStyle, tone: Tone) -> list[
 
 
 def _column(x: float | None, x_range: Range, width: int) -> int | None:
-    """The cell in which x lies; None when it is out of sight."""
+    """The cell in which x lies; None when it is hidden."""
     start, end = x_range
     if x is None or not start <= x <= end:
         return None

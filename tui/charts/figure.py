@@ -68,7 +68,7 @@ class Sampled(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Every curve of a figure, in its order, and the scale of each metric that has a value in sight."""
+    """Every curve of a figure, in its order, and the scale of each metric that has a visible value."""
 
     curves: tuple[Sampled, ...]
     scales: dict[str, Scale]
@@ -111,7 +111,7 @@ def sample(figure: Figure, num_columns: int, shows_spread: bool) -> Samples:
 
 
 def has_one_line(curves: Iterable[Curve]) -> bool:
-    """Whether values may stand behind a smoothed line: of several, one could not tell whose they are."""
+    """Whether values may be drawn behind a smoothed line: behind several, it would be unclear whose they are."""
     return [curve.is_band for curve in curves if not curve.has_points] == [False]
 
 
@@ -145,7 +145,7 @@ def _in_columns(figure: Figure, curve: Curve, shown: Curve, num_columns: int, sh
 
 
 def scales(sampled: Sequence[Sampled], is_log: bool, chosen: Mapping[str, YRange]) -> dict[str, Scale]:
-    """The scale of each metric in sight: one for all whose values are comparable and whose range is chosen alike."""
+    """The scale of each visible metric: one for all whose values are comparable and whose range is chosen alike."""
     ranges: dict[str, Range] = {}
     for each in sampled:
         if each.limits is not None:

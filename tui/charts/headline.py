@@ -11,7 +11,7 @@ from rl_tui.tui.charts.smoothing import smooth_line
 
 
 class Headline(NamedTuple):
-    """Of a curve in sight, as it is drawn: smoothed, or every value. last: NaN where the newest is not finite."""
+    """Of a visible curve, as it is drawn: smoothed, or every value. last: NaN where the newest is not finite."""
 
     last: float
     lowest: float
@@ -19,7 +19,7 @@ class Headline(NamedTuple):
 
 
 def headline(figure: Figure, curve: Curve) -> Headline | None:
-    """The figures of one of the figure's curves; None while no finite value of it is in sight."""
+    """The figures of one of the figure's curves; None while no visible value of it is finite."""
     start, end = figure.viewport.shown
     if curve.is_band:
         xs, low, high, means = curve.xs, curve.mean, curve.mean, curve.mean

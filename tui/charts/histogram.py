@@ -79,9 +79,9 @@ def histogram_rows(histogram: Histogram, width: int, glyphs: Glyphs, tone: Tone)
     rows = []
     for each in reversed(bins):
         ends = f" {right(number(each.low), NUMBER_WIDTH)} to {right(number(each.high), NUMBER_WIDTH)}  "
-        told = right(count(each.num), gutter_of(histogram) - 1)
+        amount = right(count(each.num), gutter_of(histogram) - 1)
         rows.append(
-            line(Span(ends, "dim"), *bar(each.num / most, width - len(ends) - len(told) - 1, glyphs, tone), told)
+            line(Span(ends, "dim"), *bar(each.num / most, width - len(ends) - len(amount) - 1, glyphs, tone), amount)
         )
     return rows
 

@@ -8,7 +8,7 @@ from rl_tui.engine.session.behavior_view import EVALUATION, RETURN
 from rl_tui.engine.session.text import safe_text
 
 REWARD = "Environment/Cumulative Reward"  # the returns again, as means over summaries
-USUAL = (  # offered before the first summary has told what there is
+USUAL = (  # offered before the first summary
     "Environment/Episode Length",
     "Policy/Entropy",
     "Policy/KL Divergence",
@@ -34,7 +34,7 @@ INTERESTING = (
 
 
 def metric_order(tags: Iterable[str]) -> list[str]:
-    """The return first and what was measured apart, then what tells most about learning, then the rest by name.
+    """The return first and what was measured apart, then the most informative on learning, then the rest by name.
 
     Each stands once: where there is the return of episodes, the summaries' means of it are left out.
     """
@@ -48,7 +48,7 @@ def grid_metrics(tags: Iterable[str], pinned: Sequence[str], drawn: Sequence[str
     """The metrics in the grid of a behavior that has `tags`: those pinned, else the usual ones.
 
     drawn: the metrics of the large chart, which the usual ones do not repeat. What the behavior does not have is left
-    out, as soon as its first summary has told what it has.
+    out once its first summary has come.
     """
     there = set(tags)
     if there <= {RETURN, EVALUATION}:

@@ -27,7 +27,7 @@ def edges(low: Floats, high: Floats, scale: Scale) -> tuple[Bools, Bools]:
 
 
 def outside(samples: Samples) -> Outside | None:
-    """Of all curves together; None where everything is in sight."""
+    """Of all curves together; None where everything is visible."""
     drawn = above = below = 0
     lowest, highest = math.inf, -math.inf
     for each in samples.curves:

@@ -16,7 +16,7 @@ SPANS = (60.0, 300.0, 900.0, 3600.0)  # seconds; a longer one is a power of two 
 
 
 def time_span(seconds: float, longest: float = math.inf) -> float:
-    """The shortest round span that covers so many seconds, so that a chart of it seldom changes its scale."""
+    """The shortest round span that covers so many seconds, so that a chart of it rarely changes its scale."""
     for span in SPANS:
         if seconds <= span or span >= longest:
             return span

@@ -33,7 +33,7 @@ _FRAME = str.maketrans("┌┐└┘├┤┬┴┼─│", "+++++++++-|")
 
 @dataclass(frozen=True, slots=True)
 class PlotextChart:
-    """lines: empty where nothing finite is in sight; first_cell, num_cells: the columns of the curves in them."""
+    """lines: empty where nothing finite is visible; first_cell, num_cells: the columns of the curves in them."""
 
     lines: list[Line]
     samples: Samples
@@ -134,7 +134,7 @@ def _draw_curve(plot: Any, sampled: Sampled, scale: Scale, width: float, marker:
 
 
 def _draw_label(plot: Any, sampled: Sampled, scale: Scale, width: float, plotext: Any, pixel: Any) -> None:
-    """The label behind the curve's last value in sight; none where another curve alone has a value there."""
+    """The label behind the curve's last visible value; none where another curve alone has a value there."""
     values = sampled.spread.high if sampled.line is None else sampled.line
     known = np.flatnonzero(np.isfinite(values))
     if len(known):
@@ -144,7 +144,7 @@ def _draw_label(plot: Any, sampled: Sampled, scale: Scale, width: float, plotext
 
 
 def _draw_points(plot: Any, samples: Samples, x_range: Range, marker: Callable[[Tone], Any]) -> None:
-    """A sign on each point of the curves that have points, unless there are too many to be told apart."""
+    """A sign on each point of the curves that have points, unless there are too many to distinguish."""
     start, end = x_range
     for curve in (each.curve for each in samples.curves if each.curve.has_points):
         shown = (curve.xs >= start) & (curve.xs <= end) & np.isfinite(curve.mean)

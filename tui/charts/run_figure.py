@@ -17,7 +17,7 @@ from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import SERIES
 from rl_tui.tui.drawing.text import number, round_count
 
-MAX_CURVES = 12  # more could not be told apart
+MAX_CURVES = 12  # more could not be distinguished
 LABELS = "123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -63,7 +63,7 @@ def place_on(view: RunView, selected: int, x: float, x_axis: XAxis, other: XAxis
 
 
 def _viewport(behaviors: Sequence[BehaviorView], state: ChartState, origin: float) -> Viewport | None:
-    """Of all that the behaviors have told, so that charts of other metrics show the same."""
+    """Of everything the behaviors have reported, so that charts of other metrics show the same."""
     extents: list[Range] = []
     for behavior in behaviors:
         for history in behavior.histories.values():

@@ -60,7 +60,7 @@ def _reduced(curve: Curve, borders: Indices, occupied: Indices) -> tuple[Floats,
 def polyline(at: Floats, values: Floats, num_columns: int) -> Floats:
     """f64[num_columns] of the line through P points; NaN beyond its ends, and between points that a NaN lies between.
 
-    at: f64[P] in columns, not decreasing; values: f64[P]. A point in sight shows, however alone it is.
+    at: f64[P] in columns, not decreasing; values: f64[P]. A visible point shows, however alone it is.
     """
     known = np.isfinite(values)
     if not known.any():

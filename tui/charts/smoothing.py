@@ -1,6 +1,6 @@
 """A curve smoothed as TensorBoard does it: a moving average over points, of which a window has at most POINTS.
 
-So it looks alike however many values a run has told, at any zoom and on any terminal.  Shapes: P points.
+So it looks alike however many values a run has reported, at any zoom and on any terminal.  Shapes: P points.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def smooth_line(curve: Curve, x_range: Range, smoothing: float) -> tuple[Floats,
 
 
 def moving_average(values: Floats, weight: float) -> Floats:
-    """Exponential moving average along f64[P]; starts anew after a gap, and is unbiased from its first point."""
+    """Exponential moving average along f64[P]; starts again after a gap, and is unbiased from its first point."""
     result, average, total = [math.nan] * len(values), 0.0, 0.0
     rest = 1 - weight
     for at, value in enumerate(values.tolist()):

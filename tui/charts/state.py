@@ -19,7 +19,7 @@ X_AXES: tuple[XAxis, ...] = ("steps", "wall", "relative")
 class ChartState:
     """Owned by the screen's state, changed by keys and the mouse. x values are in the unit of `x_axis`.
 
-    window: the part of the x axis in sight, None for all of it. is_live: the window's right end follows the newest
+    window: the part of the x axis that is visible, None for all of it. is_live: the window's right end follows the newest
     point. crosshair: its place, None while it is off. pinned: the metrics in the grid of charts, by algorithm; those
     not named have the usual ones. page: of the grid, counted on past its last page.
     """
@@ -86,7 +86,7 @@ class ChartState:
         self.is_live = distance > 0 and self.window[1] >= viewport.full[1]
 
     def follow(self) -> None:
-        """The newest point is in sight, and stays so."""
+        """The newest point is visible, and stays so."""
         self.is_live = True
 
     def show_all(self) -> None:
@@ -94,12 +94,12 @@ class ChartState:
         self.window, self.is_live = None, True
 
     def toggle_crosshair(self, viewport: Viewport) -> None:
-        """Off, or on at the newest point in sight."""
+        """Off, or on at the newest visible point."""
         start, end = viewport.shown
         self.crosshair = max(start, min(end, viewport.newest)) if self.crosshair is None else None
 
     def slide(self, by: int, viewport: Viewport, num_cells: int) -> None:
-        """Move the crosshair by cells; it stays in sight."""
+        """Move the crosshair by cells; it stays visible."""
         if self.crosshair is not None:
             start, end = viewport.shown
             self.crosshair = max(start, min(end, self.crosshair + by * (end - start) / max(num_cells, 1)))

@@ -1,4 +1,4 @@
-"""Figures as a table of numbers, for other programs.  Shapes: N points of a curve in sight."""
+"""Figures as a table of numbers, for other programs.  Shapes: N visible points of a curve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place: TypeAlias = tuple[float, int]  # an x, and which one of a curve's points 
 
 
 def rows_of(figures: Sequence[Figure]) -> Iterator[list[Cell]]:
-    """A header, then a row for each x at which a curve has a point in sight; nothing where there is no curve.
+    """A header, then a row for each x at which a curve has a visible point; nothing where there is no curve.
 
     The figures share an x axis. Of each curve there are mean, lowest, highest, and where it is drawn smoothed that
     value, too; a cell is "" where the curve has no point, and NaN where none of its values was finite.
@@ -27,15 +27,15 @@ def rows_of(figures: Sequence[Figure]) -> Iterator[list[Cell]]:
         for curve in each.curves:
             shown.setdefault(curve.source, (curve, each))
     header: list[Cell] = []
-    told: dict[Place, dict[int, list[float]]] = {}
+    rows: dict[Place, dict[int, list[float]]] = {}
     for curve, figure in shown.values():
         names, xs, points = _points(curve, figure)
         for place, values in zip(_places(xs), points, strict=True):
-            told.setdefault(place, {})[len(header)] = values
+            rows.setdefault(place, {})[len(header)] = values
         header += [f"{curve.source} {name}" for name in names]
     if header:
         yield [X_NAMES[figures[0].x_axis], *header]
-    for place, cells in sorted(told.items(), key=lambda item: item[0]):
+    for place, cells in sorted(rows.items(), key=lambda item: item[0]):
         row: list[Cell] = [""] * len(header)
         for first, values in cells.items():
             row[first : first + len(values)] = values
@@ -43,7 +43,7 @@ def rows_of(figures: Sequence[Figure]) -> Iterator[list[Cell]]:
 
 
 def _points(curve: Curve, figure: Figure) -> tuple[list[str], list[float], list[list[float]]]:
-    """The names of the values, and of the points in sight each x and its values."""
+    """The names of the values, and of the visible points each x and its values."""
     start, end = figure.viewport.shown
     first, past = int(np.searchsorted(curve.xs, start)), int(np.searchsorted(curve.xs, end, side="right"))
     names, values = ["mean", "lowest", "highest"], [curve.mean, curve.low, curve.high]

@@ -1,4 +1,4 @@
-"""Which part of the x axis is in sight: arithmetic of zooming and panning."""
+"""Which part of the x axis is visible: arithmetic of zooming and panning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Viewport(NamedTuple):
 
 
 def viewport_of(window: Range | None, is_live: bool, full: Range, newest: float) -> Viewport:
-    """What is in sight. A live window keeps its length, and its end moves by a tenth of it at a time."""
+    """What is visible. A live window keeps its length, and its end moves by a tenth of it at a time."""
     if window is None or not window[1] > window[0]:
         return Viewport(full, full, newest)
     length = _bounded_length(window[1] - window[0], full)

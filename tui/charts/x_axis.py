@@ -27,7 +27,7 @@ class Tick(NamedTuple):
 
 
 def full_range(extents: Sequence[Range], x_axis: XAxis) -> Range | None:
-    """(start, end) around curves from first to last x; the end is round, so that it moves seldom. None without any."""
+    """(start, end) around curves from first to last x; the end is round, so that it moves rarely. None without any."""
     if not extents:
         return None
     first, last = min(first for first, _ in extents), max(last for _, last in extents)
@@ -53,7 +53,7 @@ def x_ticks(x_range: Range, x_axis: XAxis, num_ticks: int) -> list[Tick]:
 
 
 def x_label(x: float, x_axis: XAxis, grain: float) -> str:
-    """A place on the axis in words. grain: what lies closer together need not be told apart."""
+    """A place on the axis in words. grain: what is closer together need not be distinguished."""
     match x_axis:
         case "steps":
             return step_label(x, grain)

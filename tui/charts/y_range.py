@@ -32,7 +32,7 @@ def typed_range(text: str) -> YRange:
 
 
 def is_range(chosen: YRange) -> bool:
-    """Whether an axis can have it: both ends are numbers that can be told apart, as far as they are given."""
+    """Whether an axis can have it: both ends are distinguishable numbers, where given."""
     low, high = chosen
     if any(end is not None and not abs(end) < LARGEST / 10 for end in chosen):
         return False

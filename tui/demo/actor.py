@@ -1,4 +1,4 @@
-"""One behavior of the demo: it steps, learns, saves, and tells what a learner would tell."""
+"""One behavior of the demo: it steps, learns, saves, and reports what a learner would report."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Snapshot:
 
 
 class Actor:
-    """Owns one behavior's policy, counters and checkpoints. Whatever happens is returned as events, and told by others.
+    """Owns one behavior's policy, counters and checkpoints. Returns events; the story publishes them.
 
     folder: what paths begin with; nothing is ever written there.
     """
@@ -61,7 +61,7 @@ class Actor:
         self._policy = Policy()
         self._fraction = 0.0  # of an episode and of a step that are not whole yet
         self._split = [0.0] * 5
-        self._told_split = 0.0
+        self._reported_split = 0.0
 
     @property
     def share(self) -> float:
@@ -104,8 +104,8 @@ class Actor:
         if role.is_evaluated and self.step // role.evaluation_interval > before // role.evaluation_interval:
             yield self._evaluation()
         spent = sum(self._split)
-        if spent - self._told_split >= min(60.0, 0.1 * spent):
-            self._told_split = spent
+        if spent - self._reported_split >= min(60.0, 0.1 * spent):
+            self._reported_split = spent
             yield TimeSplit(role.name, *self._split)
 
     def _progress(self, rate: float) -> ProgressReported:

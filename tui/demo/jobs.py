@@ -45,7 +45,7 @@ class Jobs:
             self._commands.setdefault(job.command, _Command()).num_open += 1
 
     def advance(self, seconds: float) -> Iterator[tuple[str, Outcome]]:
-        """Do what is due after so many seconds more; tells the outcome of each command whose last job that was."""
+        """Do what is due after so many seconds more; yields the outcome of each command whose last job that was."""
         while self._waiting:
             job = self._waiting[0]
             if job.seconds > seconds:
@@ -57,7 +57,7 @@ class Jobs:
             if job.command is not None:
                 yield from self._count(job.command, is_ok, message)
 
-    def give_up(self) -> list[str]:
+    def cancel_all(self) -> list[str]:
         """Forget every job; the commands that get no other outcome now."""
         commands = list(self._commands)
         self._waiting.clear()

@@ -64,7 +64,7 @@ class DemoRuns:
 
     def __init__(self, now: float, live: Callable[[], Sequence[Envelope]], live_configuration: str, run_id: str):
         self._now, self._live, self._live_configuration, self._run_id = now, live, live_configuration, run_id
-        self._told: dict[str, list[Envelope]] = {}
+        self._recorded: dict[str, list[Envelope]] = {}
 
     def runs(self) -> list[RunSummary]:
         """All of them, newest first."""
@@ -100,17 +100,17 @@ class DemoRuns:
     def _events(self, name: str) -> Sequence[Envelope]:
         if name == self._run_id:
             return self._live()
-        if name not in self._told:
-            self._told[name] = tell(_past_run(name), self._now)
-        return self._told[name]
+        if name not in self._recorded:
+            self._recorded[name] = record(_past_run(name), self._now)
+        return self._recorded[name]
 
 
-def tell(run: PastRun, now: float) -> list[Envelope]:
+def record(run: PastRun, now: float) -> list[Envelope]:
     """Everything that happened in it."""
-    told: list[Envelope] = []
+    events: list[Envelope] = []
 
     def keep(event: Event) -> None:
-        told.append(Envelope(len(told) + 1, story.time, event))
+        events.append(Envelope(len(events) + 1, story.time, event))
 
     story = Story(keep, now - run.began_ago, run.roles, run.seed, run.run_id)
     for name, values in run.hyperparameters().items():
@@ -124,7 +124,7 @@ def tell(run: PastRun, now: float) -> list[Envelope]:
     elif not story.is_over:
         story.obey(Stop("checkpoint", id="past"))
         story.pass_time(BEAT_SECONDS, BEAT_SECONDS)
-    return told
+    return events
 
 
 def _past_run(name: str) -> PastRun:
@@ -134,9 +134,9 @@ def _past_run(name: str) -> PastRun:
     raise ValueError(f"{name}: the demo has no run of that name")
 
 
-def _summary(told: Iterable[Envelope]) -> RunSummary:
+def _summary(events: Iterable[Envelope]) -> RunSummary:
     view = RunView()
-    for envelope in told:
+    for envelope in events:
         view.apply(envelope)
     behaviors = tuple(
         BehaviorSummary(

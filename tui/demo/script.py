@@ -85,7 +85,7 @@ CAST: tuple[Role, ...] = (
 
 
 def cast(number: int, hours: float = HOURS) -> tuple[Role, ...]:
-    """The first `number` roles; where more hours than usual are told, they need so many more steps."""
+    """The first `number` roles; for more hours of past than usual, they need so many more steps."""
     longer = max(1.0, hours / HOURS)
     return tuple(replace(role, max_steps=round(role.max_steps * longer)) for role in CAST[:number])
 

@@ -26,7 +26,7 @@ from rl_tui.tui.demo.script import HOURS, cast, configuration
 from rl_tui.tui.demo.story import Story
 
 RUN_ID = "demo"
-MAIL = 1_000_000  # events; a whole day of twelve behaviors is told at once
+MAIL = 1_000_000  # events; a whole day of twelve behaviors comes at once
 KEPT = 200_000  # events that its list of runs knows of this one
 BEAT_SECONDS = 0.2  # from one look at the time to the next
 LONGEST_BEAT_SECONDS = 1.0  # the rest of a longer one is lost: the process was suspended
@@ -36,7 +36,7 @@ class DemoSession:
     """Any thread may send, subscribe and wait. Either `main` is the main of a thread of its own, or somebody calls
     `advance`; then everything happens in there.
 
-    The story has come as far as `now` once `begin` has told `hours` of past, and then runs `speed` times as fast as
+    The story has come as far as `now` once `begin` has played `hours` of past, and then runs `speed` times as fast as
     the clock.
     """
 
@@ -50,7 +50,7 @@ class DemoSession:
         now: Callable[[], float] = time.time,
     ) -> None:
         self.bus = EventBus(self.clock)
-        self.story = Story(self._tell, now() - hours * 3600, cast(behaviors, hours), seed, RUN_ID)
+        self.story = Story(self._publish, now() - hours * 3600, cast(behaviors, hours), seed, RUN_ID)
         self._speed, self._hours, self._seed = speed, hours, seed
         self._kept: deque[Envelope] = deque(maxlen=KEPT)
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
@@ -90,7 +90,7 @@ class DemoSession:
     def begin(self) -> None:
         """Tell the past, at once. Before anything else."""
         self.story.begin()
-        self.story.tell_past(self._hours)
+        self.story.play_past(self._hours)
 
     def advance(self, seconds: float) -> None:
         """Obey what was asked, then let so many real seconds go by."""
@@ -116,7 +116,7 @@ class DemoSession:
         self.bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
         self._end()
 
-    def _tell(self, event: Event) -> None:
+    def _publish(self, event: Event) -> None:
         self.bus.publish(event)
         if not isinstance(event, TimeSplit | DevicesSampled):
             self._kept.append(Envelope(len(self._kept) + 1, self.clock(), event))

@@ -35,7 +35,7 @@ from rl_tui.tui.demo.jobs import Job, Jobs, Outcome
 from rl_tui.tui.demo.machine import Machine
 from rl_tui.tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, refusal
 
-PAST_BEAT_SECONDS = 30.0  # while the past is told; more where it is long
+PAST_BEAT_SECONDS = 30.0  # while the past is played; more if it is long
 PAST_BEATS = 1500
 STOP_SECONDS = 0.9  # real ones that the last checkpoint of a behavior takes
 END_SECONDS = 2.0  # real ones from the end of the last behavior to the end of the run
@@ -43,20 +43,20 @@ NOTE_LENGTH = 1000
 
 
 class Story:
-    """Owns everything that happens; `tell` is given each event. Nothing here knows a thread or a clock.
+    """Owns everything that happens; `publish` gets each event. Nothing here knows a thread or a clock.
 
     time: of the story, in Unix seconds. Saving and the like take real seconds, however fast the story goes. The same
     seed, times and commands give the same story.
     """
 
     def __init__(
-        self, tell: Callable[[Event], None], began_at: float, roles: Iterable[Role], seed: int, run_id: str
+        self, publish: Callable[[Event], None], began_at: float, roles: Iterable[Role], seed: int, run_id: str
     ) -> None:
         self.time = self.began_at = began_at
         self.state: RunState = "starting"
         self.exit_code = 1
-        self._tell_outside, self._seed, self._run_id = tell, seed, run_id
-        self._num_told = 0
+        self._publish_outside, self._seed, self._run_id = publish, seed, run_id
+        self._num_published = 0
         self._chance = Random(f"{seed}")
         self.actors = {role.name: Actor(role, run_id, Random(f"{seed} {role.name}")) for role in roles}
         self._machine = Machine(Random(f"{seed} machine"))
@@ -68,19 +68,19 @@ class Story:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last state was told."""
+        """Whether the last state was published."""
         return self.state in ENDS
 
     def begin(self) -> None:
         """The run and its behaviors are there."""
         versions = {"rl-tui": VERSION}
-        self._tell(RunStarted(self._run_id, self._run_id, self._seed, "cuda", False, versions))
-        self._tell(LogEmitted("info", "run", "a demo: nothing trains, and nothing is written to disk"))
+        self._publish(RunStarted(self._run_id, self._run_id, self._seed, "cuda", False, versions))
+        self._publish(LogEmitted("info", "run", "a demo: nothing trains, and nothing is written to disk"))
         self._enter("training")
         for actor in self.actors.values():
-            self._tell_all(actor.begin())
+            self._publish_all(actor.begin())
 
-    def tell_past(self, hours: float) -> None:
+    def play_past(self, hours: float) -> None:
         """So many hours go by at once, with what the user did meanwhile."""
         end, beat = self.time + hours * 3600, max(PAST_BEAT_SECONDS, hours * 3600 / PAST_BEATS)
         acts = cues(list(self.actors), hours)
@@ -88,7 +88,7 @@ class Story:
             self.pass_time(min(beat, end - self.time), beat)
             while acts and self.began_at + acts[0][0] <= self.time:
                 _, act = acts.pop(0)
-                self._tell(CommandAsked(act.id, type(act).__name__, act.behavior))
+                self._publish(CommandAsked(act.id, type(act).__name__, act.behavior))
                 self.obey(act)
 
     def pass_time(self, seconds: float, real_seconds: float) -> None:
@@ -107,15 +107,15 @@ class Story:
 
     def _train(self, actor: Actor, seconds: float) -> None:
         before = actor.step // actor.role.checkpoint_interval
-        self._tell_all(actor.train(seconds, self.time - self.began_at))
+        self._publish_all(actor.train(seconds, self.time - self.began_at))
         if actor.step >= actor.role.max_steps:
-            self._tell_all(actor.enter("finished"))
+            self._publish_all(actor.enter("finished"))
             self._jobs.put(Job(0.6, partial(self._save, actor, "final", 0.6)))
         elif actor.step // actor.role.checkpoint_interval > before:
             self._jobs.put(Job(0.3, partial(self._save, actor, "interval", 0.3)))
 
     def _sample(self, seconds: float) -> None:
-        self._tell(self._machine.sample(len(self._training()), seconds))
+        self._publish(self._machine.sample(len(self._training()), seconds))
 
     def _chat(self) -> None:
         """A line of log now and then."""
@@ -125,7 +125,7 @@ class Story:
         self._chatter_at = self.time + chance.expovariate(1 / CHATTER_SECONDS)
         level, text = chance.choices(CHATTER, CHATTER_WEIGHTS)[0]
         name = chance.choice(training).role.name
-        self._tell(LogEmitted(level, name, text.format(digit=chance.randint(2, 9), small=chance.randint(40, 90))))
+        self._publish(LogEmitted(level, name, text.format(digit=chance.randint(2, 9), small=chance.randint(40, 90))))
 
     def _end_when_done(self, real_seconds: float) -> None:
         if len(self._jobs) or not all(actor.is_over for actor in self.actors.values()):
@@ -135,8 +135,8 @@ class Story:
             self._end()
 
     def _end(self) -> None:
-        """Every command has its outcome, and the last state is told."""
-        for command in self._jobs.give_up():
+        """Every command has its outcome, and the last state is published."""
+        for command in self._jobs.cancel_all():
             self._finish(command, False, "the run is over")
         has_saved = all(stop.mode == "checkpoint" for stop in self._stops)
         for stop in self._stops:
@@ -148,14 +148,14 @@ class Story:
     def lose_environments(self, reason: str) -> None:
         """Every environment is gone for good, and the run has failed."""
         for actor in self._alive():
-            self._tell(EnvironmentFailed(actor.role.environment, (actor.role.name,), reason))
+            self._publish(EnvironmentFailed(actor.role.environment, (actor.role.name,), reason))
             self._save(actor, "error", 0.3)
-            self._tell_all(actor.enter("failed", reason))
+            self._publish_all(actor.enter("failed", reason))
         self.exit_code = 3
         self._enter("failed", reason, self.exit_code)
 
     def obey(self, command: Command) -> None:
-        """Do what is asked, now or in a moment; exactly one outcome is told."""
+        """Do what is asked, now or in a moment; exactly one outcome is published."""
         if self.is_over:
             self._finish(command.id, False, "the run is over")
         elif isinstance(command, Stop):
@@ -196,7 +196,7 @@ class Story:
             self._enter("stopping", "saving" if saves else "")
         if not saves:
             for actor in self._alive():
-                self._tell_all(actor.enter("stopped"))
+                self._publish_all(actor.enter("stopped"))
             self._end()
         elif is_first:
             for actor in self._alive():
@@ -206,7 +206,7 @@ class Story:
         actors = [actor for actor in self._concerned(command.behavior) if not actor.is_over]
         for actor in actors:
             if actor.state == "training":
-                self._tell_all(actor.enter("paused"))
+                self._publish_all(actor.enter("paused"))
         names = ", ".join(actor.role.name for actor in actors)
         self._finish(command.id, bool(actors), f"{names} paused" if actors else "nothing trains")
         self._follow_behaviors()
@@ -214,7 +214,7 @@ class Story:
     def _resume(self, command: Resume) -> None:
         actors = [actor for actor in self._concerned(command.behavior) if actor.state == "paused"]
         for actor in actors:
-            self._tell_all(actor.enter("training"))
+            self._publish_all(actor.enter("training"))
         names = ", ".join(actor.role.name for actor in actors)
         self._finish(command.id, bool(actors), f"{names} training" if actors else "nothing is paused")
         self._follow_behaviors()
@@ -234,7 +234,7 @@ class Story:
         if reason:
             return False, reason
         old = actor.values[command.name]
-        self._tell_all(actor.set(command.name, command.value))
+        self._publish_all(actor.set(command.name, command.value))
         return True, f"{command.name} {old:.6g} -> {command.value:.6g} from step {actor.step}"
 
     def _note(self, command: AddNote) -> Outcome:
@@ -243,24 +243,24 @@ class Story:
             return False, "the note is empty"
         if len(text) > NOTE_LENGTH:
             return False, f"the note has {len(text)} characters, must have at most {NOTE_LENGTH}"
-        self._tell(NoteAdded(text, command.behavior))
+        self._publish(NoteAdded(text, command.behavior))
         return True, text
 
     def _save(self, actor: Actor, reason: CheckpointReason, seconds: float) -> Outcome:
         """A checkpoint, and as in a real run its policy beside it."""
         self._machine.write(actor.checkpoint_bytes)
-        self._tell_all(actor.save(reason, 0.7 * seconds))
-        self._tell(actor.export(0.3 * seconds))
+        self._publish_all(actor.save(reason, 0.7 * seconds))
+        self._publish(actor.export(0.3 * seconds))
         return True, actor.checkpoints[-1].path
 
     def _save_and_leave(self, actor: Actor) -> Outcome:
         outcome = self._save(actor, "interrupted", STOP_SECONDS)
-        self._tell_all(actor.enter("stopped"))
+        self._publish_all(actor.enter("stopped"))
         return outcome
 
     def _export(self, actor: Actor, seconds: float) -> Outcome:
         exported = actor.export(seconds)
-        self._tell(exported)
+        self._publish(exported)
         return True, exported.path
 
     def _roll_back(self, command: RollBack) -> Outcome:
@@ -270,7 +270,7 @@ class Story:
             return False, f"{command.behavior} has ended"
         if snapshot is None:
             return False, f"{command.path}: no checkpoint of {command.behavior}"
-        self._tell_all(actor.roll_back(snapshot))
+        self._publish_all(actor.roll_back(snapshot))
         return True, f"resumed from step {actor.step}, {snapshot.path}"
 
     def _alive(self) -> list[Actor]:
@@ -284,18 +284,18 @@ class Story:
 
     def _enter(self, state: RunState, reason: str = "", exit_code: int | None = None) -> None:
         self.state = state
-        self._tell(RunStateChanged(state, reason, exit_code))
+        self._publish(RunStateChanged(state, reason, exit_code))
 
     def _finish(self, command: str, is_ok: bool, message: str) -> None:
-        self._tell(CommandFinished(command, is_ok, message))
+        self._publish(CommandFinished(command, is_ok, message))
 
-    def _tell_all(self, events: Iterable[Event]) -> None:
+    def _publish_all(self, events: Iterable[Event]) -> None:
         for event in events:
-            self._tell(event)
+            self._publish(event)
 
-    def _tell(self, event: Event) -> None:
-        """Tell it, and the warnings that it gives reason to or ends."""
-        self._num_told += 1
-        self._tell_outside(event)
-        for warning in self._health.apply(Envelope(self._num_told, self.time, event)):
-            self._tell_outside(warning)
+    def _publish(self, event: Event) -> None:
+        """Publish it, and the warnings that it raises or clears."""
+        self._num_published += 1
+        self._publish_outside(event)
+        for warning in self._health.apply(Envelope(self._num_published, self.time, event)):
+            self._publish_outside(warning)

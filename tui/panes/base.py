@@ -41,7 +41,7 @@ WRAPPED_HEIGHT = 4  # lines from which words on a fault may take several
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a pane draws. now: wall time; is_frozen: view is a copy of the past; has_color: tones can be told apart.
+    """What a pane draws. now: wall time; is_frozen: view is a copy of the past; has_color: tones are distinguishable.
     colors: which ones the terminal has, "" where none are wanted.
 
     places: whose keys work now; focus: topic of the focused pane, "" without one; refuses: why nothing may be changed,
@@ -98,10 +98,10 @@ def series_tone(index: int) -> Tone:
 
 
 class Pane(Widget):
-    """Lives in the app's thread. Owns the lines on screen; a subclass says what they are. Where that fails, the pane
+    """Runs in the app's thread. Owns the lines on screen; a subclass says what they are. Where that fails, the pane
     says so in its place and tries again with the next picture; `take_fault` has the reason.
 
-    seconds: the lines are made anew at most that often, unless the state or the `inputs` change. topic: what the pane
+    seconds: the lines are made again at most that often, unless the state or the `inputs` change. topic: what the pane
     is about, in a word; names its filter, its cursor and its keys' help. places: of the keys that only it has.
     """
 
@@ -134,7 +134,7 @@ class Pane(Widget):
         return None
 
     def heading(self, frame: Frame) -> str:
-        """The words in the pane's frame; they should change seldom, for the whole pane is then painted."""
+        """The words in the pane's frame; they should change rarely, for the whole pane is then painted."""
         return ""
 
     def titled(self, frame: Frame) -> str:
@@ -195,7 +195,7 @@ class Pane(Widget):
             self.border_title = Content(heading)
 
     def forget_lines(self) -> None:
-        """Make them anew for the next picture, whatever asks for it."""
+        """Make them again for the next picture, in any case."""
         self._lines_size = Size()
         self.refresh()
 
@@ -211,12 +211,12 @@ class Pane(Widget):
         return fault
 
     def notify_style_update(self) -> None:
-        """Colors are looked up anew."""
+        """Colors are looked up again."""
         self._tones.clear()
         super().notify_style_update()
 
     def render_line(self, y: int) -> Strip:
-        """Line y in the colors of app.tcss; the lines are made anew when the pane was laid out differently."""
+        """Line y in the colors of app.tcss; the lines are made again when the pane was laid out differently."""
         if self._frame is not None and self.size != self._lines_size:
             self._make_lines(self._frame, self.size)
         width = self.size.width
@@ -256,7 +256,7 @@ class Pane(Widget):
             return otherwise
 
     def _piece(self, y: int, first: int, last: int) -> Piece:
-        """Cells [first, last) of line y, which Textual will render anew when next it paints the line itself."""
+        """Cells [first, last) of line y, which Textual will render again when it next paints the line itself."""
         self.renew_line(y)
         parts: list[tuple[str, Tone]] = []
         at = 0
@@ -271,7 +271,7 @@ class Pane(Widget):
         return Piece(self._content.x + first, self._content.y + y, text)
 
     def renew_line(self, y: int) -> None:
-        """Textual asks for line y anew when next it paints it."""
+        """Textual asks for line y again when it next paints it."""
         assert self._spot is not None
         render_again(self, Region(0, self._content.y + y - self._spot[0].y, 1, 1))
 

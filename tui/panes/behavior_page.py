@@ -151,8 +151,8 @@ def _standing(behavior: BehaviorView, frame: Frame) -> Line:
 def failure_texts(behavior: BehaviorView | None, view: RunView) -> list[str]:
     """Why it failed, or the run before it had a behavior: in full, with the traceback where one is known."""
     name = behavior.name if behavior is not None else None
-    told = [failure for failure in view.failures if name is None or name in failure.behaviors]
-    texts = [f"{time_of_day(failure.time)} {failure.reason}\n{failure.detail}".rstrip() for failure in told]
+    failures = [failure for failure in view.failures if name is None or name in failure.behaviors]
+    texts = [f"{time_of_day(failure.time)} {failure.reason}\n{failure.detail}".rstrip() for failure in failures]
     if behavior is not None and behavior.state == "failed" and not any(behavior.reason in text for text in texts):
         texts.append(behavior.reason)
     return [safe_text(text, multiline=True).expandtabs(4) for text in texts]
@@ -172,8 +172,8 @@ def _failures(frame: Frame, width: int) -> list[Line]:
 def _warnings(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
     rows: list[Line] = []
     for since, message, advice in warnings_of(behavior, frame.view):
-        told = f"{frame.glyphs.warning} {message}, for {duration(frame.time - since)}"
-        rows += [line(Span(f" {row}", "warning")) for row in wrapped(told, max(2, width - 2))]
+        text = f"{frame.glyphs.warning} {message}, for {duration(frame.time - since)}"
+        rows += [line(Span(f" {row}", "warning")) for row in wrapped(text, max(2, width - 2))]
         rows += [line(f"   {row}") for row in wrapped(f"try: {advice}", max(2, width - 4))] if advice else []
     return rows
 
@@ -198,33 +198,33 @@ def _hyperparameters(behavior: BehaviorView, frame: Frame) -> list[Line]:
 
 
 def _changes(behavior: BehaviorView, width: int) -> list[Line]:
-    told = [
+    texts = [
         f"{time_of_day(at)} {safe_text(change.name)} {change.old:.4g} -> {change.new:.4g} at step {count(change.step)}"
         for at, change in reversed(behavior.changes[-MOST_CHANGES:])
     ]
-    told += [
+    texts += [
         f"{time_of_day(at)} rolled back from step {count(back.from_step)} to {count(back.step)}"
         for at, back in reversed(behavior.rollbacks[-MOST_CHANGES:])
     ]
-    return [line(f" {row}") for text in told for row in wrapped(text, max(2, width - 2))]
+    return [line(f" {row}") for text in texts for row in wrapped(text, max(2, width - 2))]
 
 
 def _lessons(behavior: BehaviorView, width: int) -> list[Line]:
-    told = []
+    texts = []
     for at, lesson in reversed(behavior.lessons):
         name = f' "{safe_text(lesson.name)}"' if lesson.name else ""
         where = f"{safe_text(lesson.parameter)} {lesson.lesson}/{lesson.num_lessons}{name}"
-        told.append(f"{time_of_day(at)} {where} at step {count(lesson.step)}")
-    return [line(f" {row}") for text in told for row in wrapped(text, max(2, width - 2))]
+        texts.append(f"{time_of_day(at)} {where} at step {count(lesson.step)}")
+    return [line(f" {row}") for text in texts for row in wrapped(text, max(2, width - 2))]
 
 
 def _notes(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    told = [
+    texts = [
         f"{time_of_day(note.time)} at step {count(note.steps.get(behavior.name, 0))}: {safe_text(note.text)}"
         for note in reversed(frame.view.notes[-MOST_NOTES:])
         if note.behavior in (None, behavior.name)
     ]
-    return [line(f" {row}") for text in told for row in wrapped(text, max(2, width - 2))]
+    return [line(f" {row}") for text in texts for row in wrapped(text, max(2, width - 2))]
 
 
 def _exports(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:

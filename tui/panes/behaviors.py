@@ -120,7 +120,7 @@ class BehaviorsPane(ListPane, inherit_bindings=False):
         return row(behavior, index, frame, self._table, course)
 
     def _row(self, spans: Line, is_current: bool, frame: Frame) -> Line:
-        return spans  # which one is selected is told whether or not the table has the focus
+        return spans  # the selected one is marked even without the focus
 
     def _index(self, frame: Frame, shown: Sequence[Entry]) -> int:
         selected = frame.behavior.name if frame.behavior else None
@@ -256,5 +256,5 @@ def mean_words(behavior: BehaviorView) -> str:
 
 
 def first_visible(selected: int, number_of: int, room: int) -> int:
-    """Index of the first row shown, so that the selected one is in sight and no row stays empty needlessly."""
+    """Index of the first row shown, so that the selected one is visible and no row stays empty needlessly."""
     return max(0, min(selected - room // 2, number_of - room))

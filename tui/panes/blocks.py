@@ -19,11 +19,11 @@ class Block(Entry):
 
 
 class BlocksPane(ListPane):
-    """Lives in the app's thread. A list of blocks that scrolls by whole blocks; plain entries may stand among them."""
+    """Runs in the app's thread. A list of blocks that scrolls by whole blocks; plain entries may stand among them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._owners: list[int] = []  # of every line in sight: the index of its entry, -1 for the header
+        self._owners: list[int] = []  # of every visible line: the index of its entry, -1 for the header
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """Header, then the blocks around the cursor."""

@@ -20,7 +20,7 @@ WORDS_HEIGHT = 6  # lines from which one of them is for words
 
 
 class ChartPane(Pane):
-    """Owns a drag of the mouse. A subclass says what the figure is; what is in sight and how stands in the state.
+    """Owns a drag of the mouse. A subclass says what the figure is; what is visible and how stands in the state.
 
     The wheel zooms around the pointer, a drag pans, a click sets the crosshair, a double click shows everything.
     """
@@ -29,7 +29,7 @@ class ChartPane(Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._drag: tuple[int, Viewport] | None = None  # cell where it began, and what was in sight then
+        self._drag: tuple[int, Viewport] | None = None  # cell where it began, and what was visible then
         self._has_moved = False
 
     def figure(self, frame: Frame) -> Figure | None:
@@ -195,7 +195,7 @@ class MetricChart(ChartPane):
 
 
 def charted(frame: Frame, figure: Figure, width: int, height: int) -> list[Line]:
-    """Words above, the curves below; words alone where no value is in sight."""
+    """Words above, the curves below; words alone where no value is visible."""
     style = ChartStyle(frame.glyphs, frame.has_color)
     samples = sample_for(figure, width, style)
     has_words = height >= WORDS_HEIGHT
@@ -206,12 +206,12 @@ def charted(frame: Frame, figure: Figure, width: int, height: int) -> list[Line]
 
 
 def _in_words(frame: Frame, metric: str) -> object:
-    """What the words above a chart of that metric tell besides the figure."""
+    """What the line above a chart of that metric shows besides the figure."""
     behavior = frame.behavior
     if behavior is None:
         return None
-    told = (behavior.step, behavior.max_steps, behavior.num_episodes, behavior.mean_return, behavior.evaluation)
-    return behavior.name, behavior.state, behavior.reason, told if metric == RETURN else ()
+    figures = (behavior.step, behavior.max_steps, behavior.num_episodes, behavior.mean_return, behavior.evaluation)
+    return behavior.name, behavior.state, behavior.reason, figures if metric == RETURN else ()
 
 
 def _has_points(behavior: BehaviorView | None, tag: str) -> bool:

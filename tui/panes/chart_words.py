@@ -42,7 +42,7 @@ def _is_overlay(frame: Frame, state: ChartState) -> bool:
 
 
 def window_words(state: ChartState) -> str:
-    """Which part of the x axis is in sight; "" for all of it."""
+    """Which part of the x axis is visible; "" for all of it."""
     if state.window is None:
         return ""
     start, end = state.window
@@ -133,7 +133,7 @@ def _outside_words(frame: Frame, samples: Samples, width: int) -> Line:
 
 
 def _mark_words(figure: Figure) -> Line:
-    """What the marks in sight mean."""
+    """What the visible marks mean."""
     start, end = figure.viewport.shown
     kinds = {mark.word: mark.glyph for mark in figure.marks if start <= mark.x <= end}
     return line(Span("  ".join(f"{glyph} {word}" for word, glyph in kinds.items()) + " ", "dim")) if kinds else ()
@@ -198,7 +198,7 @@ def _why_no_metric(behavior: BehaviorView | None, is_at_end: bool) -> str:
 
 
 def no_value_words(figure: Figure) -> list[Span]:
-    """Why there is a curve but nothing of it in sight."""
+    """Why there is a curve but nothing of it is visible."""
     if figure.viewport.shown != figure.viewport.full:
         return [Span("no finite value in this window", "dim"), Span("0 shows the whole run", "dim")]
     return [Span("every value so far is NaN or infinite", "bad")]

@@ -21,7 +21,7 @@ class CheckpointList(ListPane):
     """Newest first; a star marks the best. An entry's key is the checkpoint's path."""
 
     topic = "checkpoints"
-    seconds = BEAT  # their ages tell seconds
+    seconds = BEAT  # their ages show seconds
 
     def inputs(self, frame: Frame) -> object:
         """The checkpoints, too."""
@@ -65,7 +65,7 @@ class CheckpointDetails(Pane):
         self._list = checkpoints
 
     def inputs(self, frame: Frame) -> object:
-        """Which one it is, and what is told of it."""
+        """Which one it is, and what is known of it."""
         behavior = frame.behavior
         return self._key(frame), (len(behavior.exports), len(behavior.checkpoints)) if behavior else None
 
@@ -86,7 +86,7 @@ class CheckpointDetails(Pane):
         at, saved = found
         best = ", the best" if saved is behavior.best_checkpoint else ""
         why = f"{saved.reason}{best}"
-        told = [
+        rows = [
             ("saved", f"{time_of_day(at)}, {duration(frame.time - at)} ago, in {saved.seconds:.1f}s: {why}"),
             ("step", f"{saved.step:,} of {behavior.max_steps:,}" if behavior.max_steps else f"{saved.step:,}"),
             ("return", standing(saved, behavior)),
@@ -94,7 +94,7 @@ class CheckpointDetails(Pane):
             ("ONNX", export_at(saved.step, behavior)),
             ("roll back", f"{given_up(behavior, at, saved, frame.time)}; {set_aside(behavior, saved)}"),
         ]
-        return [row for label, text in told for row in labeled(label, text, width)]
+        return [each for label, text in rows for each in labeled(label, text, width)]
 
     def _key(self, frame: Frame) -> str:
         entry = self._list.current(frame)

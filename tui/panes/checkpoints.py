@@ -17,7 +17,7 @@ class CheckpointsPane(ListPane):
     """A line per checkpoint that is still on disk; a star marks the best."""
 
     topic = "checkpoints"
-    seconds = BEAT  # their ages tell seconds
+    seconds = BEAT  # their ages show seconds
     cursor_width = 1
 
     def inputs(self, frame: Frame) -> object:

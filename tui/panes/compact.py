@@ -16,7 +16,7 @@ class CompactPane(Pane):
     """One line per behavior, without a frame, and below them the newest warning."""
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
-        """The selected behavior stays in sight."""
+        """The selected behavior stays visible."""
         behaviors = list(frame.view.behaviors.values())
         warning = warning_lines(frame, width, min(WARNING_LINES, max(1, height - len(behaviors))))
         room = height - len(warning)

@@ -124,8 +124,8 @@ class ComparisonLegend(Pane):
         read_off = self._read_off(figure, state)
         name_width = max(10, min(32, width // 3))
         items = self._comparison.items
-        told = differing([(_settings(items[each.number]), each.members[0].behavior.name) for each in shown])
-        heads, values = _columns(told, width - name_width - FIGURES_WIDTH)
+        differences = differing([(_settings(items[each.number]), each.members[0].behavior.name) for each in shown])
+        heads, values = _columns(differences, width - name_width - FIGURES_WIDTH)
         rows = [line(*_header(state, read_off is not None, name_width), Span(heads, "dim"))]
         for at, item in enumerate(items):
             mine = [(each, value) for each, value in zip(shown, values, strict=True) if each.number == at]
@@ -186,10 +186,10 @@ def _of_group(each: Compared, item: ComparedItem, state: ChartState) -> Line:
     """What its curve and band are, and where fewer runs are left."""
     curves = each.curves(state.metrics[0], state)
     unread = sum(not run.is_read for run in item.runs)
-    told = ["mean and range (lowest to highest) of the runs"]
-    told += [f"n={left_over} from {x_label(x, state.x_axis, max(1.0, x / 100))}" for x, left_over in ends(curves)]
-    told += [f"{unread} not read yet"] if unread else []
-    return line(Span(f"     {', '.join(told)}", "dim"))
+    parts = ["mean and range (lowest to highest) of the runs"]
+    parts += [f"n={left_over} from {x_label(x, state.x_axis, max(1.0, x / 100))}" for x, left_over in ends(curves)]
+    parts += [f"{unread} not read yet"] if unread else []
+    return line(Span(f"     {', '.join(parts)}", "dim"))
 
 
 def _header(state: ChartState, has_crosshair: bool, name_width: int) -> Line:
@@ -200,17 +200,17 @@ def _header(state: ChartState, has_crosshair: bool, name_width: int) -> Line:
     return line(Span(f"   {left('run', name_width)}{'steps':>7}{words}", "dim"))
 
 
-def _columns(told: Sequence[Sequence[tuple[str, str]]], width: int) -> tuple[str, list[str]]:
+def _columns(differences: Sequence[Sequence[tuple[str, str]]], width: int) -> tuple[str, list[str]]:
     """The names of as many settings as fit, and below them the values of each curve."""
-    names = [name for name, _ in told[0]] if told else []
-    heads, values = "", [""] * len(told)
+    names = [name for name, _ in differences[0]] if differences else []
+    heads, values = "", [""] * len(differences)
     for at, name in enumerate(names):
-        column = max(len(name), *(min(LONGEST_VALUE, cell_len(row[at][1])) for row in told))
+        column = max(len(name), *(min(LONGEST_VALUE, cell_len(row[at][1])) for row in differences))
         left_out = f"  and {len(names) - at - 1} more" if at + 1 < len(names) else ""
         if len(heads) + 2 + column + len(left_out) > width:
             return f"{heads}  and {len(names) - at} more", values
         heads += "  " + name.ljust(column)
-        values = [f"{value}  {left(row[at][1], column)}" for value, row in zip(values, told, strict=True)]
+        values = [f"{value}  {left(row[at][1], column)}" for value, row in zip(values, differences, strict=True)]
     return heads, values
 
 

@@ -91,17 +91,17 @@ def setting_entry(setting: Setting, kind: str, live: str, before: KeyPath, glyph
 
     def draw(width: int) -> Line:
         sign, tone = SIGNS.get(kind, (" ", "text"))
-        told = line(
+        notes = line(
             Span(f" {glyphs.dot} now {live}" if live else "", "accent"),
             Span(f" {glyphs.dot} {words}" if words else "", tone),
         )
-        value_room = max(12, width - cells(told) - min(len(path), width // 2) - 4)
+        value_room = max(12, width - cells(notes) - min(len(path), width // 2) - 4)
         shown = Span(fit(str(value), value_room, glyphs.ellipsis), tone if kind else "strong")
-        room = max(8, width - len(shown.text) - cells(told) - 4)
+        room = max(8, width - len(shown.text) - cells(notes) - 4)
         fitting = fit_path(path, room, glyphs.ellipsis)
         known = len(".".join(setting.path[:shared])) + 1 if shared and fitting == path else 0
         keys = Span(fitting[:known], "dim"), Span(f"{fitting[known:]}: ")
-        return line(Span(f"{sign} ", tone), *keys, shown, *told)
+        return line(Span(f"{sign} ", tone), *keys, shown, *notes)
 
     return Entry(path, text, draw)
 

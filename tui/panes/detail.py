@@ -55,12 +55,12 @@ class DetailPane(Pane):
     seconds = BEAT
 
     def inputs(self, frame: Frame) -> object:
-        """How much there is to tell."""
+        """How much is known of the behavior."""
         one = frame.behavior
         if one is None:
             return None
-        told = len(one.metrics), len(one.lessons), len(one.evaluations)
-        return one.name, one.reason, one.num_parameters, told, tuple(frame.view.warnings)
+        known = len(one.metrics), len(one.lessons), len(one.evaluations)
+        return one.name, one.reason, one.num_parameters, known, tuple(frame.view.warnings)
 
     def heading(self, frame: Frame) -> str:
         """Which behavior."""

@@ -80,13 +80,13 @@ class DevicesList(BlocksPane):
         """The history, and the processes beside it, or below it where the block stands alone."""
         process_width = 30 if width < 100 else 44
         most = max(2, self._room // 2) if self.alone else self._rows
-        told = [] if processes is None else process_lines(processes, process_width, most, frame.glyphs)
+        rows = [] if processes is None else process_lines(processes, process_width, most, frame.glyphs)
         if self.alone:
-            below = [line("  ", *spans) for spans in told]
+            below = [line("  ", *spans) for spans in rows]
             return [*self._chart(key, frame, width, self._room - 1 - len(below)), *below]
-        if not told:
+        if not rows:
             return self._chart(key, frame, width, self._rows)
-        return beside(self._chart(key, frame, width - process_width - 2, self._rows), told, width - process_width)
+        return beside(self._chart(key, frame, width - process_width - 2, self._rows), rows, width - process_width)
 
     def _chart(self, key: str, frame: Frame, width: int, height: int) -> list[Line]:
         history = frame.view.device_histories.get(key)
@@ -139,7 +139,7 @@ def process_line(process: GpuProcess, width: int, glyphs: Glyphs) -> Line:
 
 
 def _rows(room: int, num_blocks: int, num_charts: int) -> int:
-    """How high each chart may be so that all of them are in sight, if that can be."""
+    """How high each chart may be so that all of them are visible, if that can be."""
     return max(LEAST_ROWS, min(MOST_ROWS, (room - num_blocks) // num_charts))
 
 

@@ -139,7 +139,7 @@ def machine_lines(devices: DevicesSampled, glyphs: Glyphs, width: int, history: 
 
 
 def gpu_line(gpu: Gpu, glyphs: Glyphs, width: int, history: History | None = None) -> Line:
-    """One device; what its driver does not tell is left out."""
+    """One device; what its driver does not report is left out."""
     tone: Tone = "accent" if gpu.in_use else "dim"
     parts = [line(*_use(f"gpu{gpu.index}", gpu.utilization_percent, glyphs, history, _history_width(width), tone))]
     if gpu.memory_used_bytes is not None and gpu.memory_total_bytes is not None:

@@ -12,7 +12,7 @@ from rl_tui.tui.drawing.text import count, duration, left, right, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame
 from rl_tui.tui.panes.list import Entry, ListPane, same
 
-SCHEDULED = {  # the metric that tells what a schedule has made of the value
+SCHEDULED = {  # the metric that has the value as the schedule moved it
     "learning_rate": "Policy/Learning Rate",
     "epsilon": "Policy/Epsilon",
     "beta": "Policy/Beta",
@@ -25,7 +25,7 @@ class HyperparameterList(ListPane):
     """One line each, in the order of the trainer. An entry's key is the name."""
 
     topic = "hyperparameters"
-    seconds = BEAT  # how long ago a change was tells seconds
+    seconds = BEAT  # the age of a change shows seconds
 
     def inputs(self, frame: Frame) -> object:
         """The values, too."""
@@ -92,26 +92,26 @@ def figure(value: float) -> str:
 
 
 def moved_to(name: str, behavior: BehaviorView) -> float | None:
-    """What the last summary tells the value was; None where no metric does."""
+    """The value in the last summary; None if no metric has it."""
     return behavior.metrics.get(SCHEDULED.get(name, ""))
 
 
 def _value_row(
     name: str, value: float, moved: float | None, changed: tuple[float, HyperparameterChanged] | None, now: float
 ) -> Line:  # fmt: skip
-    told = ""
+    changed_text = ""
     if changed is not None:
         at, change = changed
-        told = f"{figure(change.old)} -> {figure(change.new)}, {duration(now - at)} ago"
+        changed_text = f"{figure(change.old)} -> {figure(change.new)}, {duration(now - at)} ago"
     return line(
         left(safe_text(name), NAME_WIDTH),
         Span(right(figure(value), VALUE_WIDTH), "strong"),
         Span(right("-" if moved is None else f"{moved:.4g}", VALUE_WIDTH + 2), "dim"),
-        Span(f"   {told}", "dim"),
+        Span(f"   {changed_text}", "dim"),
     )
 
 
 def _change_entry(number: int, at: float, change: HyperparameterChanged) -> Entry:
-    told = f"{safe_text(change.name)} {figure(change.old)} -> {figure(change.new)}"
-    text = f"{time_of_day(at)}  {told}  at step {count(change.step)}"
+    change_text = f"{safe_text(change.name)} {figure(change.old)} -> {figure(change.new)}"
+    text = f"{time_of_day(at)}  {change_text}  at step {count(change.step)}"
     return Entry(str(number), text, same(line(text)))

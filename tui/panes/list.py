@@ -25,7 +25,7 @@ class Entry:
 
 
 class ListPane(Pane):
-    """Lives in the app's thread. A subclass says what the entries are; the cursor and the filter are in the state.
+    """Runs in the app's thread. A subclass says what the entries are; the cursor and the filter are in the state.
 
     With `follows_end` a list without a cursor shows its last entries, else its first.
     """
@@ -39,7 +39,7 @@ class ListPane(Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._first = 0  # index of the topmost entry in sight
+        self._first = 0  # index of the topmost visible entry
         self._shown: list[Entry] = []
         self._num_visible = 1
 

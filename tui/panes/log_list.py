@@ -62,9 +62,9 @@ class LogList(BlocksPane):
         if newest > self._newest:
             numbered = zip(range(newest, self._newest, -1), reversed(log), strict=False)
             added = [
-                log_entry(str(number), told, frame.glyphs)
-                for number, told in numbered
-                if LEVELS.index(told.level) >= LEVELS.index(lowest) and concerns(told, only)
+                log_entry(str(number), entry, frame.glyphs)
+                for number, entry in numbered
+                if LEVELS.index(entry.level) >= LEVELS.index(lowest) and concerns(entry, only)
             ]
             kept = [entry for entry in self._selected if int(entry.key) > newest - len(log)]
             self._selected, self._newest = [*added, *kept], newest
@@ -78,7 +78,7 @@ class LogList(BlocksPane):
 
 
 class WarningsList(LogList):
-    """What is wrong now, with what to try; below it what was told of warnings and errors so far."""
+    """What is wrong now, with what to try; below it the warnings and errors in the log."""
 
     topic = "warnings"
     seconds = 5.0
@@ -93,8 +93,8 @@ class WarningsList(LogList):
     def heading(self, frame: Frame) -> str:
         """How many of each."""
         dot, active = f" {frame.glyphs.dot} ", len(self._active(frame))
-        told = len(self._lines_of_log(frame))
-        lines = "1 line" if told == 1 else f"{told} lines"
+        number_of = len(self._lines_of_log(frame))
+        lines = "1 line" if number_of == 1 else f"{number_of} lines"
         return f"Warnings{dot}{active or 'none'} active{dot}{whose(frame)}{dot}{lines} in the log"
 
     def entries(self, frame: Frame) -> Sequence[Entry]:
@@ -126,28 +126,28 @@ def whose(frame: Frame) -> str:
     return "all behaviors" if only is None else f"only {safe_text(only)}"
 
 
-def concerns(told: LogLine, behavior: str | None) -> bool:
-    """Whether the line tells of that behavior; several may share a line."""
-    return behavior is None or told.source == behavior or behavior in told.source.split(", ")
+def concerns(entry: LogLine, behavior: str | None) -> bool:
+    """Whether the line is about that behavior; several may share a line."""
+    return behavior is None or entry.source == behavior or behavior in entry.source.split(", ")
 
 
-def log_entry(key: str, told: LogLine, glyphs: Glyphs) -> Entry:
+def log_entry(key: str, entry: LogLine, glyphs: Glyphs) -> Entry:
     """One line of the log; its text is whole, also where the message has several lines."""
-    words = (time_of_day(told.time), told.kind, told.source, told.message)
+    words = (time_of_day(entry.time), entry.kind, entry.source, entry.message)
     text = safe_text(" ".join(word for word in words if word), multiline=True).expandtabs(4)
-    return Entry(key, text, partial(log_line, told, glyphs))
+    return Entry(key, text, partial(log_line, entry, glyphs))
 
 
 def warning_block(since: float, warning: WarningRaised, frame: Frame) -> Block:
     """Whose and since when; below it what was seen and what to try."""
     name, message, advice = (safe_text(text) for text in (warning.behavior, warning.message, warning.advice))
-    told = f"{time_of_day(since)} {frame.glyphs.warning} "
+    prefix = f"{time_of_day(since)} {frame.glyphs.warning} "
 
     lasted = f" for {duration(frame.time - since)}"
-    first = line(Span(told, "warning"), Span(name or "the run", "strong"), Span(lasted, "dim"))
+    first = line(Span(prefix, "warning"), Span(name or "the run", "strong"), Span(lasted, "dim"))
 
     def rest(width: int) -> list[Line]:
-        indent = " " * len(told)
+        indent = " " * len(prefix)
         rows = [Span(row, "warning") for row in wrapped(message, max(2, width - len(indent)))]
         rows += [Span(row) for row in wrapped(f"try: {advice}", max(2, width - len(indent)))] if advice else []
         return [line(indent, row) for row in rows]

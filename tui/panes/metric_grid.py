@@ -18,7 +18,7 @@ SHAPE = 4.0  # width by height, in cells, in which a chart is read best
 
 
 class MetricGrid(Grid):
-    """Lives in the app's thread. Owns its charts, of which as many are in sight as fit.
+    """Runs in the app's thread. Owns its charts, of which as many are visible as fit.
 
     least: the width and height, in cells, below which no chart is drawn beside others. first: a chart of its own that
     stands before those of the metrics on every page, where there is room for two. last: what comes after the metrics.
@@ -44,7 +44,7 @@ class MetricGrid(Grid):
         self.call_later(self.run_action, "screen.redraw")
 
     def lay_out(self, frame: Frame) -> bool:
-        """Each chart has its metric of the page that the state names; returns whether other charts are in sight."""
+        """Each chart has its metric of the page that the state names; returns whether other charts are visible."""
         if not self.size.width or not self.size.height:
             return False
         metrics = metrics_of(frame.view, frame.state)

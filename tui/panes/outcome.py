@@ -52,6 +52,6 @@ def _where(frame: Frame, width: int) -> Line:
     run = frame.view.run
     if run is None:
         return ()
-    told = f"  seed {run.seed} {frame.glyphs.dot} {safe_text(run.device)}"
-    path = fit_path(safe_text(seen_from_here(run.path)), max(10, width - len(told) - 2), frame.glyphs.ellipsis)
-    return line(Span(f" {path}{told}", "dim"))
+    surroundings = f"  seed {run.seed} {frame.glyphs.dot} {safe_text(run.device)}"
+    path = fit_path(safe_text(seen_from_here(run.path)), max(10, width - len(surroundings) - 2), frame.glyphs.ellipsis)
+    return line(Span(f" {path}{surroundings}", "dim"))

@@ -27,7 +27,7 @@ NUMBER_WIDTH = 10
 
 
 class PicturePane(Pane):
-    """Lives in the app's thread. Owns the cells on the terminal, of which only those that change are painted.
+    """Runs in the app's thread. Owns the cells on the terminal, of which only those that change are painted.
 
     scene: what it shows; None before the first. words: why there is nothing to watch.
     """

@@ -23,7 +23,7 @@ class RowTrend:
 
 
 class RowTrends:
-    """Owns the newest of each behavior; those of long histories are made anew every RENEWED_SECONDS, a few at once."""
+    """Owns the newest of each behavior; those of long histories are made again every RENEWED_SECONDS, a few at once."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[RowTrend, tuple[int, str], float, float]] = {}

@@ -242,24 +242,24 @@ class RunDetails(Pane):
         if row is None:
             return [line(Span(" no run is selected", "dim"))]
         own = frame.view.run.run_id if frame.view.run is not None else ""
-        told = _of_group(row) if row.is_group else _of_run(row.runs[0], own)
-        return [each for label, text in told for each in labeled(label, text, width, _label_width(told))]
+        rows = _of_group(row) if row.is_group else _of_run(row.runs[0], own)
+        return [each for label, text in rows for each in labeled(label, text, width, _label_width(rows))]
 
 
-def _label_width(told: Sequence[tuple[str, str]]) -> int:
-    return max(11, min(24, *(len(label) + 2 for label, _ in told)))
+def _label_width(rows: Sequence[tuple[str, str]]) -> int:
+    return max(11, min(24, *(len(label) + 2 for label, _ in rows)))
 
 
 def _of_run(run: RunSummary, own: str) -> list[tuple[str, str]]:
     began = "" if run.started_at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_at))
-    told = [
+    rows = [
         ("path", safe_text(run.path)),
         ("state", _state_words(run, run.run_id == own) + (f"; started {began}" if began else "")),
         *((safe_text(behavior.name), _words(behavior)) for behavior in run.behaviors),
     ]
     if run.note:
-        told.insert(2, ("unread", safe_text(run.note)))
-    return told
+        rows.insert(2, ("unread", safe_text(run.note)))
+    return rows
 
 
 def _of_group(row: RunRow) -> list[tuple[str, str]]:

@@ -124,7 +124,7 @@ def _alarms(frame: Frame) -> list[tuple[str, ...]]:
 
 
 def _silent_seconds(frame: Frame) -> float:
-    """For how long a training run has told nothing; 0 while that is no cause for alarm."""
+    """For how long a training run has reported nothing; 0 while that is no cause for alarm."""
     silent = frame.now - frame.view.now
     return silent if frame.view.state == "training" and not frame.is_frozen and silent > STALE_SECONDS else 0.0
 
@@ -176,13 +176,13 @@ def share_done(view: RunView) -> float | None:
 
 
 def eta_seconds(view: RunView) -> float | None:
-    """Seconds until the last of the training behaviors reaches max_steps; None when nothing tells."""
+    """Seconds until the last of the training behaviors reaches max_steps; None if unknown."""
     times = [remaining_seconds(behavior) for behavior in view.behaviors.values()]
     return max((seconds for seconds in times if seconds is not None), default=None)
 
 
 def remaining_seconds(behavior: BehaviorView) -> float | None:
-    """Seconds until a training behavior reaches max_steps at its speed of now; None when nothing tells.
+    """Seconds until a training behavior reaches max_steps at its speed of now; None if unknown.
 
     While it fills its replay buffer nothing does: it will be slower once it learns.
     """

@@ -128,7 +128,7 @@ class RunScreen(Screen[None]):
         ]
 
     def on_descendant_focus(self) -> None:
-        """Another pane has the keys: the bottom line tells them."""
+        """Another pane has the keys: the bottom line shows them."""
         self.context.redraw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -202,7 +202,7 @@ class RunScreen(Screen[None]):
         self.say(f"theme {self.context.choose_theme(name)}")
 
     def figures(self) -> Sequence[Figure]:
-        """What the charts in sight show."""
+        """What the visible charts show."""
         return ()
 
     def action_screenshot(self) -> None:
@@ -224,7 +224,7 @@ class RunScreen(Screen[None]):
     def action_help(self) -> None:
         """The keys of the focused pane, and all others."""
         page = prepare_help(self.app, self.context)
-        page.tell(self.name or "", self.pane, self.places_now)
+        page.show_keys(self.name or "", self.pane, self.places_now)
         self.open_dialog(page)
 
     def action_palette(self) -> None:

@@ -32,7 +32,7 @@ class ChartScreen(ChartActions, RunScreen):
 
 
 class PlotextPane(CurvesPane):
-    """Lives in the app's thread, in which plotext draws; plotext itself is imported in another, once."""
+    """Runs in the app's thread, in which plotext draws; plotext itself is imported in another, once."""
 
     seconds = 2 * BEAT  # plotext takes 10 ms and more
 

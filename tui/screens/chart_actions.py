@@ -51,7 +51,7 @@ class ChartActions(RunScreen):
         return next((pane for pane in panes if pane.topic == CurvesPane.topic), panes[0] if panes else None)
 
     def figures(self) -> Sequence[Figure]:
-        """What the charts in sight show, the large one first."""
+        """What the visible charts show, the large one first."""
         in_sight = spots(self)
         panes = [pane for pane in self._panes if isinstance(pane, ChartPane) and pane in in_sight]
         return [figure for pane in panes if (figure := pane.drawn()) is not None]
@@ -257,7 +257,7 @@ class ChartActions(RunScreen):
         return figure
 
     def _shown(self, words: str = "") -> None:
-        """The change shows in the chart; where no chart is in sight, in words."""
+        """The change shows in the chart; where no chart is visible, in words."""
         pane = self.chart_pane
         if not words and (pane is None or pane.size.width == 0):
             words = f"chart: {window_words(self.chart_state) or 'the whole run'}, smooth {self.chart_state.smoothing:g}"

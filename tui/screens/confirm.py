@@ -18,9 +18,9 @@ class ConfirmScreen(PaneDialog):
 
     BINDINGS = bindings("confirming")
 
-    def __init__(self, question: str, told: Sequence[str], yes: str) -> None:
-        """told: what exactly will happen, a paragraph each; yes: what the answer does, in two or three words."""
-        super().__init__(ConfirmPane(question, told, yes))
+    def __init__(self, question: str, paragraphs: Sequence[str], yes: str) -> None:
+        """paragraphs: what exactly will happen; yes: what the answer does, in two or three words."""
+        super().__init__(ConfirmPane(question, paragraphs, yes))
 
     def action_yes(self) -> None:
         """Do it."""
@@ -34,9 +34,9 @@ class ConfirmScreen(PaneDialog):
 class ConfirmPane(Pane):
     """The question, what yes means, and the answers; a click gives one, too."""
 
-    def __init__(self, question: str, told: Sequence[str], yes: str) -> None:
+    def __init__(self, question: str, paragraphs: Sequence[str], yes: str) -> None:
         super().__init__()
-        self._question, self._told, self._yes = question, told, yes
+        self._question, self._paragraphs, self._yes = question, paragraphs, yes
 
     def wanted_height(self, frame: Frame, width: int) -> int:
         """All of it."""
@@ -47,7 +47,7 @@ class ConfirmPane(Pane):
         words = [
             *(line(Span(row, "strong")) for row in wrapped(self._question, max(width, 2))),
             line(),
-            *(line(row) for text in self._told for row in wrapped(text, max(width, 2))),
+            *(line(row) for text in self._paragraphs for row in wrapped(text, max(width, 2))),
             line(),
         ]
         no = Span(f"{frame.glyphs.marker} esc  ", "accent")

@@ -25,7 +25,7 @@ SMALLEST_CHART = (24, 6)
 
 
 class BehaviorLog(LogList):
-    """What the log tells of the selected behavior, whatever its level."""
+    """The lines of the log about the selected behavior, at any level."""
 
     topic = "happened"
     cursor_width = 1
@@ -46,7 +46,7 @@ class BehaviorLog(LogList):
         """Newest first."""
         name, view = frame.behavior.name if frame.behavior else None, frame.view
         numbered = zip(range(view.num_logged, 0, -1), reversed(view.log), strict=False)
-        return [log_entry(str(number), told, frame.glyphs) for number, told in numbered if concerns(told, name)]
+        return [log_entry(str(number), entry, frame.glyphs) for number, entry in numbered if concerns(entry, name)]
 
 
 class DetailScreen(ChartActions):

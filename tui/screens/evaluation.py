@@ -20,7 +20,7 @@ from rl_tui.tui.terminal.relaunch import relaunch_command
 from rl_tui.tui.terminal.sequences import copy_text
 
 LINES_KEPT = 100
-ROWS_SHOWN = 12  # the last, so that the keys stay in sight
+ROWS_SHOWN = 12  # the last, so that the keys stay visible
 READ_BYTES = 4096
 
 
@@ -31,8 +31,8 @@ class EvaluationScreen(PaneDialog):
 
     def __init__(self, run_id: str, words: Sequence[str]) -> None:
         """words: the command line of rl-tui that evaluates the run."""
-        self._told = EvaluationPane(run_id)
-        super().__init__(self._told)
+        self._output = EvaluationPane(run_id)
+        super().__init__(self._output)
         self._words = words
 
     def on_mount(self) -> None:
@@ -46,8 +46,8 @@ class EvaluationScreen(PaneDialog):
         assert process.stdout is not None
         try:
             while part := await process.stdout.read(READ_BYTES):
-                self._told.take(part.decode("utf-8", "replace"))
-            self._told.exit_code = await process.wait()
+                self._output.append(part.decode("utf-8", "replace"))
+            self._output.exit_code = await process.wait()
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -55,11 +55,11 @@ class EvaluationScreen(PaneDialog):
 
     def action_end(self) -> None:
         """It ends, if it has not; back to the runs."""
-        self.dismiss(self._told.exit_code == 0)
+        self.dismiss(self._output.exit_code == 0)
 
     def action_copy(self) -> None:
         """Copy what it printed."""
-        self._told.note = copy_text(self.app, "\n".join(self._told.printed()))
+        self._output.note = copy_text(self.app, "\n".join(self._output.printed()))
 
 
 class EvaluationPane(Pane):
@@ -73,16 +73,16 @@ class EvaluationPane(Pane):
         self._text = ""
         self._began, self._ended = time.monotonic(), 0.0
 
-    def take(self, text: str) -> None:
+    def append(self, text: str) -> None:
         """More was printed."""
         self._text = "\n".join((self._text + text).split("\n")[-LINES_KEPT:])
         self._ended = time.monotonic()
 
     def printed(self) -> list[str]:
         """Its lines, of those on progress the newest alone and only while there is nothing else."""
-        told = [safe_text(each) for each in self._text.split("\n") if each.strip()]
-        results = [each for each in told if not each.endswith(" so far")]
-        return results or told[-1:]
+        lines = [safe_text(each) for each in self._text.split("\n") if each.strip()]
+        results = [each for each in lines if not each.endswith(" so far")]
+        return results or lines[-1:]
 
     def wanted_height(self, frame: Frame, width: int) -> int:
         """All of it."""

@@ -34,7 +34,7 @@ FOREIGN: dict[Place, str] = {  # where a key works that does not work here
 class HelpScreen(PaneDialog):
     """Scrolls like every list, and is filtered like every list.
 
-    There is one, kept from its first use on: making and mounting it anew would take three times as long as showing it.
+    There is one, kept from its first use on: making and mounting it again would take three times as long as showing it.
     """
 
     BINDINGS = bindings("help")
@@ -50,11 +50,11 @@ class HelpScreen(PaneDialog):
         """The page, and its title in the frame."""
         yield self._page
 
-    def tell(self, screen_name: str, pane: Pane | None, here: Sequence[Place]) -> None:
+    def show_keys(self, screen_name: str, pane: Pane | None, here: Sequence[Place]) -> None:
         """Be about what has the keys: a screen and its pane; here: whose keys work there, nearest first."""
         self._forget()
         self._page.border_title = Content(title(screen_name, pane.topic if pane is not None else ""))
-        self._keys.tell(blocks(self._shared.keymap, here))
+        self._keys.show_blocks(blocks(self._shared.keymap, here))
 
     def draw(self, frame: Frame) -> list[Piece]:
         """Bring the page up to `frame` and return what is to be painted."""
@@ -93,8 +93,8 @@ class HelpPane(BlocksPane):
         super().__init__()
         self._entries: Sequence[Entry] = ()
 
-    def tell(self, blocks: Sequence[tuple[str, Sequence[tuple[Key, str]]]]) -> None:
-        """Show these commands from the next picture on."""
+    def show_blocks(self, blocks: Sequence[tuple[str, Sequence[tuple[Key, str]]]]) -> None:
+        """Show these commands from the next drawing on."""
         self._entries = [entry for heading, keys in blocks for entry in _entries(heading, keys)][1:]
         self.forget_lines()
 
@@ -115,11 +115,11 @@ def blocks(keymap: Keymap, here: Sequence[Place]) -> list[tuple[str, list[tuple[
     shadowed = keymap.shadowed(*here)
     near = [key for place in here if place != "run" for key in keymap.of(place) if key not in shadowed]
     rest = [key for key in keymap.keys if key not in near]
-    told = [("Here", [(key, "") for key in dict.fromkeys(near)])] if near else []
+    groups = [("Here", [(key, "") for key in dict.fromkeys(near)])] if near else []
     for group in dict.fromkeys(key.group for key in rest):
         keys = [key for key in rest if key.group == group]
-        told.append((group, [(key, _where_now(key, here, shadowed, by_screen)) for key in keys]))
-    return told
+        groups.append((group, [(key, _where_now(key, here, shadowed, by_screen)) for key in keys]))
+    return groups
 
 
 def _where_now(key: Key, here: Sequence[Place], shadowed: Sequence[Key], by_screen: Sequence[Key]) -> str:
@@ -142,15 +142,17 @@ def _entries(heading: str, keys: Iterable[tuple[Key, str]]) -> Iterable[Entry]:
     yield Entry(f"before {heading}", "", same(()))
     yield Entry(f"# {heading}", heading, same(line(Span(heading, "strong"))))
     for key, place in keys:
-        told = f"{key.explained} ({place})" if place else key.explained
-        text = f"{heading} {key.shown} {key.label} {told} {key.id}"
-        yield Block(f"{heading} {key.id}", text, partial(_first_line, key, told), partial(_other_lines, told))
+        explanation = f"{key.explained} ({place})" if place else key.explained
+        text = f"{heading} {key.shown} {key.label} {explanation} {key.id}"
+        yield Block(
+            f"{heading} {key.id}", text, partial(_first_line, key, explanation), partial(_other_lines, explanation)
+        )
 
 
-def _first_line(key: Key, told: str, width: int) -> Line:
-    rows = wrapped(told, max(2, width - KEY_WIDTH))
+def _first_line(key: Key, explanation: str, width: int) -> Line:
+    rows = wrapped(explanation, max(2, width - KEY_WIDTH))
     return line(Span(left(key.shown, KEY_WIDTH - 1), "accent"), " ", rows[0])
 
 
-def _other_lines(told: str, width: int) -> list[Line]:
-    return [line(" " * KEY_WIDTH, row) for row in wrapped(told, max(2, width - KEY_WIDTH))[1:]]
+def _other_lines(explanation: str, width: int) -> list[Line]:
+    return [line(" " * KEY_WIDTH, row) for row in wrapped(explanation, max(2, width - KEY_WIDTH))[1:]]

@@ -72,7 +72,9 @@ class HyperparametersScreen(RunScreen):
     def _confirm(self, behavior: BehaviorView, name: str, new: float) -> None:
         command = SetHyperparameter(behavior.name, name, new)
         dialog = ConfirmScreen(
-            f"Change {safe_text(name)} of {safe_text(behavior.name)}?", told(behavior, name, new), yes="change it"
+            f"Change {safe_text(name)} of {safe_text(behavior.name)}?",
+            consequences(behavior, name, new),
+            yes="change it",
         )
         self.open_dialog(dialog, lambda is_yes: self._ask_again(behavior, command) if is_yes else None)
 
@@ -94,7 +96,7 @@ def _why_no_change(behavior: BehaviorView) -> str:
     return f"no hyperparameter of {safe_text(behavior.name)} has been changed"
 
 
-def told(behavior: BehaviorView, name: str, new: float) -> list[str]:
+def consequences(behavior: BehaviorView, name: str, new: float) -> list[str]:
     """What the change does, a paragraph each."""
     old, moved = behavior.hyperparameters.get(name, math.nan), _scheduled(name, behavior)
     rows = [f"{safe_text(name)} {figure(old)} -> {figure(new)}, applies from the next update."]

@@ -114,8 +114,8 @@ def choices(frame: Frame, width: int) -> list[Line]:
     stay = answer(f"{frame.glyphs.marker} esc", "stay", "nothing changes", width, is_default=True)
     title = [line(Span(f"Leave? {state_of_affairs(frame.view)}", "strong")), line()]
     if frame.refuses:
-        told = f"{safe_text(frame.refuses)}: only ctrl+c stops the run here, and saves; {REPEATS}."
-        return [*title, *(line(row) for row in wrap(told, width, 4)), line(), *stay]
+        text = f"{safe_text(frame.refuses)}: only ctrl+c stops the run here, and saves; {REPEATS}."
+        return [*title, *(line(row) for row in wrap(text, width, 4)), line(), *stay]
     return [
         *title,
         *answer("  s", "checkpoint and stop", "nothing is lost", width),

@@ -70,7 +70,7 @@ class OverviewScreen(ChartActions):
         """Bring every pane up to `frame` and return what is to be painted."""
         if frame.view.is_over != self.has_class("-over"):
             self.toggle_class("-over")
-        if self.focused is None:  # the pane that had the keys went out of sight
+        if self.focused is None:  # the pane that had the keys was hidden
             self._behaviors.focus()
         return super().draw(frame)
 

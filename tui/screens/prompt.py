@@ -62,12 +62,12 @@ class PromptScreen(ModalScreen[str]):
     def on_mount(self) -> None:
         """The line has the keys."""
         self.query_one(PromptInput).focus()
-        self._tell()
+        self._check_text()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Another verdict."""
         event.stop()
-        self._tell()
+        self._check_text()
 
     def action_take(self) -> None:
         """The text is the answer, if it is good."""
@@ -83,9 +83,9 @@ class PromptScreen(ModalScreen[str]):
         """The next subject."""
         if self._subjects:
             self.subject = (self.subject + 1) % len(self._subjects)
-            self._tell()
+            self._check_text()
 
-    def _tell(self) -> None:
+    def _check_text(self) -> None:
         verdict = self._check(self.query_one(PromptInput).value.strip())
         words = self.query_one(".verdict", Static)
         words.update(Content(verdict.words))

@@ -154,7 +154,7 @@ def test_own_command_is_this_program_whatever_lies_in_the_working_directory() ->
 def test_figures_and_keys_of_an_evaluation_stay_in_sight_on_small_terminals(height: int) -> None:
     pane, view = EvaluationPane("bold"), scenes.healthy(1).view()
     figures = [f"{name:12}{9:12.6g}" for name in ("mean", "std", "min", "max", "mean length", "episodes")]
-    pane.take("\n".join([f"Walker at step 9: {'a/long/path/' * 12}", *figures]))
+    pane.append("\n".join([f"Walker at step 9: {'a/long/path/' * 12}", *figures]))
     pane.exit_code = 0
     rows = pane.lines(Frame(view, ScreenState(), CommandStatus(), Keymap(), view.now, UNICODE), 54, height)
     texts = ["".join(span.text for span in row).rstrip() for row in rows]
