@@ -19,7 +19,7 @@ X_AXES: tuple[XAxis, ...] = ("steps", "wall", "relative")
 class ChartState:
     """Owned by the screen's state, changed by keys and the mouse. x values are in the unit of `x_axis`.
 
-    window: the part of the x axis that is visible, None for all of it. is_live: the window's right end follows the newest
+    window: the visible part of the x axis, None for all of it. is_live: the window's right end follows the newest
     point. crosshair: its place, None while it is off. pinned: the metrics in the grid of charts, by algorithm; those
     not named have the usual ones. page: of the grid, counted on past its last page.
     """
