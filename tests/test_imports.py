@@ -149,13 +149,7 @@ def test_only_the_engine_of_workers_makes_threads() -> None:
     assert {str(path.relative_to(ROOT)) for path in makers} == {"engine/running/workers.py"}
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        pytest.param("engine", marks=pytest.mark.xfail(strict=True, reason="config.behavior, hyperparameters")),
-        "tui",
-    ],
-)
+@pytest.mark.parametrize("package", ["engine", "tui"])
 def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
     """Neither inside functions nor for type checkers."""
     graph = import_graph(package)

@@ -4,7 +4,7 @@ Each trainer's own class is in the trainer's folder (engine/learning/ppo/setting
 configuration is read without importing any algorithm.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, ValidationInfo
@@ -14,9 +14,6 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of, suggest, visible
 from rl_tui.engine.config.types import Settings, as_diagnostic, refusal
 from rl_tui.engine.errors import ConfigError
-
-if TYPE_CHECKING:
-    from rl_tui.engine.config.behavior import BehaviorConfig
 
 Schedule: TypeAlias = Literal["constant", "linear"]
 
@@ -74,11 +71,11 @@ class Hyperparameters(Settings):
         """Why no memory can be trained with these settings; empty when one can."""
         return ""
 
-    def unused(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
+    def unused(self, reward_signals: Collection[str]) -> Iterator[tuple[str, str]]:
         """Every key that changes nothing in this behavior, and why."""
         yield from ()
 
-    def suspicious(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
+    def suspicious(self, time_horizon: int, max_steps: int) -> Iterator[tuple[str, str]]:
         """Every key whose value is accepted and probably not intended, and why."""
         yield from ()
 

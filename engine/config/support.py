@@ -118,7 +118,7 @@ def _sections(config: RunConfig) -> Iterator[tuple[KeyPath, BehaviorConfig]]:
 def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
     signal = (*path, "reward_signals", "extrinsic", "network_settings")
     yield Diagnostic(signal, "no effect: the environment's reward needs no network", of_key=True)
-    for key, reason in behavior.hyperparameters.unused(behavior):
+    for key, reason in behavior.hyperparameters.unused(behavior.reward_signals):
         yield Diagnostic((*path, "hyperparameters", key), f"no effect: {reason}", of_key=True)
     if behavior.even_checkpoints:
         text = f"no effect: even_checkpoints makes it {behavior.checkpoint_interval}"
@@ -154,7 +154,7 @@ def _suspicious_in_behavior(config: RunConfig, path: KeyPath, behavior: Behavior
     if memory and memory.sequence_length > horizon:
         text = f"should be at most time_horizon ({horizon}), where sequences end, got {memory.sequence_length}"
         yield Diagnostic((*path, "network_settings", "memory", "sequence_length"), text)
-    for key, text in behavior.hyperparameters.suspicious(behavior):
+    for key, text in behavior.hyperparameters.suspicious(behavior.time_horizon, behavior.max_steps):
         yield Diagnostic((*path, "hyperparameters", key), text)
     for name in behavior.reward_signals:
         place = (*path, "reward_signals", name, "network_settings", "memory")

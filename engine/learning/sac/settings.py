@@ -1,7 +1,7 @@
 """Hyperparameters of SAC: ML-Agents' keys in its order, then rl-tui's additions, which have a description."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Self
+from collections.abc import Collection, Iterator
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -16,9 +16,6 @@ from rl_tui.engine.config.types import (
     is_positive,
     refusal,
 )
-
-if TYPE_CHECKING:
-    from rl_tui.engine.config.behavior import BehaviorConfig
 
 
 class PrioritizedReplaySettings(Settings):
@@ -81,21 +78,20 @@ class SACSettings(Hyperparameters):
             return "must be null unless prioritized_replay is null"
         return ""
 
-    def unused(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
+    def unused(self, reward_signals: Collection[str]) -> Iterator[tuple[str, str]]:
         """The environment's reward has no network to update."""
-        if list(behavior.reward_signals) == ["extrinsic"]:
+        if list(reward_signals) == ["extrinsic"]:
             yield "reward_signal_steps_per_update", "the environment's reward learns nothing"
 
-    def suspicious(self, behavior: "BehaviorConfig") -> Iterator[tuple[str, str]]:
+    def suspicious(self, time_horizon: int, max_steps: int) -> Iterator[tuple[str, str]]:
         """A warm-up longer than the buffer or the training, and sums longer than their experience."""
-        horizon, max_steps = behavior.time_horizon, behavior.max_steps
         got = f"got {self.buffer_init_steps}"
         if self.buffer_init_steps > self.buffer_size:
             yield "buffer_init_steps", f"should be at most buffer_size ({self.buffer_size}), {got}"
         elif self.buffer_init_steps >= max_steps:
             yield "buffer_init_steps", f"should be less than max_steps ({max_steps}), or nothing is learned, {got}"
-        if self.n_step > horizon:
-            yield "n_step", f"should be at most time_horizon ({horizon}), where sums end, got {self.n_step}"
+        if self.n_step > time_horizon:
+            yield "n_step", f"should be at most time_horizon ({time_horizon}), where sums end, got {self.n_step}"
 
     @classmethod
     def complete(cls, written: dict[str, object]) -> dict[str, object]:
