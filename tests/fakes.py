@@ -136,7 +136,7 @@ def echo(place: np.ndarray) -> Actions:
 
 
 class EchoPolicy:
-    """Tells EchoWorld what it wants to hear. Keeps how many agents each call was for.
+    """Answers EchoWorld with what it expects. Keeps how many agents each call was for.
 
     With memory it remembers of each agent what that agent was shown last.
     """
@@ -177,7 +177,7 @@ class RandomPolicy:
         self._random = np.random.default_rng(seed)
 
     def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
-        """Actions with log-probabilities that nobody should rely on."""
+        """Actions with made-up log-probabilities."""
         count, spec = len(decisions.agent_ids), self._actions
         continuous = self._random.uniform(-1, 1, (count, spec.continuous)).astype(np.float32)
         scores = self._random.random((count, spec.mask_size))
@@ -193,7 +193,7 @@ class RandomPolicy:
         self.version = weights.version
 
     def state(self) -> State:
-        """Nothing that anybody asks for."""
+        """Does nothing."""
         return State()
 
     def load_state(self, state: State) -> None:

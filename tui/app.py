@@ -1,4 +1,4 @@
-"""The screen of a run: it polls events, folds them and draws; keys become commands."""
+"""The screen of a run: polls events, folds them and draws; turns keys into commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rl_tui.engine.session.watching import Unwatchable, Watching
 from rl_tui.tui.drawing.glyphs import ASCII, Colors, glyphs_for
 from rl_tui.tui.drawing.lines import Tone
 from rl_tui.tui.drawing.pacing import FRAME_BYTES, LOCAL_SECONDS, REMOTE_FRAME_BYTES, REMOTE_SECONDS, Pace
-from rl_tui.tui.drawing.painting import PiecesUpdate, exact_console, is_behind
+from rl_tui.tui.drawing.painting import PatchUpdate, exact_console, is_behind
 from rl_tui.tui.drawing.themes import Themes
 from rl_tui.tui.keys.keymap import Keymap, bindings
 from rl_tui.tui.keys.user_keys import UserKeys
@@ -344,9 +344,9 @@ class TrainerApp(FailingApp[ExitReason]):
         self._drawn_states = self._states()
         top = self.screen
         if isinstance(top, RunScreen | PaneDialog):
-            pieces = top.draw(self._frame())
+            patches = top.draw(self._frame())
             self._faults.collect(top.panes)
-            paint(self, top, PiecesUpdate(pieces) if pieces else None)
+            paint(self, top, PatchUpdate(patches) if patches else None)
         self._pace.drew(time.monotonic(), time.thread_time())
 
     def _frame(self) -> Frame:

@@ -78,7 +78,7 @@ class LearnerSettings:
     config: BehaviorConfig
     is_training: bool
     started_at: float  # monotonic seconds at the start of the run
-    metrics: tuple[str, ...] = ()  # keys of info that become statistics
+    metrics: tuple[str, ...] = ()  # keys of info that are reported as statistics
 
 
 class SummaryReporter:

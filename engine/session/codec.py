@@ -18,7 +18,7 @@ _END_OF_TIME = 253_402_300_800  # the year 10000, in Unix seconds: Python's cale
 
 
 def encode(envelope: Envelope) -> str:
-    """One line of JSON without the newline. Non-finite floats become the strings "nan", "inf" and "-inf"."""
+    """One line of JSON without the newline. Non-finite floats are written as the strings "nan", "inf" and "-inf"."""
     event = envelope.event
     body = {"v": SCHEMA_VERSION, "n": envelope.number, "t": envelope.time, "event": type(event).__name__}
     return json.dumps(body | {f.name: _plain(getattr(event, f.name)) for f in dataclasses.fields(event)})

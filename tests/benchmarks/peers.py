@@ -1,6 +1,6 @@
 """One training of one peer, in a process of its own: `python -m tests.benchmarks.peers PEER WORKLOAD ...`.
 
-Each process first trains a throw-away run of two rollouts: what is loaded at first use is nobody's throughput. Then
+Each process first trains a throw-away run of two rollouts: what is loaded at first use does not count. Then
 the clock runs from the moment at which the environments stand reset to the end of the last update. The measurement is
 the last line on stdout, as JSON.
 """
@@ -73,7 +73,7 @@ class Measurement:
     cpu_seconds: float  # of all threads of the process
     num_updates: int
     mean_return: float | None  # None: no episode ended
-    split: dict[str, float]  # seconds by what they went for; empty where the peer does not tell
+    split: dict[str, float]  # seconds by what they went for; empty where the peer does not report
 
     @property
     def throughput(self) -> float:

@@ -3,7 +3,7 @@
 python -m tests.benchmarks.returns [--seeds 1,2,3] [--steps 50000] [--json PATH]
 
 Both train one environment with an update per step, 256 x 256 units, mini-batches of 256 and twin target critics, as
-Stable-Baselines3 has them by default. Then the deterministic policy plays episodes whose seeds nobody trained with.
+Stable-Baselines3 has them by default. Then the deterministic policy plays episodes with seeds of which neither trained.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Reached:
 
 
 def play(act: Callable[[Any], Any]) -> float:
-    """The mean return of the episodes, the same ones for everybody."""
+    """The mean return of the episodes, the same ones for all."""
     import gymnasium
 
     env = gymnasium.make(ENVIRONMENT)

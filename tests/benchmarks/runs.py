@@ -24,7 +24,7 @@ DEADLINE_SECONDS = 1800.0
 
 
 def run_without_screen(configuration: Path) -> list[Envelope]:
-    """Everything told by `rl-tui CONFIG --no-ui`, run to its end beside the file."""
+    """Everything reported by `rl-tui CONFIG --no-ui`, run to its end beside the file."""
     run_python("-m", "rl_tui", str(configuration), "--no-ui", folder=configuration.parent)
     return read_events(configuration.parent)
 
@@ -68,7 +68,7 @@ def _read_to_end(master: int, process: subprocess.Popen[bytes], folder: Path) ->
 
 
 def _has_ended(folder: Path) -> bool:
-    """Whether the run's exit code is told; only the file's end is read, so that looking costs nothing."""
+    """Whether the run's exit code is reported; only the file's end is read, so that looking costs nothing."""
     events = folder / "results/bench/events.jsonl"
     if not events.exists():
         return False

@@ -105,7 +105,7 @@ def press_often(terminal: PseudoTerminal, presses: int) -> list[float]:
         milliseconds.append(1000 * terminal.wait_for(HELP_SHOWN))
         terminal.watch(waits.uniform(0.15, 0.3))
         terminal.press(CLOSE)
-        terminal.wait_for(HELP_SHOWN, absent=True)  # not counted: a lone escape is held back to tell it from alt+key
+        terminal.wait_for(HELP_SHOWN, absent=True)  # not counted: a lone escape is held back to report it from alt+key
         terminal.watch(waits.uniform(0.15, 0.3))
     return milliseconds
 

@@ -102,8 +102,8 @@ def fold(num_events: int) -> float:
             view.apply(Envelope(number, number / 10, EpisodesFinished(name, number, 4, value, value, value, 100.0)))
             if number % 10 == 0:
                 metrics = dict.fromkeys(tags, value)
-                told = MetricsReported(name, number, number / 10, metrics, value, 0.1, None, True)
-                view.apply(Envelope(number, number / 10, told))
+                published = MetricsReported(name, number, number / 10, metrics, value, 0.1, None, True)
+                view.apply(Envelope(number, number / 10, published))
     return (process.memory_info().rss - before) / 2**20
 
 

@@ -9,7 +9,7 @@ from typing import Literal, Self, TypeAlias
 
 import yaml
 
-# Stable-Baselines3's defaults, given to both sides so that a change of somebody's defaults cannot bend a comparison.
+# Stable-Baselines3's defaults, given to both sides so that changed defaults cannot bend a comparison.
 LEARNING_RATE = 3e-4  # constant
 GAMMA, GAE_LAMBDA = 0.99, 0.95
 CLIP_RANGE = 0.2  # of the policy only: values are not clipped
@@ -28,7 +28,7 @@ SUMMARY_STEPS, CHECKPOINT_STEPS = 5_000, 25_000  # as config/ppo/CartPole.yaml h
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One task. total_steps is a whole number of rollouts, so that nobody steps without learning from it.
+    """One task. total_steps is a whole number of rollouts, so that every step is learned from.
 
     mark: how many times Stable-Baselines3's throughput is asked for; with `memory`, how many times that of the twin
     without one.
@@ -102,7 +102,7 @@ class SoftWorkload:
 
 
 def behavior_of(environment: str) -> str:
-    """A name for whoever acts there."""
+    """The name of its behavior."""
     return environment.partition("-")[0]
 
 

@@ -79,7 +79,7 @@ def test_run_goes_on_where_it_stopped(run: Path) -> None:
     name, (num_updates,) = BEHAVIORS[run.name], OUTPUTS[run.name]["num_updates"]
     before = checkpoints_in(run)
     second = run_to_end(resumed(run))
-    assert second.launch.exit_code == 0, second.told()
+    assert second.launch.exit_code == 0, second.recent_events()
     assert [event.resumed for event in second.of(RunStarted)] == [True]
     assert [event.step for event in second.of(BehaviorStarted)] == [before[-1]]
     assert second.of(CheckpointSaved)[-1].step >= before[-1] + MORE_STEPS

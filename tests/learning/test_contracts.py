@@ -45,7 +45,7 @@ def same(first: State, second: State) -> bool:
 
 
 @pytest.mark.parametrize("name", registry.names("trainers"))
-def test_a_trainer_learns_when_it_is_ready_and_tells_numbers_by_tag(name: str) -> None:
+def test_a_trainer_learns_when_it_is_ready_and_shows_numbers_by_tag(name: str) -> None:
     made = trainer(name)
     assert not made.is_ready()
     assert made.num_parameters > 0

@@ -112,7 +112,7 @@ def check_same(first: State, second: State) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_moment_that_overflows_is_told(kind: str) -> None:
+def test_a_moment_that_overflows_is_reported(kind: str) -> None:
     """Its parameter is still finite, and would never move again."""
     ours = network(kind)
     step = GradientStep(ours, 1e-8, None)

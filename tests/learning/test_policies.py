@@ -231,7 +231,7 @@ def test_another_seed_draws_otherwise() -> None:
     assert (choices[0] != choices[2]).all()
 
 
-def test_a_policy_tells_the_version_it_acts_with() -> None:
+def test_a_policy_shows_the_version_it_acts_with() -> None:
     assert policy_of(network_of("hybrid"), "hybrid").version == 5
 
 

@@ -148,9 +148,9 @@ def test_pause_that_is_taken_back_at_once_has_an_outcome_too(tmp_path: Path) -> 
 @pytest.mark.parametrize("kind", [Pause, Resume, SaveCheckpoint, ExportPolicy])
 def test_command_for_a_behavior_that_is_not_there_fails(tmp_path: Path, kind: type[Pause]) -> None:
     with live(endless(tmp_path)) as run:
-        outcome = run.send(kind("Nobody"))
+        outcome = run.send(kind("Stranger"))
         assert not outcome.ok
-        assert "no behavior Nobody" in outcome.message
+        assert "no behavior Stranger" in outcome.message
 
 
 def test_behavior_that_has_finished_can_be_saved_but_not_paused(tmp_path: Path) -> None:

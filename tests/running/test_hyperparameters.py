@@ -149,8 +149,8 @@ def test_change_of_a_behavior_that_is_not_there_or_has_ended_is_refused(tmp_path
         run.wait_for(BehaviorStateChanged, lambda e: (e.behavior, e.state) == ("Walker", "finished"))
         ended = run.send(SetHyperparameter("Walker", "beta", 0.1))
         assert (ended.ok, ended.message) == (False, "Walker has ended; --resume continues from a checkpoint")
-        refused_one = run.send(SetHyperparameter("Nobody", "beta", 0.1))
-        assert (refused_one.ok, refused_one.message) == (False, "there is no behavior Nobody")
+        refused_one = run.send(SetHyperparameter("Stranger", "beta", 0.1))
+        assert (refused_one.ok, refused_one.message) == (False, "there is no behavior Stranger")
 
 
 def test_change_asked_for_with_a_stop_has_an_outcome(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_notes_stand_in_the_events_and_beside_the_curves(tmp_path: Path) -> None
     [
         (AddNote(" \n "), "the note is empty"),
         (AddNote("x" * 501), "the note has 501 characters, at most 500 are kept"),
-        (AddNote("hello", "Nobody"), "there is no behavior Nobody"),
+        (AddNote("hello", "Stranger"), "there is no behavior Stranger"),
     ],
 )
 def test_note_that_cannot_be_kept_is_refused(tmp_path: Path, note: AddNote, reason: str) -> None:

@@ -260,7 +260,7 @@ def test_anything_but_one_of_its_own_checkpoints_is_refused(tmp_path: Path) -> N
         shutil.copytree(mine, copy)
         for path in (other, copy, mine.with_name("Walker-999999"), mine / "..", "", "/"):
             assert "not a checkpoint of Walker" in refused(run, path)
-        assert refused(run, mine, "Nobody") == "there is no behavior Nobody"
+        assert refused(run, mine, "Stranger") == "there is no behavior Stranger"
         trained(run)
 
 

@@ -322,7 +322,7 @@ def test_learner_warns_once_of_agents_that_left_in_the_middle_of_an_episode(tmp_
     ]
 
 
-def test_learner_tells_summaries_at_multiples_and_says_when_it_trains_no_more(tmp_path: Path) -> None:
+def test_learner_shows_summaries_at_multiples_and_says_when_it_trains_no_more(tmp_path: Path) -> None:
     bench = Bench(tmp_path, summary_freq=50, max_steps=200)
     for _ in range(3):
         bench.train(64)

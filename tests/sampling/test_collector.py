@@ -154,7 +154,7 @@ def test_a_block_is_due_when_it_is_long_enough_or_nothing_more_fits() -> None:
         assert not collector.is_due("Quick", 1_000_000)
 
 
-def test_new_weights_act_from_the_next_action_on_and_blocks_tell_the_oldest() -> None:
+def test_new_weights_act_from_the_next_action_on_and_blocks_show_the_oldest() -> None:
     policy = EchoPolicy()
     with started(EchoWorld(0, num_agents=1, length=100)) as pool:
         collector = Collector(pool, {"Quick": policy, "Slow": EchoPolicy()}, {"Quick": 2, "Slow": 100})

@@ -127,7 +127,7 @@ def test_a_run_that_was_killed_at_any_early_moment_can_be_tried_again(
 
 
 def test_a_run_is_known_by_its_checkpoints_alone(tmp_path: Path) -> None:
-    """Somebody has copied what matters to another machine."""
+    """What matters was copied to another machine."""
     store = CheckpointStore(RunFolder(tmp_path, "walk").behavior("Walker").checkpoints, "Walker", 5)
     store.save(100, State(), None, "final")
     with RunFolder(tmp_path, "walk") as folder:

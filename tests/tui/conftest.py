@@ -41,5 +41,5 @@ async def until_nothing_is_ready(*_: float) -> None:
     """Every callback, message and task that could go on has done so; timers and threads are not waited for."""
     loop = asyncio.get_running_loop()
     await asyncio.sleep(0)
-    while loop._ready:  # type: ignore[attr-defined]  # asyncio tells it nowhere else
+    while loop._ready:  # type: ignore[attr-defined]  # asyncio reports it nowhere else
         await asyncio.sleep(0)

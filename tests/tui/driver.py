@@ -1,4 +1,4 @@
-"""A screen over a fake session, driven by keys, at a time that stands still until the run tells something."""
+"""A screen over a fake session, driven by keys, at a time that stands still until the run reports something."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ class Driven:
             text = await self.text()
         return text
 
-    async def tell(self, *events: Event) -> str:
-        """What it shows a second after the run told these."""
+    async def publish(self, *events: Event) -> str:
+        """What it shows a second after the run reported these."""
         for event in events:
             self.session.bus.publish(event)
         self.now += 1

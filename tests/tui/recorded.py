@@ -38,25 +38,25 @@ def story_of(run_id: str, began: float, goal: float, behaviors: tuple[str, ...],
     """A run whose return rises to `goal` over 100000 steps."""
     story = Story()
     story.time = began
-    story.tell(RunStarted(run_id, f"results/{run_id}", 1, "cpu", False, {}))
-    story.tell(RunStateChanged("training"), after=1)
+    story.publish(RunStarted(run_id, f"results/{run_id}", 1, "cpu", False, {}))
+    story.publish(RunStateChanged("training"), after=1)
     for name in behaviors:
-        story.tell(BehaviorStarted(name, "ppo", f"gymnasium:{name}-v5", 0, 500_000, 8, 9347, True))
-        story.tell(BehaviorStateChanged(name, "training"))
+        story.publish(BehaviorStarted(name, "ppo", f"gymnasium:{name}-v5", 0, 500_000, 8, 9347, True))
+        story.publish(BehaviorStateChanged(name, "training"))
     for step in range(1000, 100_001, 1000):
         for name in behaviors:
             value = goal * step / 100_000
-            story.tell(ProgressReported(name, step, step, 1000.0, step // 1000), after=1)
-            story.tell(EpisodesFinished(name, step, 4, value, value, value, 200.0))
+            story.publish(ProgressReported(name, step, step, 1000.0, step // 1000), after=1)
+            story.publish(EpisodesFinished(name, step, 4, value, value, value, 200.0))
             if step % 10_000 == 0:
                 metrics = {"Policy/Entropy": 1.5 - step / 100_000}
-                story.tell(MetricsReported(name, step, story.time - began, metrics, value, 1.0, None, True))
+                story.publish(MetricsReported(name, step, story.time - began, metrics, value, 1.0, None, True))
     for name in behaviors:
         story.save(name, 100_000, goal, is_best=True)
     if ends:
         for name in behaviors:
-            story.tell(BehaviorStateChanged(name, "finished"))
-        story.tell(RunStateChanged("finished", exit_code=0))
+            story.publish(BehaviorStateChanged(name, "finished"))
+        story.publish(RunStateChanged("finished", exit_code=0))
     return story
 
 
@@ -72,7 +72,7 @@ def record(
     )
     story = story_of(run_id, START - 3600 * hours_ago, goal, behaviors, ends)
     writer = JsonLinesWriter(folder / "events.jsonl", append=False)
-    for envelope in story.told:
+    for envelope in story.published:
         writer.write(envelope)
     writer.close()
     return story

@@ -48,47 +48,47 @@ LONG_NAME = "AVeryLongBehaviorNameOfSixtyCharactersThatNobodyWouldTypeTwice"[:60
 
 
 class Story:
-    """Envelopes in order, told by a clock of its own."""
+    """Envelopes in order, reported by a clock of its own."""
 
     def __init__(self) -> None:
         self.time = START
-        self.told: list[Envelope] = []
+        self.published: list[Envelope] = []
         self.chance = random.Random(7)
 
-    def tell(self, event: Event, after: float = 0.0) -> None:
+    def publish(self, event: Event, after: float = 0.0) -> None:
         """The next envelope, `after` seconds later."""
         self.time += after
-        self.told.append(Envelope(len(self.told) + 1, self.time, event))
+        self.published.append(Envelope(len(self.published) + 1, self.time, event))
 
     def view(self) -> RunView:
         """The run as these envelopes leave it."""
         view = RunView()
-        for envelope in self.told:
+        for envelope in self.published:
             view.apply(envelope)
         return view
 
     def copied(self) -> Story:
         """One that goes on by itself."""
         story = copy.copy(self)
-        story.told, story.chance = [*self.told], copy.deepcopy(self.chance)
+        story.published, story.chance = [*self.published], copy.deepcopy(self.chance)
         return story
 
     def begin(self, *names: str, max_steps: int = 500_000, algorithm: str = "ppo") -> None:
         """The run and its behaviors start."""
         versions = {"torch": "2.13.0", "gymnasium": "1.4.0"}
-        self.tell(RunStarted("walker-ppo", "results/walker-ppo", 1, "cpu", False, versions))
-        self.tell(RunStateChanged("training"), after=1.4)
+        self.publish(RunStarted("walker-ppo", "results/walker-ppo", 1, "cpu", False, versions))
+        self.publish(RunStateChanged("training"), after=1.4)
         for name in names:
             environment = f"gymnasium:{name}-v5"
-            self.tell(BehaviorStarted(name, algorithm, environment, 0, max_steps, 8, 9347, True))
-            self.tell(BehaviorStateChanged(name, "training"))
+            self.publish(BehaviorStarted(name, algorithm, environment, 0, max_steps, 8, 9347, True))
+            self.publish(BehaviorStateChanged(name, "training"))
 
     def devices(self, *gpus: Gpu, note: str = "no NVIDIA driver") -> None:
         """The machine, with as many GPUs as given."""
         sample = DevicesSampled(
             gpus, "" if gpus else note, 38.4, 16, 12 * GIB, 128 * GIB, int(1.3 * GIB), 402 * GIB, 915 * GIB
         )
-        self.tell(sample)
+        self.publish(sample)
 
     def busy_devices(self, *gpus: Gpu, seconds: int = 120) -> None:
         """The machine over some time: devices busy in turns."""
@@ -108,11 +108,11 @@ class Story:
             rise = reward_to * (1 - math.exp(-4 * report / reports)) / (1 - math.exp(-4))
             reward = rise + self.chance.gauss(0, abs(reward_to) * 0.08)
             rate = last_step / (reports * seconds)
-            self.tell(ProgressReported(name, step, step + 1024, rate, step // 2048), after=seconds)
-            self.tell(EpisodesFinished(name, step, 4, reward, reward - 40, reward + 40, 200 + 0.7 * reward))
+            self.publish(ProgressReported(name, step, step + 1024, rate, step // 2048), after=seconds)
+            self.publish(EpisodesFinished(name, step, 4, reward, reward - 40, reward + 40, 200 + 0.7 * reward))
             if report % max(1, reports // 30) == 0:
-                self.tell(self._summary(name, step, report / reports, rise))
-        self.tell(TimeSplit(name, 61.0, 14.0, 20.0, 0.0, 5.0))
+                self.publish(self._summary(name, step, report / reports, rise))
+        self.publish(TimeSplit(name, 61.0, 14.0, 20.0, 0.0, 5.0))
 
     def _summary(self, name: str, step: int, share: float, reward: float) -> MetricsReported:
         metrics = {
@@ -143,7 +143,7 @@ class Story:
         """A checkpoint."""
         path = f"results/walker-ppo/{name}/checkpoints/{name}-{step:09}"
         saved = CheckpointSaved(name, step, path, "interval", reward, is_best, 12 * 1024**2, 0.4)
-        self.tell(saved, after=seconds_later)
+        self.publish(saved, after=seconds_later)
 
 
 def empty() -> Story:
@@ -163,7 +163,7 @@ def warming_up() -> Story:
     story = Story()
     story.begin("Walker")
     story.devices()
-    story.tell(ProgressReported("Walker", 0, 12_400, 300.0, 0), after=41)
+    story.publish(ProgressReported("Walker", 0, 12_400, 300.0, 0), after=41)
     return story
 
 
@@ -183,8 +183,8 @@ def _healthy(number: int, gpus: int) -> Story:
         story.train(name, 240 if number <= 3 else 60, 160_000 + 7_000 * index, goal)
         for part in (1, 2, 3):
             story.save(name, 50_000 * part, goal * part / 3, is_best=part == 3, seconds_later=20)
-    story.tell(LogEmitted("warning", names[0], "entropy 0.003: the policy may have collapsed"), after=3)
-    story.tell(LogEmitted("info", "run", "keep_checkpoints 5: the oldest one is removed"), after=2)
+    story.publish(LogEmitted("warning", names[0], "entropy 0.003: the policy may have collapsed"), after=3)
+    story.publish(LogEmitted("info", "run", "keep_checkpoints 5: the oldest one is removed"), after=2)
     gib = GIB
     used = [Gpu(i, "NVIDIA H200", 74.0 - 70 * i, 31 * gib, 139 * gib, 61.0, 412.0, 700.0, i == 0) for i in range(gpus)]
     story.busy_devices(*used)
@@ -195,17 +195,17 @@ def eventful() -> Story:
     """A curriculum, self-play, warnings, a change by hand, a note, a checkpoint a while ago."""
     story = healthy(2)
     hyperparameters = {"learning_rate": 3e-4, "beta": 0.005, "epsilon": 0.2, "num_epoch": 3.0}
-    story.tell(HyperparametersReported("Walker", hyperparameters))
+    story.publish(HyperparametersReported("Walker", hyperparameters))
     for lesson, name in enumerate(("Flat", "Slopes", "Hills"), start=1):
-        story.tell(LessonChanged("Walker", 45_000 * lesson, "terrain", lesson, 5, name), after=4)
-    story.tell(MetricsReported("Crawler", 166_000, 900.0, {"Self-play/ELO": 1240.3}, None, None, None, True))
-    story.tell(HyperparameterChanged("Walker", 151_000, "learning_rate", 3e-4, 1e-4), after=3)
-    story.tell(NoteAdded("lower rate after the second plateau", "Walker"), after=2)
+        story.publish(LessonChanged("Walker", 45_000 * lesson, "terrain", lesson, 5, name), after=4)
+    story.publish(MetricsReported("Crawler", 166_000, 900.0, {"Self-play/ELO": 1240.3}, None, None, None, True))
+    story.publish(HyperparameterChanged("Walker", 151_000, "learning_rate", 3e-4, 1e-4), after=3)
+    story.publish(NoteAdded("lower rate after the second plateau", "Walker"), after=2)
     collapse = "entropy 0.003 since step 120k, near zero: the policy may have collapsed"
-    story.tell(
+    story.publish(
         WarningRaised("entropy_collapse", "Walker", collapse, "raise beta, or roll back to an earlier checkpoint")
     )
-    story.tell(
+    story.publish(
         WarningRaised("disk_filling", "", "disk full in 40 minutes at this rate", "lower keep_checkpoints"), after=5
     )
     return story
@@ -218,25 +218,25 @@ def soft() -> Story:
     for part in range(1, 21):
         step = 4_000 * part
         reward = -1400 + 1250 * (1 - math.exp(-part / 4))
-        story.tell(ProgressReported("Pendulum", step, step + 1, 82.0, step - 1000), after=49)
-        story.tell(EpisodesFinished("Pendulum", step, 20, reward, reward - 90, reward + 90, 200.0))
-        story.tell(MetricsReported("Pendulum", step, story.time - START, _soft_metrics(step), reward, 60.0, None, True))
+        story.publish(ProgressReported("Pendulum", step, step + 1, 82.0, step - 1000), after=49)
+        story.publish(EpisodesFinished("Pendulum", step, 20, reward, reward - 90, reward + 90, 200.0))
+        story.publish(MetricsReported("Pendulum", step, story.time - START, _soft_metrics(step), reward, 60.0, None, True))
         if part % 4 == 0:
             found = reward + 24 - 70 * (part == 20)
-            story.tell(EvaluationReported("Pendulum", step, found, 61.25, 10, 200.0, 1.2), after=1)
+            story.publish(EvaluationReported("Pendulum", step, found, 61.25, 10, 200.0, 1.2), after=1)
             story.save("Pendulum", step, found, is_best=part < 20)
-    story.tell(TimeSplit("Pendulum", 61.0, 104.0, 790.0, 0.0, 22.0))
-    story.tell(ProgressReported("Walker", 165_000, 165_000, 2400.0, 80), after=1)
+    story.publish(TimeSplit("Pendulum", 61.0, 104.0, 790.0, 0.0, 22.0))
+    story.publish(ProgressReported("Walker", 165_000, 165_000, 2400.0, 80), after=1)
     return story
 
 
 def begin_soft(story: Story, name: str) -> None:
     """A behavior that keeps 50 000 steps, and learns from step 1000 on."""
     begun = BehaviorStarted(name, "sac", f"gymnasium:{name}-v1", 0, 100_000, 1, 204_547, False, 50_000, 2_200_000, 1000)
-    story.tell(begun, after=1)
+    story.publish(begun, after=1)
     values = {"learning_rate": 3e-4, "tau": 5e-3, "steps_per_update": 1.0, "target_entropy": -1.0}
-    story.tell(HyperparametersReported(name, values))
-    story.tell(BehaviorStateChanged(name, "training"))
+    story.publish(HyperparametersReported(name, values))
+    story.publish(BehaviorStateChanged(name, "training"))
 
 
 def _soft_metrics(step: int) -> dict[str, float]:
@@ -260,24 +260,24 @@ def filling() -> Story:
     story = Story()
     story.begin()
     begin_soft(story, "Pendulum")
-    story.tell(ProgressReported("Pendulum", 412, 412, 800.0, 0), after=1)
+    story.publish(ProgressReported("Pendulum", 412, 412, 800.0, 0), after=1)
     story.devices()
     return story
 
 
 def hot_gpu() -> Story:
-    """One device near its limit, one that tells nothing, and a disk that is nearly full."""
+    """One device near its limit, one that reports nothing, and a disk that is nearly full."""
     story = healthy(1)
     hot = Gpu(0, "NVIDIA H200", 99.0, 138 * GIB, 139 * GIB, 91.0, 698.0, 700.0, True)
     silent = Gpu(1, "GPU", None, None, None, None, None, None, False)
-    story.tell(DevicesSampled((hot, silent), "", 97.0, 16, 120 * GIB, 128 * GIB, 90 * GIB, GIB, 915 * GIB))
+    story.publish(DevicesSampled((hot, silent), "", 97.0, 16, 120 * GIB, 128 * GIB, 90 * GIB, GIB, 915 * GIB))
     return story
 
 
 def paused() -> Story:
     """One of three is paused."""
     story = healthy(3)
-    story.tell(BehaviorStateChanged("Crawler", "paused"))
+    story.publish(BehaviorStateChanged("Crawler", "paused"))
     return story
 
 
@@ -289,10 +289,10 @@ def nan() -> Story:
     story.train("Crawler", 120, 80_000, 100.0)
     story.devices()
     for part in range(6):
-        story.tell(EpisodesFinished("Walker", 81_000 + part * 500, 1, math.nan, math.nan, math.nan, 10.0))
+        story.publish(EpisodesFinished("Walker", 81_000 + part * 500, 1, math.nan, math.nan, math.nan, 10.0))
     story.save("Walker", 80_000, 380.0, is_best=True)
     reason = "Losses/Value Loss is nan in update 41; last finite state kept at step 80000"
-    story.tell(BehaviorStateChanged("Walker", "failed", reason))
+    story.publish(BehaviorStateChanged("Walker", "failed", reason))
     return story
 
 
@@ -300,8 +300,8 @@ def environment_failed() -> Story:
     """A worker died; its behavior ended, the other trains on."""
     story = healthy(2)
     reason = "worker 3 exited with code -9 while stepping environment 12"
-    story.tell(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), reason, TRACEBACK))
-    story.tell(BehaviorStateChanged("Walker", "failed", reason))
+    story.publish(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), reason, TRACEBACK))
+    story.publish(BehaviorStateChanged("Walker", "failed", reason))
     return story
 
 
@@ -319,27 +319,27 @@ def finished(number: int = 1) -> Story:
     story = healthy(number)
     names = list(story.view().behaviors)
     for name in names:
-        story.tell(ProgressReported(name, 500_000, 500_000, 0.0, 244))
+        story.publish(ProgressReported(name, 500_000, 500_000, 0.0, 244))
         story.save(name, 500_000, 440.0, is_best=True)
-        story.tell(PolicyExported(name, 500_000, f"results/walker-ppo/{name}.onnx", 1e-6, 0.9), after=1)
-        story.tell(BehaviorStateChanged(name, "finished"))
-    story.tell(RunStateChanged("finished", exit_code=0))
+        story.publish(PolicyExported(name, 500_000, f"results/walker-ppo/{name}.onnx", 1e-6, 0.9), after=1)
+        story.publish(BehaviorStateChanged(name, "finished"))
+    story.publish(RunStateChanged("finished", exit_code=0))
     return story
 
 
 def stopped() -> Story:
     """The user ended the run and saved it."""
     story = healthy(1)
-    story.tell(RunStateChanged("stopping", "saving"))
+    story.publish(RunStateChanged("stopping", "saving"))
     story.save("Walker", 160_000, 403.0)
-    story.tell(BehaviorStateChanged("Walker", "stopped"))
-    story.tell(RunStateChanged("stopped", "everything is saved", exit_code=130))
+    story.publish(BehaviorStateChanged("Walker", "stopped"))
+    story.publish(RunStateChanged("stopped", "everything is saved", exit_code=130))
     return story
 
 
 def failed() -> Story:
     """The run ended badly."""
     story = environment_failed()
-    story.tell(BehaviorStateChanged("Crawler", "finished"))
-    story.tell(RunStateChanged("failed", "an environment failed for good: worker 3 exited with code -9", exit_code=3))
+    story.publish(BehaviorStateChanged("Crawler", "finished"))
+    story.publish(RunStateChanged("failed", "an environment failed for good: worker 3 exited with code -9", exit_code=3))
     return story

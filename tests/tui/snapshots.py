@@ -1,4 +1,4 @@
-"""The screen as plain text, compared with a file: UPDATE_SNAPSHOTS=1 writes the files anew."""
+"""The screen as plain text, compared with a file: UPDATE_SNAPSHOTS=1 writes the files again."""
 
 from __future__ import annotations
 

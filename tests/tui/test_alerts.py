@@ -195,7 +195,7 @@ READ = "StateLine OutcomeLine KeysLine LogPane BehaviorsPane BehaviorPage Behavi
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (100, 24), (120, 40), (200, 60)])
 async def test_toasts_cover_no_more_than_a_chart(size: tuple[int, int], opened: str) -> None:
     async with Driven(scenes.healthy(12).view(), size, opened=opened, notifications=True) as driven:
-        await driven.tell(*(WarningRaised(f"{number}", "Walker", "too long " * 9, "wait") for number in range(9)))
+        await driven.publish(*(WarningRaised(f"{number}", "Walker", "too long " * 9, "wait") for number in range(9)))
         toasts = toast_regions(driven.screen)
         assert toasts
         assert "more: w shows them" in await driven.text()
@@ -212,7 +212,7 @@ async def test_toasts_leave_the_newest_and_the_selected_line_of_a_list_in_sight(
     async with Driven(scenes.eventful().view(), size, opened=opened, notifications=True) as driven:
         for keys in ([], ["end"], ["home", "down"]):
             await driven.press(*keys) if keys else None
-            await driven.tell(WARNING)
+            await driven.publish(WARNING)
             pane = driven.screen.list_pane
             assert pane is not None
             top = pane.content_region.y

@@ -48,7 +48,7 @@ class Watched:
 
     def __init__(self, *, speed: float = 10.0, seed: int = 1, behaviors: int = 3, hours: float = 0.5) -> None:
         self.session = DemoSession(speed=speed, seed=seed, behaviors=behaviors, hours=hours, now=lambda: NOW)
-        self.told: list[Envelope] = []
+        self.published: list[Envelope] = []
         self.view = RunView()
         self._mail = self.session.subscribe()
         self.session.begin()
@@ -61,11 +61,11 @@ class Watched:
             self.session.advance(min(left, 0.2))
             left -= 0.2
         for envelope in self._mail.drain():
-            self.told.append(envelope)
+            self.published.append(envelope)
             self.view.apply(envelope)
 
     def ask(self, command: Command, seconds: float = 5.0) -> CommandFinished:
-        """What became of the command, which has had one outcome."""
+        """The one outcome of the command."""
         self.session.send(command)
         self.advance(seconds)
         return self.outcome(command)
@@ -77,26 +77,26 @@ class Watched:
 
     def events(self, kind: type) -> list:
         """Everything of that kind, oldest first."""
-        return [envelope.event for envelope in self.told if isinstance(envelope.event, kind)]
+        return [envelope.event for envelope in self.published if isinstance(envelope.event, kind)]
 
 
-def test_same_seed_tells_the_same_story_and_another_tells_another() -> None:
-    def told(seed: int) -> list[Envelope]:
+def test_same_seed_gives_the_same_story_and_another_gives_another() -> None:
+    def published(seed: int) -> list[Envelope]:
         watched = Watched(seed=seed)
         watched.advance(3)
-        return watched.told
+        return watched.published
 
-    assert told(1) == told(1)
-    assert told(1) != told(2)
+    assert published(1) == published(1)
+    assert published(1) != published(2)
 
 
-def test_past_is_told_up_to_the_present_in_order() -> None:
+def test_past_is_replayed_up_to_the_present_in_order() -> None:
     watched = Watched(hours=1.7)
-    times = [envelope.time for envelope in watched.told]
+    times = [envelope.time for envelope in watched.published]
     assert times == sorted(times)
     assert times[0] == NOW - 1.7 * 3600
     assert times[-1] == pytest.approx(NOW)
-    assert [envelope.number for envelope in watched.told] == list(range(1, len(times) + 1))
+    assert [envelope.number for envelope in watched.published] == list(range(1, len(times) + 1))
     assert all(len(behavior.returns) > 150 for behavior in watched.view.behaviors.values())
 
 
@@ -110,7 +110,7 @@ def test_each_of_the_three_has_its_fate() -> None:
     assert swimmer.state == "paused"
 
 
-def test_everything_that_the_demo_tells_a_real_run_tells_too(tmp_path: Path) -> None:
+def test_everything_that_the_demo_publishes_a_real_run_publishes_too(tmp_path: Path) -> None:
     watched = Watched(behaviors=12, hours=0.3)
     sac = {"trainer_type": "sac", "hyperparameters": {"batch_size": 32, "buffer_size": 512, "buffer_init_steps": 64}}
     behaviors = {"ppo": runs.behavior(), "sac": runs.behavior() | sac}
@@ -122,20 +122,20 @@ def test_everything_that_the_demo_tells_a_real_run_tells_too(tmp_path: Path) -> 
     for algorithm in behaviors:
         played = {name for name, behavior in watched.view.behaviors.items() if behavior.algorithm == algorithm}
         assert names(watched.events(MetricsReported), played) <= names(real.of(MetricsReported), {algorithm})
-        told = names(watched.events(HyperparametersReported), played)
-        assert told <= names(real.of(HyperparametersReported), {algorithm})
+        published = names(watched.events(HyperparametersReported), played)
+        assert published <= names(real.of(HyperparametersReported), {algorithm})
     assert not watched.events(LessonChanged)
 
 
 def names(events: list[MetricsReported] | list[HyperparametersReported], behaviors: set[str]) -> set[str]:
-    """Of all numbers that these events tell of these behaviors."""
-    told = [
+    """Of all numbers that these events report of these behaviors."""
+    published = [
         each.metrics if isinstance(each, MetricsReported) else each.values
         for each in events
         if each.behavior in behaviors
     ]
-    assert told
-    return {name for values in told for name in values}
+    assert published
+    return {name for values in published for name in values}
 
 
 def test_configurations_of_the_demo_ask_for_nothing_that_is_not_built() -> None:
@@ -260,7 +260,7 @@ def test_soft_actor_critic_has_what_it_has_in_a_real_run() -> None:
     assert (walker.replay_steps, walker.evaluation) == (0, None)
 
 
-def test_hyperparameter_is_told_with_old_and_new_value() -> None:
+def test_hyperparameter_is_reported_with_old_and_new_value() -> None:
     watched = Watched()
     finished = watched.ask(SetHyperparameter("Walker", "learning_rate", 1e-4))
     assert finished.ok
@@ -304,19 +304,19 @@ def test_note_is_kept_and_an_empty_one_refused() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        Pause("Nobody"),
-        Resume("Nobody"),
-        SaveCheckpoint("Nobody"),
-        ExportPolicy("Nobody"),
-        SetHyperparameter("Nobody", "beta", 1.0),
-        RollBack("Nobody", "x"),
-        AddNote("x", "Nobody"),
+        Pause("Stranger"),
+        Resume("Stranger"),
+        SaveCheckpoint("Stranger"),
+        ExportPolicy("Stranger"),
+        SetHyperparameter("Stranger", "beta", 1.0),
+        RollBack("Stranger", "x"),
+        AddNote("x", "Stranger"),
     ],
     ids=lambda command: type(command).__name__,
 )
 def test_command_for_an_unknown_behavior_is_refused(command: Command) -> None:
     finished = Watched().ask(command)
-    assert (finished.ok, finished.message) == (False, "there is no behavior Nobody")
+    assert (finished.ok, finished.message) == (False, "there is no behavior Stranger")
 
 
 def test_stop_saves_every_behavior_in_turn_and_ends_the_run() -> None:
@@ -373,9 +373,9 @@ def test_behaviors_end_at_max_steps_and_then_the_run() -> None:
 def test_nothing_trains_after_the_end() -> None:
     watched = Watched()
     watched.ask(Stop("now"))
-    num_told = len(watched.told)
+    num_published = len(watched.published)
     watched.advance(5)
-    assert len(watched.told) == num_told
+    assert len(watched.published) == num_published
 
 
 def test_twelve_behaviors_for_half_a_day_have_all_their_history() -> None:
@@ -390,7 +390,7 @@ def test_twelve_behaviors_for_half_a_day_have_all_their_history() -> None:
 def test_every_event_of_the_story_is_one_that_a_file_can_hold() -> None:
     from rl_tui.engine.session.codec import decode, encode
 
-    for envelope in Watched(hours=1.7).told:
+    for envelope in Watched(hours=1.7).published:
         assert decode(encode(envelope)) == envelope
 
 

@@ -1,4 +1,4 @@
-"""Keys out of bytes: the escape key, alt and a key, and keys of several bytes that come in pieces."""
+"""Keys out of bytes: the escape key, alt and a key, and keys of several bytes that come in parts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ def names(messages: list[Message]) -> list[str]:
     return [message.key if isinstance(message, events.Key) else type(message).__name__ for message in messages]
 
 
-def read(*pieces: str, gap: float = SOON) -> list[str]:
-    """The keys that come of these pieces, `gap` seconds apart, and of nothing twenty times a second afterwards."""
+def read(*parts: str, gap: float = SOON) -> list[str]:
+    """The keys that come of these parts, `gap` seconds apart, and of nothing twenty times a second afterwards."""
     keyboard, now, found = Keyboard(), 0.0, list[Message]()
-    for piece in pieces:
+    for part in parts:
         now += gap
-        found += keyboard.feed(piece, now)
+        found += keyboard.feed(part, now)
     for beat in range(20):
         found += keyboard.feed("", now + beat / 20)
     return names(found)
 
 
 @pytest.mark.parametrize(
-    ("pieces", "keys"),
+    ("parts", "keys"),
     [
         (["p"], ["p"]),
         (["\x1b"], ["escape"]),
@@ -44,8 +44,8 @@ def read(*pieces: str, gap: float = SOON) -> list[str]:
         (["ä", "\x1b", "ö"], ["ä", "escape", "ö"]),
     ],
 )
-def test_both_keys_act_when_one_follows_escape_quickly(pieces: list[str], keys: list[str]) -> None:
-    assert read(*pieces) == keys
+def test_both_keys_act_when_one_follows_escape_quickly(parts: list[str], keys: list[str]) -> None:
+    assert read(*parts) == keys
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_mouse_focus_and_modes_are_what_textual_makes_of_them() -> None:
 
 
 def test_text_that_is_pasted_gives_no_keys() -> None:
-    pieces = ["\x1b[200~q k\x1b", "[A ctrl\x1b[20", "1~p"]
+    parts = ["\x1b[200~q k\x1b", "[A ctrl\x1b[20", "1~p"]
     keyboard = Keyboard()
-    found = [message for piece in pieces for message in keyboard.feed(piece, 0.0)]
+    found = [message for part in parts for message in keyboard.feed(part, 0.0)]
     assert names(found) == ["Paste", "p"]
     assert isinstance(found[0], events.Paste)
     assert found[0].text == "q k\x1b[A ctrl"

@@ -89,8 +89,8 @@ def busy() -> scenes.Story:
     story.begin(*names)
     for name in names:
         story.train(name, 30, 160_000, 412.0)
-        story.tell(HyperparametersReported(name, {"learning_rate": 3e-4, "beta": 0.005}))
-        story.tell(HyperparameterChanged(name, 120_000, "learning_rate", 1e-3, 3e-4))
+        story.publish(HyperparametersReported(name, {"learning_rate": 3e-4, "beta": 0.005}))
+        story.publish(HyperparameterChanged(name, 120_000, "learning_rate", 1e-3, 3e-4))
     story.devices()
     for number in range(100):
         story.save("Walker", 150_000 + number, 400.0 + number)
@@ -103,7 +103,7 @@ STORY = busy()
 def driven(place: Place) -> Driven:
     """The screen on which the keys of that place are tried."""
     view = STORY.view()
-    runs = DemoRuns(view.now, lambda: STORY.told, "torch_settings:\n  device: cuda\n", "walker-ppo")
+    runs = DemoRuns(view.now, lambda: STORY.published, "torch_settings:\n  device: cuda\n", "walker-ppo")
     opened = OPENED[place][0] if place in OPENED else place if place in SCREENS else ""
     player = Recorder() if place == "replay" else None
     return Driven(view, (120, 40), opened=opened, runs=runs, player=player)
@@ -206,10 +206,10 @@ def test_ids_are_unique_and_every_command_has_a_key_and_words() -> None:
 
 @pytest.mark.parametrize("here", [("list", "overview", "run"), ("overview", "run"), ("list", "log", "run"), ("run",)])
 def test_help_has_every_command_once_and_says_where_the_others_work(here: tuple[Place, ...]) -> None:
-    told = blocks(Keymap(), here)
-    ids = [key.id for _, keys in told for key, _ in keys]
+    published = blocks(Keymap(), here)
+    ids = [key.id for _, keys in published for key, _ in keys]
     assert sorted(ids) == sorted(key.id for key in KEYMAP)
-    for heading, keys in told:
+    for heading, keys in published:
         for key, where in keys:
             works = not {*here, "anywhere"}.isdisjoint(key.places)
             assert (where == "") == works or where in ("when another pane has the focus", "on other screens")
@@ -217,30 +217,30 @@ def test_help_has_every_command_once_and_says_where_the_others_work(here: tuple[
 
 
 def test_help_lists_the_screens_of_a_key_as_a_sentence_does() -> None:
-    told = {key.id: where for _, keys in blocks(Keymap(), ("overview", "run")) for key, where in keys}
-    assert told["log-behavior"] == "in log or warnings"
-    assert told["copy"].startswith("in checkpoints, hyperparameters, ")
-    assert told["copy"].endswith("grid or comparison")
-    assert told["copy-evaluation"] == "during an evaluation"
+    published = {key.id: where for _, keys in blocks(Keymap(), ("overview", "run")) for key, where in keys}
+    assert published["log-behavior"] == "in log or warnings"
+    assert published["copy"].startswith("in checkpoints, hyperparameters, ")
+    assert published["copy"].endswith("grid or comparison")
+    assert published["copy-evaluation"] == "during an evaluation"
 
 
 def test_help_does_not_promise_a_key_that_a_nearer_pane_takes() -> None:
-    told = {key.id: where for _, keys in blocks(Keymap(), ("list", "overview", "run")) for key, where in keys}
-    assert told["live"] == told["previous"] == "when another pane has the focus"
-    assert told["row-up"] == ""
+    published = {key.id: where for _, keys in blocks(Keymap(), ("list", "overview", "run")) for key, where in keys}
+    assert published["live"] == published["previous"] == "when another pane has the focus"
+    assert published["row-up"] == ""
 
 
 def test_help_says_of_a_key_that_the_screen_itself_takes_that_it_works_on_others() -> None:
-    told = {key.id: where for _, keys in blocks(Keymap(), ("list", "log", "run")) for key, where in keys}
-    assert told["watch"] == "on other screens"
-    assert told["previous"] == "when another pane has the focus"
-    told = {key.id: where for _, keys in blocks(Keymap(), ("watch", "run")) for key, where in keys}
-    assert told["freeze"] == "on other screens"
+    published = {key.id: where for _, keys in blocks(Keymap(), ("list", "log", "run")) for key, where in keys}
+    assert published["watch"] == "on other screens"
+    assert published["previous"] == "when another pane has the focus"
+    published = {key.id: where for _, keys in blocks(Keymap(), ("watch", "run")) for key, where in keys}
+    assert published["freeze"] == "on other screens"
 
 
 def test_help_shows_the_keys_as_they_were_remapped() -> None:
-    told = blocks(Keymap().remapped({"pause": ("f5",)}), ("run",))
-    assert [key.shown for _, keys in told for key, _ in keys if key.id == "pause"] == ["f5"]
+    published = blocks(Keymap().remapped({"pause": ("f5",)}), ("run",))
+    assert [key.shown for _, keys in published for key, _ in keys if key.id == "pause"] == ["f5"]
 
 
 def test_titles_of_help_name_screen_and_pane() -> None:

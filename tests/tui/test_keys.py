@@ -43,7 +43,7 @@ def stops(screen: Driven) -> list[str]:
 def losing_steps() -> RunView:
     """A run that is 12,300 steps past its checkpoint."""
     story = scenes.healthy(1)
-    story.tell(ProgressReported("Walker", 162_300, 162_300, 300.0, 80))
+    story.publish(ProgressReported("Walker", 162_300, 162_300, 300.0, 80))
     return story.view()
 
 
@@ -70,7 +70,7 @@ async def test_failure_is_shown_with_its_reason() -> None:
     async with Driven(scenes.healthy(1).view(), answers=False) as screen:
         await screen.press("c")
         command = screen.session.commands[0]
-        text = await screen.tell(CommandFinished(command.id, False, "No space left on device: results/a/b"))
+        text = await screen.publish(CommandFinished(command.id, False, "No space left on device: results/a/b"))
         assert re.search(r"✗ checkpoint Walker: failed in \d\.\ds  No space left on device: results/a/b", text)
 
 
@@ -129,7 +129,7 @@ async def test_help_scrolls_and_is_searched() -> None:
 async def test_frozen_view_stands_still_while_the_run_goes_on() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         assert "VIEW FROZEN" in await screen.press("space")
-        frozen = await screen.tell(ProgressReported("Walker", 333_000, 333_000, 1.0, 1))
+        frozen = await screen.publish(ProgressReported("Walker", 333_000, 333_000, 1.0, 1))
         assert "160k" in frozen
         assert "333k" not in frozen
         text = await screen.press("space")
@@ -137,7 +137,7 @@ async def test_frozen_view_stands_still_while_the_run_goes_on() -> None:
         assert "333k" in text
 
 
-async def test_frozen_view_tells_all_the_same_what_became_of_a_command() -> None:
+async def test_frozen_view_shows_the_outcome_of_a_command_nevertheless() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await screen.press("space")
         text = await screen.press("c")
@@ -158,8 +158,8 @@ async def test_leaving_asks_and_says_what_stopping_now_costs(size: tuple[int, in
 async def test_question_how_to_leave_is_gone_when_the_run_ends_meanwhile() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         assert "1 behavior is training" in await screen.press("q")
-        assert "Nothing is training any more" in await screen.tell(BehaviorStateChanged("Walker", "finished"))
-        text = await screen.tell(RunStateChanged("finished", exit_code=0))
+        assert "Nothing is training any more" in await screen.publish(BehaviorStateChanged("Walker", "finished"))
+        text = await screen.publish(RunStateChanged("finished", exit_code=0))
         assert "✓ finished after" in text
         assert "the run has ended by itself; q leaves" in text
         assert screen.app.is_running
@@ -177,10 +177,10 @@ async def test_checkpoint_and_stop_waits_for_the_end_of_the_run() -> None:
     async with Driven(scenes.healthy(2).view()) as screen:
         assert "Saving and stopping" in await screen.press("q", "s")
         assert [(c.mode, c.exit_code) for c in screen.session.commands if isinstance(c, Stop)] == [("checkpoint", 0)]
-        await screen.tell(CheckpointSaved("Walker", 161_000, "results/w", "interrupted", 1.0, False, 1, 0.1))
+        await screen.publish(CheckpointSaved("Walker", 161_000, "results/w", "interrupted", 1.0, False, 1, 0.1))
         assert "saved at step 161k" in await screen.press("s")
         assert len(screen.session.commands) == 1
-        await screen.tell(RunStateChanged("finished", exit_code=0))
+        await screen.publish(RunStateChanged("finished", exit_code=0))
         assert screen.app.return_value == "stop"
 
 
@@ -264,10 +264,10 @@ async def test_second_key_takes_back_what_the_first_asked_though_the_run_has_not
 async def test_once_the_run_has_answered_its_state_counts_again() -> None:
     async with Driven(scenes.healthy(1).view(), answers=False) as screen:
         await screen.press("p")
-        await screen.tell(CommandFinished(screen.session.commands[0].id, False, "Walker went on"))
+        await screen.publish(CommandFinished(screen.session.commands[0].id, False, "Walker went on"))
         await screen.press("p")
         assert asked(screen) == [("Pause", "Walker"), ("Pause", "Walker")]
-        await screen.tell(
+        await screen.publish(
             BehaviorStateChanged("Walker", "paused"), CommandFinished(screen.session.commands[1].id, True, "")
         )
         await screen.press("p")
@@ -283,7 +283,7 @@ async def test_finished_run_is_left_at_once(key: str) -> None:
 
 async def test_screen_stays_after_the_end_and_says_why_keys_do_nothing() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
-        text = await screen.tell(BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0))
+        text = await screen.publish(BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0))
         assert "✓ finished after" in text
         assert "checkpoint Walker: not possible, the run is over" in await screen.press("c")
         assert screen.session.commands == []

@@ -15,8 +15,8 @@ CRAWLER = BehaviorSummary("Crawler", "sac", 900, 0, None, None)
 
 
 def run(run_id="walker", behaviors=(WALKER,), *, state="training", age=42.0, path="results/walker", note=""):
-    told = None if age is None else NOW - age
-    return RunSummary(run_id, path, state, state == "training", NOW - 9000, told, 8958.0, behaviors, None, note)
+    published = None if age is None else NOW - age
+    return RunSummary(run_id, path, state, state == "training", NOW - 9000, published, 8958.0, behaviors, None, note)
 
 
 RUNS = [
@@ -50,7 +50,7 @@ def test_no_runs_are_said_to_be_none():
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_long_names_give_way(width):
+def test_long_names_are_shortened(width):
     behavior = BehaviorSummary("漢字" * 40, "ppo", 10**15, 10**15, -1.2345e-200, math.nan)
     hostile = run("x" * 64, (behavior,) * 30, path="/long" * 60, note="n" * 500, age=1e9, state="interrupted")
     text = table([*RUNS, hostile], "results", NOW, width)

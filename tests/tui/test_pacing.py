@@ -99,7 +99,7 @@ async def test_slow_panes_stand_still_until_what_they_show_changes() -> None:
         session.bus.publish(ProgressReported("Walker", 161_000, 161_000, 1.0, 1))
         session.bus.publish(LogEmitted("warning", "Walker", "something new"))
         app.fold()
-        view.now = story.time  # those events were told at the real time
+        view.now = story.time  # those events were reported at the real time
         app.redraw()
         text = await settled_text(pilot)
         assert "something new" in text

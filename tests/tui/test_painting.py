@@ -28,9 +28,9 @@ async def test_a_pane_below_a_toast_paints_nothing_itself() -> None:
         assert {"CurvesPane", "Toast"} <= covered
         assert "BehaviorsPane" not in covered
         view.apply(Envelope(view.last_number + 1, view.now + 1, EpisodesFinished("Walker", 161_000, 1, 9.0, 9, 9, 9.0)))
-        pieces = app.screen.draw(app._frame())
-        assert pieces
-        assert not any(toast.region.contains(piece.x, piece.y) for piece in pieces)
+        parts = app.screen.draw(app._frame())
+        assert parts
+        assert not any(toast.region.contains(part.x, part.y) for part in parts)
 
 
 async def test_every_size_has_its_picture_and_none_is_left_over() -> None:

@@ -94,7 +94,7 @@ async def test_useless_commands_are_not_offered() -> None:
         assert "pause(False)" in ids
         assert "speed(1)" not in ids  # no replay
         assert "roll_back" not in ids  # of another screen
-        await screen.tell(BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0))
+        await screen.publish(BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0))
         assert "pause(False)" not in {offer.action for offer in offers(screen.screen.context, screen.screen.key_owners)}
     async with Driven(scenes.healthy(1).view(), refuses="the screen is read-only") as screen:
         ids = {offer.action for offer in offers(screen.screen.context, screen.screen.key_owners)}
@@ -112,7 +112,7 @@ async def test_commands_of_textual_itself_are_not_in_it() -> None:
 
 async def test_hostile_name_is_plain_text_in_it() -> None:
     story = scenes.healthy(1)
-    story.tell(BehaviorStarted("[red]evil[/]\x1b[2J", "ppo", "gymnasium:X", 0, 1, 1, 1, False))
+    story.publish(BehaviorStarted("[red]evil[/]\x1b[2J", "ppo", "gymnasium:X", 0, 1, 1, 1, False))
     async with Driven(story.view()) as screen:
         await screen.press("ctrl+p")
         assert "select [red]evil[/]" in await screen.until("select [red]")

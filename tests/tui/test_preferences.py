@@ -55,7 +55,7 @@ def test_the_selected_behavior_is_found_by_its_name(tmp_path: Path) -> None:
     """It may stand elsewhere, appear late, or be gone."""
     preferences, story = Preferences(tmp_path), scenes.Story()
     preferences.save_view(RUN, to_json(ScreenState(), "Hopper"))
-    story.tell(RunStarted("walker-ppo", str(RUN), 1, "cpu", False, {}))
+    story.publish(RunStarted("walker-ppo", str(RUN), 1, "cpu", False, {}))
     view, state = story.view(), ScreenState()
     saved_view = SavedView(preferences, view, state)
     assert saved_view.restore()
@@ -162,7 +162,7 @@ async def test_what_is_chosen_by_keys_comes_back_at_the_next_start(tmp_path: Pat
         session, view = FakeSession(), RunView()
         app = TrainerApp(session, view, clock=lambda: scenes.START, preferences=Preferences(tmp_path))
         async with app.run_test(size=(120, 40)) as pilot:
-            for envelope in story.told:
+            for envelope in story.published:
                 session.bus.publish(envelope.event)
             app.tick()
             await pilot.pause()

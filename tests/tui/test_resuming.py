@@ -30,8 +30,8 @@ def test_the_command_keeps_all_but_how_the_run_began(words: list[str], command: 
 )
 def test_what_ended_before_its_time_can_be_resumed(state: str, is_possible: bool) -> None:
     story = scenes.healthy(1)
-    story.tell(RunStateChanged(state))  # type: ignore[arg-type]  # one of them
+    story.publish(RunStateChanged(state))  # type: ignore[arg-type]  # one of them
     assert can_be_resumed(story.view()) == is_possible
     without = scenes.empty()
-    without.tell(RunStateChanged(state))  # type: ignore[arg-type]
+    without.publish(RunStateChanged(state))  # type: ignore[arg-type]
     assert not can_be_resumed(without.view())

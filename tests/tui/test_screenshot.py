@@ -64,13 +64,13 @@ async def test_table_holds_what_the_charts_show_and_nothing_else(opened: str, tm
         "step", *(f"walker/Walker/Return {name}" for name in ("mean", "lowest", "highest", "smoothed 0.6"))
     ]  # fmt: skip
     assert len(header) == 1 + 4 * num_charts
-    told = [row for row in rows if row[1]]
+    published = [row for row in rows if row[1]]
     inside = np.flatnonzero((curve.xs >= start) & (curve.xs <= end))
     assert 0 < len(inside) < len(curve.xs)
-    assert [float(row[0]) for row in told] == curve.xs[inside].tolist()
+    assert [float(row[0]) for row in published] == curve.xs[inside].tolist()
     for column, values in ((1, curve.mean), (2, curve.low), (3, curve.high)):
-        assert [float(row[column]) for row in told] == values[inside].tolist()
-    for row in told[::7]:
+        assert [float(row[column]) for row in published] == values[inside].tolist()
+    for row in published[::7]:
         assert float(row[4]) == smoothed_at(figure, curve, float(row[0]))
 
 

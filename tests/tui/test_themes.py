@@ -198,8 +198,8 @@ async def test_no_color_means_none(name: str, monkeypatch: pytest.MonkeyPatch) -
     async with app.run_test(size=(120, 40)) as pilot:
         app.tick()
         await settled_text(pilot)
-        pieces = app.screen.draw(app._frame())
+        parts = app.screen.draw(app._frame())
         styles = [segment.style for strip in app.screen._compositor.render_strips() for segment in strip]
         colors = [color for style in styles if style for color in (style.color, style.bgcolor) if color]
         assert all(color.is_default for color in colors)
-        assert not any(re.search(r"\x1b\[[\d;]*[34]8;|\x1b\[(?:\d+;)*[349]\d[;m]", piece.text) for piece in pieces)
+        assert not any(re.search(r"\x1b\[[\d;]*[34]8;|\x1b\[(?:\d+;)*[349]\d[;m]", part.text) for part in parts)

@@ -20,7 +20,7 @@ def test_title_says_which_run_how_far_it_is_and_what_it_does() -> None:
     story = scenes.healthy(2)
     assert title_of(story.view(), "x.yaml") == "rl-tui walker-ppo 32% training"
     for state in ("paused", "stopping", "failed"):
-        story.tell(RunStateChanged(state))
+        story.publish(RunStateChanged(state))
         assert title_of(story.view(), "x.yaml") == f"rl-tui walker-ppo 32% {state}"
     assert title_of(RunView(), "ppo/CartPole") == "rl-tui ppo/CartPole starting"
     assert title_of(scenes.finished(1).view(), "") == "rl-tui walker-ppo 100% finished"

@@ -112,7 +112,7 @@ def test_of_two_entries_with_the_same_key_the_first_counts(tmp_path: Path) -> No
     assert ":2: runs: f6 is already the key of log" in found.problems[0]
 
 
-def test_giving_way_goes_on_until_nothing_conflicts(tmp_path: Path) -> None:
+def test_bindings_yield_until_nothing_conflicts(tmp_path: Path) -> None:
     """runs cannot have l, so it keeps r, which devices then cannot have."""
     found = written(tmp_path, "devices: r\nruns: l\n")
     assert found.chosen == {}

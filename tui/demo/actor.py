@@ -163,7 +163,7 @@ class Actor:
         return 12 * self.role.num_parameters
 
     def export(self, seconds: float) -> PolicyExported:
-        """The policy as a file that nobody wrote."""
+        """The policy as a file that does not exist."""
         path = f"{self._folder}/{self.role.name}/{self.role.name}-{self.step}.onnx"
         return PolicyExported(self.role.name, self.step, path, 1.2e-6, round(seconds, 2))
 

@@ -21,7 +21,7 @@ class Job:
 
 @dataclass(slots=True)
 class _Command:
-    """How many of a command's jobs are to come, and what became of the others."""
+    """How many of a command's jobs are pending, and the outcomes of the others."""
 
     num_open: int = 0
     is_ok: bool = True

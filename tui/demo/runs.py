@@ -1,4 +1,4 @@
-"""The demo's folder of earlier runs: the same story with other settings, made when somebody looks."""
+"""The demo's folder of earlier runs: the same story with other settings, made on demand."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ LONGEST_BEAT_SECONDS = 1.0  # the rest of a longer one is lost: the process was 
 
 
 class DemoSession:
-    """Any thread may send, subscribe and wait. Either `main` is the main of a thread of its own, or somebody calls
+    """Any thread may send, subscribe and wait. Either `main` is the main of a thread of its own, or its owner calls
     `advance`; then everything happens in there.
 
     The story has come as far as `now` once `begin` has played `hours` of past, and then runs `speed` times as fast as
@@ -88,7 +88,7 @@ class DemoSession:
         return DemoRuns(self.clock(), lambda: tuple(self._kept), written, RUN_ID)
 
     def begin(self) -> None:
-        """Tell the past, at once. Before anything else."""
+        """Publish the past, at once. Before anything else."""
         self.story.begin()
         self.story.play_past(self._hours)
 
@@ -112,7 +112,7 @@ class DemoSession:
                 before = now
 
     def crashed(self, error: BaseException) -> None:
-        """The story's thread has died of `error`, a bug of ours."""
+        """The story's thread has died of `error`, an internal error."""
         self.bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
         self._end()
 

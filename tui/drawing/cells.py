@@ -126,7 +126,7 @@ def _array(pixels: Pixels) -> NDArray[np.uint8]:
 
 
 def _true(image: NDArray[np.uint8]) -> Numbers:
-    """With five bits per channel: neighbors that look the same become one stretch."""
+    """With five bits per channel: neighbors that look the same are merged."""
     coarse = (image & 0xF8 | image >> 5).astype(np.int32)
     return coarse[..., 0] << 16 | coarse[..., 1] << 8 | coarse[..., 2]
 

@@ -19,7 +19,7 @@ Spot: TypeAlias = tuple[Region, Region]  # where a widget is, and the part of th
 NOWHERE = Region()
 
 
-class Piece(NamedTuple):
+class Patch(NamedTuple):
     """Part of a row. x, y: cells of the terminal; text: with its escape sequences."""
 
     x: int
@@ -27,15 +27,15 @@ class Piece(NamedTuple):
     text: str
 
 
-class PiecesUpdate(CompositorUpdate):
-    """The pieces and nothing else."""
+class PatchUpdate(CompositorUpdate):
+    """The patches and nothing else."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
-        self._pieces = pieces
+    def __init__(self, patches: Sequence[Patch]) -> None:
+        self._patches = patches
 
     def render_segments(self, console: Console) -> str:
         """What to write to the terminal."""
-        return "".join(f"\x1b[{y + 1};{x + 1}H{text}" for x, y, text in self._pieces)
+        return "".join(f"\x1b[{y + 1};{x + 1}H{text}" for x, y, text in self._patches)
 
 
 def spots(screen: Screen[Any]) -> Mapping[Widget, Spot]:

@@ -20,7 +20,7 @@ from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.drawing.glyphs import Colors, Glyphs
 from rl_tui.tui.drawing.lines import SERIES, Line, Span, Tone, cells, centered, clip, line
-from rl_tui.tui.drawing.painting import Piece, Spot, styled
+from rl_tui.tui.drawing.painting import Patch, Spot, styled
 from rl_tui.tui.drawing.text import num_cells
 from rl_tui.tui.keys.keymap import Keymap, Place
 from rl_tui.tui.state.choices import ScreenState
@@ -145,8 +145,8 @@ class Pane(Widget):
         """Lines that the pane would like; counts only where app.tcss says `height: auto`."""
         return 1
 
-    def draw(self, frame: Frame, spot: Spot | None, *, must: bool = False) -> list[Piece]:
-        """Bring the lines up to `frame` where that is due, or always if `must`; returns the pieces to paint."""
+    def draw(self, frame: Frame, spot: Spot | None, *, must: bool = False) -> list[Patch]:
+        """Bring the lines up to `frame` where that is due, or always if `must`; returns the patches to paint."""
         condition = self.check(frame, spot)
         return self.redraw() if condition in DUE or (must and condition != "hidden") else []
 
@@ -162,8 +162,8 @@ class Pane(Widget):
             return "changed"
         return "current" if 0 <= frame.now - self._made_at < self.seconds else "old"
 
-    def redraw(self) -> list[Piece]:
-        """Make the lines again for the frame and the spot of the last `check`; returns the pieces to paint."""
+    def redraw(self) -> list[Patch]:
+        """Make the lines again for the frame and the spot of the last `check`; returns the patches to paint."""
         frame, spot = self._frame, self._spot
         assert frame is not None
         assert spot is not None
@@ -184,7 +184,7 @@ class Pane(Widget):
         if not spot[1].contains_region(self._content):
             self.refresh(*(Region(first, y, last - first, 1) for y, first, last in changed if last > first))
             return []
-        return [self._piece(y, first, last) for y, first, last in changed if last > first]
+        return [self._patch(y, first, last) for y, first, last in changed if last > first]
 
     def _entitle(self, frame: Frame) -> None:
         heading = self._tried(lambda: self.titled(frame), self._heading)
@@ -255,7 +255,7 @@ class Pane(Widget):
             self._fault = error
             return otherwise
 
-    def _piece(self, y: int, first: int, last: int) -> Piece:
+    def _patch(self, y: int, first: int, last: int) -> Patch:
         """Cells [first, last) of line y, which Textual will render again when it next paints the line itself."""
         self.renew_line(y)
         parts: list[tuple[str, Tone]] = []
@@ -268,7 +268,7 @@ class Pane(Widget):
             parts.append((" " * (last - max(at, first)), "text"))
         console = self.app.console
         text = "".join(styled(part, self._style(tone), console) for part, tone in parts)
-        return Piece(self._content.x + first, self._content.y + y, text)
+        return Patch(self._content.x + first, self._content.y + y, text)
 
     def renew_line(self, y: int) -> None:
         """Textual asks for line y again when it next paints it."""
@@ -328,7 +328,7 @@ def changed_cells(old: Line, new: Line, width: int) -> tuple[int, int]:
             width -= len(new[-1].text)
             old, new = old[:-1], new[:-1]
     pairs = zip(_by_cell(old, width - at), _by_cell(new, width - at), strict=True)
-    different = [at + cell for cell, (was, becomes) in enumerate(pairs) if was != becomes]
+    different = [at + cell for cell, (old, new) in enumerate(pairs) if old != new]
     return (different[0], different[-1] + 1) if different else (0, 0)
 
 

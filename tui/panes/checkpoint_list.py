@@ -133,7 +133,7 @@ def given_up(behavior: BehaviorView, at: float, saved: CheckpointSaved, now: flo
 
 
 def set_aside(behavior: BehaviorView, saved: CheckpointSaved) -> str:
-    """What would become of the checkpoints after it."""
+    """The fate of the checkpoints after it."""
     newer = [other for _, other in behavior.checkpoints if other.step > saved.step]
     if not newer:
         return "no checkpoint is newer"

@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import App
 
 from rl_tui.tui.drawing.pacing import FramePace
-from rl_tui.tui.drawing.painting import PiecesUpdate, is_behind, spots
+from rl_tui.tui.drawing.painting import PatchUpdate, is_behind, spots
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.textual_private import paint
 
@@ -44,9 +44,9 @@ class Frames:
         """These panes of the screen on top are up to date."""
         screen, began = self._app.screen, time.thread_time()
         frame, where = self._frame(), spots(screen)
-        pieces = [piece for pane in panes for piece in pane.draw(frame, where.get(pane), must=True)]
-        paint(self._app, screen, PiecesUpdate(pieces) if pieces else None)
-        size = sum(len(piece.text) for piece in pieces)
+        patches = [patch for pane in panes for patch in pane.draw(frame, where.get(pane), must=True)]
+        paint(self._app, screen, PatchUpdate(patches) if patches else None)
+        size = sum(len(patch.text) for patch in patches)
         now, used = time.monotonic(), time.process_time()
         busy = (used - self._process_used) / max(now - self._painted_at, 1e-6)
         self._painted_at, self._process_used = now, used

@@ -1,4 +1,4 @@
-"""What became of the last key: asked, done or failed, with the file's path."""
+"""The outcome of the last key: requested, done or failed, with the file's path."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from rl_tui.engine.session.watching import Scene, Seen
 from rl_tui.tui.drawing.cells import HALF, Cells, cells_of, changes, color, painted, runs, text_of
 from rl_tui.tui.drawing.glyphs import Colors
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, centered, line
-from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.drawing.painting import Patch
 from rl_tui.tui.drawing.text import wrapped
 from rl_tui.tui.panes.base import Frame, Pane
 
@@ -49,8 +49,8 @@ class PicturePane(Pane):
         """Width and height of the picture that has room."""
         return max(1, self.size.width), max(1, 2 * self.size.height)
 
-    def redraw(self) -> list[Piece]:
-        """Bring the picture up to the scene; returns the pieces to paint."""
+    def redraw(self) -> list[Patch]:
+        """Bring the picture up to the scene; returns the patches to paint."""
         frame, spot, content = self._frame, self._spot, self._content
         assert frame is not None
         assert spot is not None
@@ -71,7 +71,7 @@ class PicturePane(Pane):
         for row, _, _ in changed:
             self.renew_line(row)
         return [
-            Piece(content.x + first, content.y + row, painted(after, row, first, last, self._colors, ground))
+            Patch(content.x + first, content.y + row, painted(after, row, first, last, self._colors, ground))
             for row, first, last in changed
         ]
 

@@ -42,7 +42,7 @@ def summary_lines(frame: Frame, width: int) -> list[Line]:
 
 
 def behavior_lines(behavior: BehaviorView, frame: Frame, width: int, is_short: bool) -> list[Line]:
-    """What became of one behavior; short: one line with its most useful file."""
+    """How one behavior ended; short: one line with its most useful file."""
     glyphs, measured = frame.glyphs, behavior.best_evaluation
     evaluated = (Span("  best eval. ", "dim"), right(number(measured.mean_return), 8)) if measured is not None else ()
     name = left(fit(safe_text(behavior.name), 16, glyphs.ellipsis), 16)

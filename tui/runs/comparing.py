@@ -17,7 +17,7 @@ from rl_tui.tui.runs.sources import Runs
 
 
 class RunChoice(NamedTuple):
-    """One run, or a group of several that become one curve, with its name."""
+    """One run, or a group of several drawn as one curve, with its name."""
 
     name: str
     run_ids: tuple[str, ...]

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.messages import CheckpointSaved, RollBack
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.drawing.painting import Piece, spots
+from rl_tui.tui.drawing.painting import Patch, spots
 from rl_tui.tui.keys.keymap import Place, bindings
 from rl_tui.tui.panes.base import BEAT, DUE, Condition, Frame, Pane
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
@@ -115,7 +115,7 @@ class RunScreen(Screen[None]):
             return self.pane if isinstance(self.pane, ListPane) else None
         return next((pane for pane in self._panes if isinstance(pane, ListPane)), None)
 
-    def draw(self, frame: Frame) -> list[Piece]:
+    def draw(self, frame: Frame) -> list[Patch]:
         """Bring every pane up to `frame` and return what is to be painted."""
         pane = self.pane
         places: tuple[Place, ...] = ("filtering",) if filtering(self) else self.places_now
@@ -124,7 +124,7 @@ class RunScreen(Screen[None]):
         checked = [(pane, pane.check(frame, where.get(pane))) for pane in self._panes]
         is_beat = any(pane.seconds == BEAT and condition in DUE for pane, condition in checked)
         return [
-            piece for pane, condition in checked if must_redraw(pane, condition, is_beat) for piece in pane.redraw()
+            patch for pane, condition in checked if must_redraw(pane, condition, is_beat) for patch in pane.redraw()
         ]
 
     def on_descendant_focus(self) -> None:
@@ -140,7 +140,7 @@ class RunScreen(Screen[None]):
         self.context.redraw()
 
     def say(self, words: str) -> None:
-        """Tell the user, now."""
+        """Show the user a message, now."""
         self.context.status.say(words, "text")
         self.context.redraw()
 

@@ -11,7 +11,7 @@ from rl_tui.tui.charts.run_figure import place_on
 from rl_tui.tui.charts.state import LARGEST_SMOOTHING, X_AXES, ChartState
 from rl_tui.tui.charts.x_axis import NAMES
 from rl_tui.tui.charts.y_range import AUTOMATIC, range_text, range_words, typed_range
-from rl_tui.tui.drawing.painting import Piece, spots
+from rl_tui.tui.drawing.painting import Patch, spots
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.chart import ChartPane, CurvesPane
 from rl_tui.tui.panes.chart_words import window_words
@@ -33,7 +33,7 @@ class ChartActions(RunScreen):
         """The grid of charts is found once, where the screen has one."""
         self._grid = next(iter(self.query(MetricGrid)), None)
 
-    def draw(self, frame: Frame) -> list[Piece]:
+    def draw(self, frame: Frame) -> list[Patch]:
         """Bring every pane up to `frame` and return what is to be painted."""
         if self._grid is not None and self._grid.lay_out(frame):
             self.call_after_refresh(self.context.redraw)

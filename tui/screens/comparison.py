@@ -90,7 +90,7 @@ class ComparisonScreen(ChartActions):
         return x
 
     def action_x_axis(self) -> None:
-        """The next unit of x. Groups are not drawn by the time of day: their runs have it in common with nobody."""
+        """The next unit of x. Groups are not drawn by the time of day: no two runs share it."""
         super().action_x_axis()
         if self.comparison.has_groups and self._chart.x_axis == "wall":
             super().action_x_axis()

@@ -6,7 +6,7 @@ import asyncio
 
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.drawing.painting import Patch
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.configuration_list import ConfigurationList
@@ -30,7 +30,7 @@ class ConfigurationScreen(ListScreen):
         self._other_at = -1  # index of the one that is compared with, -1 for none
         self._has_begun = False
 
-    def draw(self, frame: Frame) -> list[Piece]:
+    def draw(self, frame: Frame) -> list[Patch]:
         """As soon as the run is known, its configuration is read."""
         run, runs = frame.view.run, self.context.runs
         if runs is None:

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.drawing.painting import Patch
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.behavior_page import BehaviorPage, failure_texts
@@ -56,7 +56,7 @@ class DetailScreen(ChartActions):
     places = ("detail",)
     AUTO_FOCUS = "BehaviorPage"
 
-    def draw(self, frame: Frame) -> list[Piece]:
+    def draw(self, frame: Frame) -> list[Patch]:
         """A traceback needs the width of the screen: the page of a behavior that failed lies above the rest."""
         behavior, has_failures = frame.behavior, bool(frame.view.failures)
         has_failed = behavior.state == "failed" if behavior is not None else has_failures

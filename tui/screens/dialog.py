@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from rl_tui.tui.drawing.painting import Piece, spots
+from rl_tui.tui.drawing.painting import Patch, spots
 from rl_tui.tui.panes.base import Frame, Pane
 
 
@@ -29,6 +29,6 @@ class PaneDialog(ModalScreen[bool]):
         """What is drawn."""
         return [self.pane]
 
-    def draw(self, frame: Frame) -> list[Piece]:
+    def draw(self, frame: Frame) -> list[Patch]:
         """Bring the box up to `frame` and return what is to be painted."""
         return self.pane.draw(frame, spots(self).get(self.pane))

@@ -25,7 +25,7 @@ READ_BYTES = 4096
 
 
 class EvaluationScreen(PaneDialog):
-    """Owns the process: whoever leaves the dialog ends it."""
+    """Owns the process: leaving the dialog ends it."""
 
     BINDINGS = bindings("evaluating")
 
@@ -63,7 +63,7 @@ class EvaluationScreen(PaneDialog):
 
 
 class EvaluationPane(Pane):
-    """The last lines that the process printed. exit_code: None while it runs; note: what became of a key."""
+    """The last lines that the process printed. exit_code: None while it runs; note: the outcome of a key."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__()

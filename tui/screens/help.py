@@ -12,7 +12,7 @@ from textual.content import Content
 
 from rl_tui.engine.config.diagnostics import one_of
 from rl_tui.tui.drawing.lines import Line, Span, line
-from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.drawing.painting import Patch
 from rl_tui.tui.drawing.text import left, wrapped
 from rl_tui.tui.keys.keymap import Key, Keymap, Place, bindings
 from rl_tui.tui.panes.base import Frame, Pane
@@ -56,7 +56,7 @@ class HelpScreen(PaneDialog):
         self._page.border_title = Content(title(screen_name, pane.topic if pane is not None else ""))
         self._keys.show_blocks(blocks(self._shared.keymap, here))
 
-    def draw(self, frame: Frame) -> list[Piece]:
+    def draw(self, frame: Frame) -> list[Patch]:
         """Bring the page up to `frame` and return what is to be painted."""
         return super().draw(replace(frame, focus=self._keys.topic))
 

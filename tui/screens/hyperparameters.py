@@ -20,7 +20,7 @@ from rl_tui.tui.screens.confirm import ConfirmScreen
 from rl_tui.tui.screens.context import Context
 from rl_tui.tui.screens.prompt import PromptScreen, Verdict
 
-FAR = 100  # times the value or a part of it: further than anybody moves it in one step
+FAR = 100  # times the value or a part of it: further than a usual single step
 
 
 class HyperparametersScreen(RunScreen):

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from rl_tui.engine.session.text import safe_text
-from rl_tui.tui.drawing.painting import Piece
+from rl_tui.tui.drawing.painting import Patch
 from rl_tui.tui.keys.keymap import bindings
 from rl_tui.tui.panes.base import Frame
 from rl_tui.tui.panes.behaviors import BehaviorsPane
@@ -66,7 +66,7 @@ class OverviewScreen(ChartActions):
         yield LogPane()
         yield CompactPane()
 
-    def draw(self, frame: Frame) -> list[Piece]:
+    def draw(self, frame: Frame) -> list[Patch]:
         """Bring every pane up to `frame` and return what is to be painted."""
         if frame.view.is_over != self.has_class("-over"):
             self.toggle_class("-over")

@@ -48,7 +48,7 @@ class WatchScreen(RunScreen):
         self.call_after_refresh(self._look)
 
     def on_unmount(self) -> None:
-        """Nobody watches any more."""
+        """The play is no longer watched."""
         self.context.watching.end()
 
     def on_resize(self, event: events.Resize) -> None:

@@ -124,7 +124,7 @@ def test_asking_for_the_loss_moves_no_memory(kind: str, is_shared: bool) -> None
 
 
 def test_the_critic_remembers_unfinished_episodes_from_update_to_update() -> None:
-    """Told that other agents lived on, it learns otherwise; a trainer that is loaded has forgotten them."""
+    """If other agents are said to have lived on, it learns otherwise; a loaded trainer has forgotten them."""
     found = []
     for change in ("nothing", "agents", "load"):
         ppo = trainer(config(True))

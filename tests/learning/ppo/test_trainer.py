@@ -134,12 +134,12 @@ def test_metrics_have_ml_agents_names() -> None:
     assert set(ppo.update(64)) == theirs | ours
 
 
-def test_a_block_in_which_no_episode_ended_tells_no_reward() -> None:
+def test_a_block_in_which_no_episode_ended_shows_no_reward() -> None:
     ppo = trainer(config())
     assert ppo.add(blocks(ppo, 1, ending=Ending.CUT)[0]) == {}
 
 
-def test_strength_weighs_rewards_and_what_is_told_of_them() -> None:
+def test_strength_weighs_rewards_and_what_is_reported_of_them() -> None:
     settings = config(value_clip=None, num_epoch=1, batch_size=64)
     strong = settings.model_copy(
         update={

@@ -200,13 +200,13 @@ def test_a_minibatch_is_no_part_of_the_buffer() -> None:
     assert (buffer.sample(4, np.random.default_rng(0), 1, GAMMAS).observations[0] != 77).all()
 
 
-def test_no_mask_is_told_until_one_was_added() -> None:
+def test_no_mask_is_reported_until_one_was_added() -> None:
     batch = filled([5]).sample(4, np.random.default_rng(0), 1, GAMMAS)
     assert batch.action_mask is None
     assert batch.next_action_mask is None
 
 
-def test_masks_are_told_for_the_step_and_for_what_was_seen_next() -> None:
+def test_masks_are_reported_for_the_step_and_for_what_was_seen_next() -> None:
     buffer, experience = filled([4]), block(5, [3, 2], masked=True)
     buffer.add(experience, rewards(experience))
     later = block(12, [2])
@@ -285,7 +285,7 @@ def test_what_is_kept_must_be_given_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("alpha", [None, 0.6])
-def test_a_buffer_takes_the_memory_that_its_layout_tells(alpha: float | None) -> None:
+def test_a_buffer_takes_the_memory_that_its_layout_predicts(alpha: float | None) -> None:
     shape = layout(50_000, 64, memory_size=4, value_memory_size=4, sequence_length=8, alpha=alpha)
     tracemalloc.start()
     try:

@@ -232,7 +232,7 @@ def test_the_temperature_moves_towards_the_target_entropy(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_entropy_and_errors_are_told(kind: str) -> None:
+def test_entropy_and_errors_are_reported(kind: str) -> None:
     ours = case(kind, target_q=False)
     policy = reference_policy(ours, ours.batch.features[0], ours.batch.noise, ours.batch.allowed)
     expected = -policy.log_prob.mean() + sum(branch.entropy().mean() for branch in policy.branches)

@@ -108,7 +108,7 @@ def test_targets_follow_by_tau(target_q: bool) -> None:
 
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize("hyper", [{}, {"target_q": True, "n_step": 3}, {"prioritized_replay": {}}])
-def test_numbers_are_told_by_the_tags_of_ml_agents(kind: str, hyper: dict[str, object]) -> None:
+def test_numbers_are_reported_by_the_tags_of_ml_agents(kind: str, hyper: dict[str, object]) -> None:
     sac = trainer(config(**hyper), kind)
     metrics = dict(sac.add(block(sac, 40, kind, masked=True))) | dict(sac.update(40))
     expected = {
@@ -175,7 +175,7 @@ def test_rolling_back_forgets_what_came_after() -> None:
     assert same(replay, kept)
 
 
-def test_a_minibatch_that_overflows_is_not_learned_and_told() -> None:
+def test_a_minibatch_that_overflows_is_reported_and_not_learned() -> None:
     sac = trainer(config(), "continuous")
     sac.add(block(sac, 20, "continuous"))
     sac.update(20)
@@ -198,7 +198,7 @@ def test_a_reward_that_is_no_number_is_refused_with_its_agent() -> None:
         sac.add(replace(bad, rewards=rewards))
 
 
-def test_the_losses_are_told_without_changing_anything() -> None:
+def test_the_losses_are_reported_without_changing_anything() -> None:
     sac = trainer(config({"normalize": True}, save_replay_buffer=True))
     sac.add(block(sac, 40))
     sac.update(40)

@@ -144,7 +144,7 @@ def test_columns_between_two_points_are_joined_also_beyond_the_window() -> None:
     assert line.low == pytest.approx([4.25, 4.75, 5.25, 5.75])
 
 
-def test_smoothing_starts_at_the_first_value_and_anew_after_a_gap() -> None:
+def test_smoothing_starts_at_the_first_value_and_again_after_a_gap() -> None:
     smooth = moving_average(np.array([4.0, 4.0, np.nan, 8.0]), 0.6)
     assert smooth[[0, 1, 3]] == pytest.approx([4.0, 4.0, 8.0])
     assert np.isnan(smooth[2])
@@ -164,8 +164,8 @@ def test_smoothing_is_tensorboards_where_points_are_few() -> None:
 def test_smoothed_curve_does_not_depend_on_how_often_the_run_reports() -> None:
     xs = np.arange(0, 1_000_000, 100.0)
     ys = np.where(xs < 500_000, 0.0, 1.0)
-    often, seldom = plain_curve(xs, ys), plain_curve(xs[::10], ys[::10])
-    one, other = (np.interp(550_000, *smooth_line(curve, (0.0, 1e6), 0.99)) for curve in (often, seldom))
+    often, rarely = plain_curve(xs, ys), plain_curve(xs[::10], ys[::10])
+    one, other = (np.interp(550_000, *smooth_line(curve, (0.0, 1e6), 0.99)) for curve in (often, rarely))
     assert one == pytest.approx(other, abs=0.02)
 
 
@@ -260,7 +260,7 @@ def test_step_axis_encloses_the_steps_and_has_few_ticks(first: float, length: fl
     assert len(ticks(start, end, 8)) <= 10
 
 
-def test_growing_run_moves_its_axes_seldom() -> None:
+def test_growing_run_moves_its_axes_rarely() -> None:
     assert len({step_range(0.0, float(step))[1] for step in range(100_000, 200_000, 1000)}) <= 6
     assert len({full_range([(0.0, float(s))], "relative") for s in range(3600, 7200, 10)}) <= 7
     assert len({value_range(0.0, 100.0 + step) for step in range(100)}) <= 11
@@ -273,7 +273,7 @@ def test_steps_are_one_two_or_five() -> None:
 @pytest.mark.parametrize(("step", "grain", "label"), [
     (0, 1, "0"), (50_000, 10_000, "50k"), (1_234_000, 1_000, "1.234M"), (1_234_567, 1, "1.234567M"), (2.5, 0.1, "2.5"),
 ])  # fmt: skip
-def test_steps_are_told_as_exactly_as_needed(step: float, grain: float, label: str) -> None:
+def test_steps_are_reported_as_exactly_as_needed(step: float, grain: float, label: str) -> None:
     assert step_label(step, grain) == label
 
 
@@ -291,18 +291,18 @@ def test_clock_ticks_are_round_where_the_user_lives(in_kathmandu: None) -> None:
     assert labels == ["17:00", "18:00", "19:00", "20:00", "21:00", "22:00", "23:00"]
 
 
-def test_clock_tells_seconds_when_near_and_dates_when_far() -> None:
+def test_clock_shows_seconds_when_near_and_dates_when_far() -> None:
     noon = 1_795_003_200.0
     assert [tick.label for tick in x_ticks((noon, noon + 60), "wall", 4)][1] == "12:00:15"
     assert "Nov 20" in [tick.label for tick in x_ticks((noon, noon + 5 * 86400), "wall", 6)]
 
 
-def test_time_since_the_start_is_told_in_hours_and_minutes() -> None:
+def test_time_since_the_start_is_reported_in_hours_and_minutes() -> None:
     labels = [tick.label for tick in x_ticks((0.0, 7200.0), "relative", 5)]
     assert labels == ["0", "30m", "1h00", "1h30", "2h00"]
 
 
-def test_marks_give_way_to_labels() -> None:
+def test_marks_yield_to_labels() -> None:
     happened = (Mark(0, "▴", "dim"), Mark(41, "★", "dim"))
     curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
     axis = text_of(draw(figure(curve, marks=happened), 68, 8, ChartStyle(UNICODE)))[-1]
@@ -322,7 +322,7 @@ def test_labels_of_the_x_axis_are_readable_whatever_stands_there(sign: str, at: 
     assert sign in axis or sign == "┤", "the crosshair is seen above the axis"
 
 
-def test_what_gives_way_to_a_label_hides_no_other_mark() -> None:
+def test_what_yields_to_a_label_hides_no_other_mark() -> None:
     happened = (Mark(1.9, "▴", "dim"), Mark(0, "¶", "strong"), Mark(0, "★", "warning"))
     curve = plain_curve(np.arange(0.0, 101.0), np.arange(101.0))
     axis = text_of(draw(figure(curve, marks=happened), 68, 8, ChartStyle(UNICODE)))[-1]
@@ -428,7 +428,7 @@ def test_metrics_of_like_values_share_a_scale_and_others_have_their_own() -> Non
     assert apart.scales["one"].top >= 3 * 49  # curves of one metric always share
 
 
-def test_curves_are_told_apart_without_color() -> None:
+def test_curves_are_distinguished_without_color() -> None:
     xs = np.arange(200.0)
     flat = [plain_curve(xs, np.full(200, at * 10.0), label=str(at), metric="m") for at in range(1, 4)]
     shapes = {

@@ -61,12 +61,12 @@ def test_values_that_are_no_numbers_are_no_highest() -> None:
 
 def story() -> scenes.Story:
     """Its last episodes returned 500 each; the mean of the last hundred is much less."""
-    told = scenes.Story()
-    told.begin("Walker")
+    published = scenes.Story()
+    published.begin("Walker")
     for step in range(1, 31):
         value = 20.0 if step <= 26 else 500.0
-        told.tell(EpisodesFinished("Walker", 1000 * step, 4, value, value, value, 10.0), after=1)
-    return told
+        published.publish(EpisodesFinished("Walker", 1000 * step, 4, value, value, value, 10.0), after=1)
+    return published
 
 
 def text_of(row: Line) -> str:

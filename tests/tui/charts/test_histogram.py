@@ -90,9 +90,9 @@ async def test_counts_can_be_read_at_every_size(size: tuple[int, int]) -> None:
     histogram = view.behaviors["Walker"].histogram
     assert histogram is not None
     async with Driven(view, size, opened="detail") as driven:
-        told = await read_all(driven)
-        assert f"{histogram.count} episodes" in told
-    bins = {low: int(num) for low, num in re.findall(r"(\S+) to \S+ [━─]+ (\d+)", told)}
+        published = await read_all(driven)
+        assert f"{histogram.count} episodes" in published
+    bins = {low: int(num) for low, num in re.findall(r"(\S+) to \S+ [━─]+ (\d+)", published)}
     assert len(bins) == 10
     assert sum(bins.values()) == histogram.count
 

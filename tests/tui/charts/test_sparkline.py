@@ -56,7 +56,7 @@ def test_sparkline_spans_its_levels_or_the_given_limits() -> None:
     assert sparkline(np.array([5.0, 5.0]), 2, "abc") == "bb"
 
 
-def test_falling_rising_and_level_curves_are_told_apart() -> None:
+def test_falling_rising_and_level_curves_are_distinguished() -> None:
     at = np.arange(50.0)
     curves = (at, -at, np.ones(50), np.array([1.0, 2.0]))
     assert [trend(at[: len(values)], values).direction for values in curves] == [1, -1, 0, 0]
@@ -68,7 +68,7 @@ def test_noise_has_no_trend() -> None:
     assert sum(direction != 0 for direction in found) <= 4
 
 
-def test_change_is_told_in_percent_of_where_it_began() -> None:
+def test_change_is_reported_in_percent_of_where_it_began() -> None:
     times = np.arange(0.0, 1201.0)
     rising = trend(times, 100 + times / 60)
     assert (rising.direction, rising.seconds) == (1, 600.0)

@@ -122,7 +122,7 @@ def test_zoom_goes_around_the_crosshair_while_it_is_in_sight() -> None:
     assert not state.is_live
 
 
-def test_metrics_come_one_after_the_other_and_begin_anew() -> None:
+def test_metrics_come_one_after_the_other_and_begin_again() -> None:
     state = ChartState()
     seen = []
     for _ in range(4):

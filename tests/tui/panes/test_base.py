@@ -73,12 +73,12 @@ async def test_new_progress_paints_few_cells() -> None:
         await pilot.pause()
         happen(view, ProgressReported("Walker", 161_000, 161_000, 667.0, 80), after=1.0)
         happen(view, EpisodesFinished("Walker", 161_000, 1, 410.0, 1.0, 2.0, 500.0))
-        painted = sum(len(without_escapes(piece.text)) for piece in app.overview.draw(app._frame()))
+        painted = sum(len(without_escapes(part.text)) for part in app.overview.draw(app._frame()))
         assert 0 < painted < 700  # of 4800; the curve, whose newest step moves its axis, is most of it
         assert not any(pane._repaint_regions for pane in app.screen.walk_children())
 
 
-async def test_panes_of_the_same_pace_never_tell_different_steps() -> None:
+async def test_panes_of_the_same_pace_never_show_different_steps() -> None:
     view = scenes.healthy(2).view()
     app = TrainerApp(FakeSession(), view, clock=lambda: view.now)
     async with app.run_test(size=(150, 40)) as pilot:
@@ -86,7 +86,7 @@ async def test_panes_of_the_same_pace_never_tell_different_steps() -> None:
         app.tick()
         for after in (0.25, 0.25, 0.25, 0.25, 0.25):
             happen(view, ProgressReported("Walker", view.behaviors["Walker"].step + 1000, 170_000, 667.0, 80), after)
-            await pilot.press("s")  # the chart changes at once, and with it all that tells the same steps
+            await pilot.press("s")  # the chart changes at once, and with it all that reports the same steps
             app.tick()
             text = await settled_text(pilot)
             steps = re.search(r"1 Walker +PPO +(\d+k)", text), re.search(r"step (\d+k) of", text)
@@ -142,6 +142,6 @@ async def test_no_color_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
         }
         assert colors <= {"default"}
         happen(view, ProgressReported("Walker", 171_000, 171_000, 667.0, 80), after=5.0)
-        pieces = app.overview.draw(app._frame())
-        assert pieces
-        assert not any("38;" in piece.text or "48;" in piece.text for piece in pieces)
+        parts = app.overview.draw(app._frame())
+        assert parts
+        assert not any("38;" in part.text or "48;" in part.text for part in parts)

@@ -38,14 +38,14 @@ async def test_pane_says_that_it_could_not_be_drawn_and_the_others_go_on(
         text = await driven.text()
         assert FAULT in " ".join(text.replace("│", " ").split())
         assert "199k" not in text
-        text = await driven.tell(ProgressReported("Walker", 199_000, 199_000, 600.0, 99))
+        text = await driven.publish(ProgressReported("Walker", 199_000, 199_000, 600.0, 99))
         assert "199k" in text
 
 
 async def test_log_has_the_traceback_once_and_the_keys_that_the_pane_names_show_it(broken_curves: None) -> None:
     async with Driven(scenes.healthy(1).view(), (120, 40)) as driven:
         for step in range(5):
-            await driven.tell(EpisodesFinished("Walker", 161_000 + step, 1, 1.0, 1.0, 1.0, 1.0))
+            await driven.publish(EpisodesFinished("Walker", 161_000 + step, 1, 1.0, 1.0, 1.0, 1.0))
         (message,) = logged(driven)
         assert "Traceback (most recent call last)" in message
         text = await driven.press("l", "enter")
@@ -74,7 +74,7 @@ async def test_pane_is_drawn_again_as_soon_as_that_works(monkeypatch: pytest.Mon
     async with Driven(scenes.healthy(1).view(), (120, 40)) as driven:
         assert "could not be drawn" in await driven.text()
         is_broken = False
-        text = await driven.tell(ProgressReported("Walker", 199_000, 199_000, 600.0, 99))
+        text = await driven.publish(ProgressReported("Walker", 199_000, 199_000, 600.0, 99))
         assert "✗ could not be drawn" not in text
 
 
@@ -86,7 +86,7 @@ async def test_what_else_a_pane_is_asked_may_fail_too(monkeypatch: pytest.Monkey
     monkeypatch.setattr(DetailPane, asked, fail)
     async with Driven(scenes.healthy(1).view(), (120, 40)) as driven:
         await driven.text()
-        await driven.tell(ProgressReported("Walker", 199_000, 199_000, 600.0, 99))
+        await driven.publish(ProgressReported("Walker", 199_000, 199_000, 600.0, 99))
         if asked != "wanted_height":
             assert len(logged(driven)) == 1
         assert "199k" in await driven.text()

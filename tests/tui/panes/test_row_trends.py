@@ -1,4 +1,4 @@
-"""The sparkline of a long history is made anew every few seconds, and at once where it must be."""
+"""The sparkline of a long history is made again every few seconds, and at once where it must be."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_history_that_was_cut_and_a_short_one_count_at_once() -> None:
     assert trends.of(short, 10, LEVELS, 100.0) is not trends.of(short, 10, LEVELS, 100.0)
 
 
-def test_many_are_made_anew_in_turns() -> None:
+def test_many_are_made_again_in_turns() -> None:
     trends, behaviors = RowTrends(), [behavior(name=f"Walker{index}") for index in range(3 * MOST_AT_ONCE)]
     before = [trends.of(each, 10, LEVELS, 100.0) for each in behaviors]
     for turn in range(3):

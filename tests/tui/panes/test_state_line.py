@@ -46,9 +46,9 @@ def test_a_slow_link_pushes_out_nothing_that_matters_more(width: int) -> None:
 def test_state_warnings_progress_and_checkpoint_stay_at_the_worst_of_times(width: int, is_frozen: bool) -> None:
     story = scenes.healthy(12)
     for kind in range(13):
-        story.tell(WarningRaised(f"kind {kind}", "Walker", "a warning", "an advice"))
-    sample = next(envelope.event for envelope in story.told if isinstance(envelope.event, DevicesSampled))
-    story.tell(replace(sample, disk_free_bytes=scenes.GIB))
+        story.publish(WarningRaised(f"kind {kind}", "Walker", "a warning", "an advice"))
+    sample = next(envelope.event for envelope in story.published if isinstance(envelope.event, DevicesSampled))
+    story.publish(replace(sample, disk_free_bytes=scenes.GIB))
     view = story.view()
     assert view.run is not None
     view.run = replace(view.run, run_id="a-run-with-a-name-that-is-longer-than-there-is-room")

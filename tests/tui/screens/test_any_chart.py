@@ -30,10 +30,10 @@ LENGTH = "Environment/Episode Length"
 
 def history(ys: list[float], first: float, by: float, seconds: float) -> History:
     """One of these values, a step and a time apart."""
-    told = History()
+    published = History()
     for at, value in enumerate(ys):
-        told.append(first + at * by, START + at * seconds, value)
-    return told
+        published.append(first + at * by, START + at * seconds, value)
+    return published
 
 
 values = st.one_of(

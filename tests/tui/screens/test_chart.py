@@ -213,7 +213,7 @@ async def test_behavior_without_one_finite_value_leaves_the_chart_to_the_others(
     story = scenes.Story()
     story.begin("Walker", "Broken")
     story.train("Walker", reports=60, last_step=160_000, reward_to=400.0)
-    story.tell(EpisodesFinished("Broken", 50_000, 1, float("nan"), float("nan"), float("nan"), 10.0))
+    story.publish(EpisodesFinished("Broken", 50_000, 1, float("nan"), float("nan"), float("nan"), 10.0))
     async with Driven(story.view(), (100, 30), opened="chart") as driven:
         await driven.app.workers.wait_for_complete()
         text = await driven.press("b")

@@ -160,7 +160,7 @@ async def test_overlay_of_a_single_behavior_is_refused_in_words() -> None:
         assert not chart(app).has_all_behaviors
 
 
-async def test_more_curves_than_can_be_told_apart_are_counted() -> None:
+async def test_more_curves_than_can_be_distinguished_are_counted() -> None:
     async with shown(scenes.healthy(12).view(), (200, 60)) as (app, pilot):
         chart(app).metrics = [RETURN, "Environment/Cumulative Reward"]
         await pilot.press("b")
@@ -269,11 +269,11 @@ async def test_zoom_stays_at_its_place_when_the_axis_changes() -> None:
         assert chart(app).window == pytest.approx((100_000, 140_000), rel=0.02)
 
 
-async def test_marks_tell_what_happened_below_the_crosshair() -> None:
+async def test_marks_show_what_happened_below_the_crosshair() -> None:
     story = scenes.healthy(1)
-    story.tell(HyperparameterChanged("Walker", 40_000, "learning_rate", 3e-4, 1e-4))
-    story.tell(LessonChanged("Walker", 80_000, "terrain", 2, 5, "Hills"))
-    story.tell(NoteAdded("a \x1b[31mred note", "Walker"))
+    story.publish(HyperparameterChanged("Walker", 40_000, "learning_rate", 3e-4, 1e-4))
+    story.publish(LessonChanged("Walker", 80_000, "terrain", 2, 5, "Hills"))
+    story.publish(NoteAdded("a \x1b[31mred note", "Walker"))
     async with shown(story.view(), (120, 40)) as (app, pilot):
         text = await settled_text(pilot)
         assert all(sign in text for sign in "▴★Δ◆¶")
@@ -286,8 +286,8 @@ async def test_marks_tell_what_happened_below_the_crosshair() -> None:
 
 async def test_notes_of_other_behaviors_are_not_marked() -> None:
     story = scenes.healthy(2)
-    story.tell(NoteAdded("about the other", "Crawler"))
-    story.tell(NoteAdded("about the run"))
+    story.publish(NoteAdded("about the other", "Crawler"))
+    story.publish(NoteAdded("about the run"))
     async with shown(story.view()) as (app, _):
         figure = app.screen.query_one(CurvesPane).drawn()
         assert figure is not None
@@ -357,7 +357,7 @@ async def test_a_range_of_the_y_axis_is_typed_and_a_wrong_one_changes_nothing() 
 @pytest.mark.parametrize("screen", ["overview", "chart"])
 async def test_outliers_are_clipped_on_every_chart_and_counted(screen: str) -> None:
     story = scenes.healthy(1)
-    story.tell(EpisodesFinished("Walker", 160_500, 1, 9e5, 1.0, 2.0, 500.0))
+    story.publish(EpisodesFinished("Walker", 160_500, 1, 9e5, 1.0, 2.0, 500.0))
     async with shown(story.view(), (120, 40)) as (app, pilot):
         if screen == "chart":
             await pilot.press("f")
@@ -391,7 +391,7 @@ async def test_metric_without_a_point_says_when_it_comes() -> None:
 async def test_metric_that_another_behavior_has_says_so() -> None:
     story = scenes.healthy(1)
     story.begin("Other")
-    story.tell(MetricsReported("Other", 10, 1.0, {"Losses/Q Loss": 1.0}, None, None, None, True))
+    story.publish(MetricsReported("Other", 10, 1.0, {"Losses/Q Loss": 1.0}, None, None, None, True))
     async with shown(story.view()) as (app, pilot):
         app.context.state.selected = 1
         chart(app).metrics = ["Policy/Entropy"]
@@ -452,6 +452,6 @@ async def test_new_points_change_few_cells_of_a_chart_of_three() -> None:
                 session.bus.publish(EpisodesFinished(name, step, 1, 400.0 * (at + 1), 1.0, 2.0, 500.0))
             app.fold()
             pane = app.screen.query_one(CurvesPane)
-            pieces = pane.draw(app._frame(), spots(app.screen).get(pane), must=True)
-            painted += sum(len(piece.text) for piece in pieces)
+            parts = pane.draw(app._frame(), spots(app.screen).get(pane), must=True)
+            painted += sum(len(part.text) for part in parts)
         assert 0 < painted / 20 < 2000

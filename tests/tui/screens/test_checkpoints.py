@@ -1,4 +1,4 @@
-"""The screen of checkpoints: what it tells of each, and going back to one."""
+"""The screen of checkpoints: what it reports of each, and going back to one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MIDDLE = "results/walker-ppo/Walker/checkpoints/Walker-000100000"
 def several() -> scenes.Story:
     """Checkpoints at 50k, 100k and 150k, the last the best; the middle one was exported."""
     story = scenes.healthy(2)
-    story.tell(PolicyExported("Walker", 100_000, "results/walker-ppo/Walker/Walker-100000.onnx", 1e-6, 0.9))
+    story.publish(PolicyExported("Walker", 100_000, "results/walker-ppo/Walker/Walker-100000.onnx", 1e-6, 0.9))
     return story
 
 
@@ -43,10 +43,10 @@ async def test_behavior_that_diverged_is_rolled_back_by_a_key_of_the_overview() 
     story = scenes.healthy(1)
     async with Driven(story.view(), (120, 40)) as overview:
         assert "has not diverged" in await overview.press("R")
-        text = await overview.tell(BehaviorStateChanged("Walker", "failed", "the loss is nan", can_roll_back=True))
+        text = await overview.publish(BehaviorStateChanged("Walker", "failed", "the loss is nan", can_roll_back=True))
         good = overview.view.behaviors["Walker"].checkpoints[-1][1]
         assert "R rolls it back to step 150k" in text
-        await overview.tell(CheckpointSaved("Walker", 163_000, "results/w/163000", "error", None, False, 9, 0.1))
+        await overview.publish(CheckpointSaved("Walker", 163_000, "results/w/163000", "error", None, False, 9, 0.1))
         assert "Roll Walker back to step 150k?" in await overview.press("R")
         await overview.press("y")
         (command,) = overview.session.commands
@@ -55,7 +55,7 @@ async def test_behavior_that_diverged_is_rolled_back_by_a_key_of_the_overview() 
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_each_checkpoint_is_told_newest_first_and_the_best_has_a_star(size: tuple[int, int]) -> None:
+async def test_each_checkpoint_is_reported_newest_first_and_the_best_has_a_star(size: tuple[int, int]) -> None:
     async with Driven(several().view(), size) as screen:
         text = await screen.press("k")
         rows = [line for line in text.splitlines() if "Walker-000" in line and "path  " not in line]
@@ -65,7 +65,7 @@ async def test_each_checkpoint_is_told_newest_first_and_the_best_has_a_star(size
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_details_tell_rank_export_and_what_going_back_would_cost(size: tuple[int, int]) -> None:
+async def test_details_show_rank_export_and_what_going_back_would_cost(size: tuple[int, int]) -> None:
     async with Driven(several().view(), size, opened="checkpoints") as screen:
         text = await screen.press("down")
         assert "274.7, rank 2 of 3 on disk" in text
@@ -117,7 +117,7 @@ async def test_rolling_back_is_asked_at_once_and_a_failure_has_its_reason() -> N
     async with Driven(several().view(), opened="checkpoints", answers=False) as screen:
         assert "◌ roll back Walker: requested" in await screen.press("R", "y")
         command = screen.session.commands[0]
-        text = await screen.tell(CommandFinished(command.id, False, "manifest.json: checksum differs"))
+        text = await screen.publish(CommandFinished(command.id, False, "manifest.json: checksum differs"))
         assert "✗ roll back Walker: failed in" in text
         assert "checksum differs" in text
 
@@ -134,7 +134,7 @@ async def test_click_on_an_answer_gives_it() -> None:
 async def test_checkpoint_that_has_gone_while_the_view_was_frozen_is_not_gone_back_to() -> None:
     async with Driven(several().view(), opened="checkpoints") as screen:
         await screen.press("down", "space")
-        await screen.tell(CheckpointRemoved("Walker", 100_000, MIDDLE))
+        await screen.publish(CheckpointRemoved("Walker", 100_000, MIDDLE))
         assert "roll back: this checkpoint is no longer on disk" in await screen.press("R")
         assert screen.session.commands == []
 
@@ -157,7 +157,7 @@ async def test_cursor_stays_on_its_checkpoint_when_a_newer_one_comes() -> None:
     async with Driven(several().view(), opened="checkpoints") as screen:
         await screen.press("down")
         saved = CheckpointSaved("Walker", 160_000, "results/Walker-000160000", "asked", None, False, 1, 0.1)
-        text = await screen.tell(saved)
+        text = await screen.publish(saved)
         assert "160k        -" in text
         assert "rank 2 of 3" in text
 
@@ -193,7 +193,7 @@ async def test_run_without_behaviors_yet_breaks_nothing() -> None:
 async def test_long_and_hostile_path_neither_breaks_nor_drives_the_terminal() -> None:
     story = scenes.healthy(1)
     path = "results/" + "x" * 300 + "\x1b[31m/\x07Walker-1"
-    story.tell(CheckpointSaved("Walker", 160_000, path, "asked", float("nan"), False, 10**15, 99999.0))
+    story.publish(CheckpointSaved("Walker", 160_000, path, "asked", float("nan"), False, 10**15, 99999.0))
     for size in SIZES:
         async with Driven(story.view(), size, opened="checkpoints") as screen:
             text = await screen.text()
@@ -208,7 +208,7 @@ async def test_finished_run_and_read_only_screen_refuse_in_words() -> None:
     async with Driven(several().view(), opened="checkpoints", refuses="the screen is read-only") as screen:
         assert "roll back Walker: not possible, the screen is read-only" in await screen.press("R")
     async with Driven(several().view(), opened="checkpoints") as screen:
-        await screen.tell(RunStateChanged("finished", exit_code=0))
+        await screen.publish(RunStateChanged("finished", exit_code=0))
         assert "roll back Walker: not possible, the run is over" in await screen.press("R")
         assert screen.session.commands == []
 
@@ -216,7 +216,7 @@ async def test_finished_run_and_read_only_screen_refuse_in_words() -> None:
 async def test_run_that_ends_while_it_is_asked_is_left_alone() -> None:
     async with Driven(several().view(), opened="checkpoints") as screen:
         await screen.press("R")
-        await screen.tell(RunStateChanged("finished", exit_code=0))
+        await screen.publish(RunStateChanged("finished", exit_code=0))
         assert "roll back Walker: not possible, the run is over" in await screen.press("y")
         assert screen.session.commands == []
 

@@ -71,7 +71,7 @@ async def test_own_run_is_shown_as_it_goes_on(tmp_path: Path) -> None:
     async with Open(some_runs(tmp_path), "walker-ppo", "bold") as screen:
         await screen.settled()
         await screen.press("s", "s")
-        text = await screen.tell(
+        text = await screen.publish(
             ProgressReported("Walker", 222_000, 222_000, 1.0, 1),
             EpisodesFinished("Walker", 222_000, 1000, 777.0, 777.0, 777.0, 1.0),
         )
@@ -91,8 +91,8 @@ async def test_screenshot_has_a_table_of_every_run(tmp_path: Path, monkeypatch: 
     assert header == ["step", *(f"{run} {name}" for run in runs for name in ("mean", "lowest", "highest"))]
     assert figure is not None
     for column, curve in zip((1, 4), figure.curves, strict=True):
-        told = [(float(row[0]), float(row[column])) for row in rows if row[column]]
-        assert told == list(zip(curve.xs.tolist(), curve.mean.tolist(), strict=True))
+        published = [(float(row[0]), float(row[column])) for row in rows if row[column]]
+        assert published == list(zip(curve.xs.tolist(), curve.mean.tolist(), strict=True))
 
 
 async def test_metric_keys(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ async def test_metric_keys(tmp_path: Path) -> None:
         assert "Entropy · 2 runs" in await screen.press(*"entr", "enter")
 
 
-async def test_metric_that_none_has_is_told(tmp_path: Path) -> None:
+async def test_metric_that_none_has_is_reported(tmp_path: Path) -> None:
     async with Open(some_runs(tmp_path), "bold") as screen:
         await screen.settled()
         screen.comparison.chart_state.metrics = ["Losses/Nothing"]
@@ -174,7 +174,7 @@ async def test_every_behavior_of_each_run_on_demand(tmp_path: Path) -> None:
         assert "only one behavior" in await screen.press("b")
 
 
-async def test_unreadable_runs_are_told_beside_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreadable_runs_are_reported_beside_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     results = Path("results")
     archive = some_runs(results)
@@ -198,7 +198,7 @@ async def test_nothing_readable_at_all(tmp_path: Path) -> None:
 
 
 class Endless:
-    """Runs whose events never end; stopped: somebody has ceased to read them."""
+    """Runs whose events never end; stopped: set once they are no longer read."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
@@ -214,7 +214,7 @@ class Endless:
     def events(self, name: str) -> Iterator[Envelope]:
         """Of a run that trains on and on."""
         try:
-            yield from story_of(name, scenes.START, 400.0, ("Walker",), ends=False).told
+            yield from story_of(name, scenes.START, 400.0, ("Walker",), ends=False).published
             number, step = 10**6, 100_000
             while True:
                 number, step = number + 1, step + 1
@@ -254,7 +254,7 @@ async def test_memory_of_a_long_run_is_bounded() -> None:
 async def test_problem_of_a_configuration_costs_only_the_settings() -> None:
     class Unconfigured(Endless):
         def events(self, name: str) -> Iterator[Envelope]:
-            yield from story_of(name, scenes.START, 400.0, ("Walker",), ends=True).told
+            yield from story_of(name, scenes.START, 400.0, ("Walker",), ends=True).published
 
         def configuration(self, name: str) -> str:
             raise ConfigError(f"{name}: no configuration")

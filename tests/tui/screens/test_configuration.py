@@ -25,7 +25,7 @@ def changed() -> RunView:
     """A run whose learning rate was changed twice."""
     story = scenes.healthy(2)
     for old, new in ((3e-4, 2e-4), (2e-4, 1e-4)):
-        story.tell(HyperparameterChanged("Walker", 100_000, "learning_rate", old, new))
+        story.publish(HyperparameterChanged("Walker", 100_000, "learning_rate", old, new))
     return story.view()
 
 
@@ -97,7 +97,7 @@ async def test_filter_copy_and_whole_value(tmp_path: Path) -> None:
         assert "long end" not in await screen.press("enter")
 
 
-async def test_settings_of_one_file_alone_are_told_apart_in_words(tmp_path: Path) -> None:
+async def test_settings_of_one_file_alone_are_distinguished_in_words(tmp_path: Path) -> None:
     archive = some_runs(tmp_path)
     path = tmp_path / "bold" / "configuration.yaml"
     path.write_text(path.read_text().replace("      beta: 0.005\n", "      epsilon: 0.2\n"))
@@ -109,7 +109,7 @@ async def test_settings_of_one_file_alone_are_told_apart_in_words(tmp_path: Path
         assert "- behaviors.Walker.hyperparameters.epsilon: 0.2 · only there" in text
 
 
-async def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+async def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     async with Driven(scenes.healthy(1).view(), opened="configuration", runs=FakeRuns(summary("other"))) as screen:
         await screen.until("the configuration cannot be read: walker-ppo: no configuration")
         assert "nothing to compare" in await screen.press("v")
@@ -148,7 +148,7 @@ async def test_engine_that_starts_has_no_configuration_yet(tmp_path: Path) -> No
         assert "the engine is starting" in await screen.text()
         run = scenes.healthy(1).view().run
         assert run is not None
-        await screen.tell(run)
+        await screen.publish(run)
         await screen.until(RATE)
 
 

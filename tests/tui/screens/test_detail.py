@@ -31,7 +31,7 @@ async def read_all(overview: Driven) -> str:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_page_tells_everything_at_every_size(size: tuple[int, int]) -> None:
+async def test_page_shows_everything_at_every_size(size: tuple[int, int]) -> None:
     async with Driven(scenes.eventful().view(), size) as overview:
         await overview.press("enter")
         text = await read_all(overview)
@@ -54,8 +54,8 @@ async def test_failed_behavior_shows_its_whole_traceback_and_can_be_scrolled() -
 
 async def test_failure_with_hostile_text_reaches_no_terminal() -> None:
     story = scenes.healthy(1)
-    story.tell(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), "bad \x1b[2J", "line 1\n\x1b]0;title\x07line 2"))
-    story.tell(scenes.BehaviorStateChanged("Walker", "failed", "bad \x1b[2J"))
+    story.publish(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), "bad \x1b[2J", "line 1\n\x1b]0;title\x07line 2"))
+    story.publish(scenes.BehaviorStateChanged("Walker", "failed", "bad \x1b[2J"))
     async with Driven(story.view(), (120, 40)) as overview:
         await overview.press("enter")
         text = await read_all(overview)
@@ -73,8 +73,8 @@ FAILURE = (
 @pytest.mark.parametrize("size", [(120, 40), (200, 60)])
 async def test_traceback_has_the_width_of_the_screen_and_is_copied_unwrapped(size: tuple[int, int]) -> None:
     story = scenes.healthy(2)
-    story.tell(EnvironmentFailed("maze:Maze", ("Walker",), "start raised ValueError", FAILURE))
-    story.tell(BehaviorStateChanged("Walker", "failed", "start raised ValueError"))
+    story.publish(EnvironmentFailed("maze:Maze", ("Walker",), "start raised ValueError", FAILURE))
+    story.publish(BehaviorStateChanged("Walker", "failed", "start raised ValueError"))
     async with Driven(story.view(), size) as overview:
         text = await overview.press("enter")
         assert f"    {LONG_LINE[:70]}" in text
@@ -87,7 +87,7 @@ async def test_traceback_has_the_width_of_the_screen_and_is_copied_unwrapped(siz
 
 async def test_failure_of_a_run_without_behaviors_is_on_the_page() -> None:
     story = scenes.empty()
-    story.tell(EnvironmentFailed("maze:Maze", (), "start raised ValueError", FAILURE))
+    story.publish(EnvironmentFailed("maze:Maze", (), "start raised ValueError", FAILURE))
     async with Driven(story.view(), (120, 40)) as overview:
         text = await overview.press("enter")
         assert f"    {LONG_LINE[:70]}" in text
@@ -97,17 +97,17 @@ async def test_speed_of_what_hangs_goes_down_and_the_screen_says_since_when_no_s
     story = scenes.healthy(1)
     async with Driven(story.view(), (120, 40)) as overview:
         steps = overview.view.behaviors["Walker"].sampled
-        await overview.tell(ProgressReported("Walker", steps, steps, 1000.0, 9))
-        text = await overview.tell(StepsAwaited("Walker", 2.5, "environment"))
+        await overview.publish(ProgressReported("Walker", steps, steps, 1000.0, 9))
+        text = await overview.publish(StepsAwaited("Walker", 2.5, "environment"))
         assert "500" in text
         assert "ETA" not in text
         overview.now += 1
-        text = await overview.tell(StepsAwaited("Walker", 12.0, "environment"))
+        text = await overview.publish(StepsAwaited("Walker", 12.0, "environment"))
         assert "no step for 1" in text
         assert overview.view.steps_per_second == 0
-        text = await overview.tell(StepsAwaited("Walker", 12.0, "update"))
+        text = await overview.publish(StepsAwaited("Walker", 12.0, "update"))
         assert "updating for 1" in text
-        text = await overview.tell(ProgressReported("Walker", steps + 9, steps + 9, 1000.0, 9))
+        text = await overview.publish(ProgressReported("Walker", steps + 9, steps + 9, 1000.0, 9))
         assert "ETA" in text
         assert "updating" not in text
 
@@ -153,5 +153,5 @@ async def test_page_of_a_run_without_behaviors_says_so() -> None:
 
 async def test_bug_of_ours_is_kept_with_its_traceback() -> None:
     story = scenes.healthy(1)
-    story.tell(WorkerFailed("saver", "KeyError: 'x'", "Traceback: in saver.py"))
+    story.publish(WorkerFailed("saver", "KeyError: 'x'", "Traceback: in saver.py"))
     assert story.view().failures[-1].detail == "Traceback: in saver.py"

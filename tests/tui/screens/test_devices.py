@@ -28,7 +28,7 @@ def machine(num_gpus: int, samples: int = 120, note: str = "") -> RunView:
     for at in range(samples):
         gpus = tuple(gpu(index, 50 + 45 * math.sin(at / (9 + index))) for index in range(num_gpus))
         cpu, used = 40 + 30 * math.sin(at / 20), 12 * GIB + at * GIB // 20
-        story.tell(DevicesSampled(gpus, note, cpu, 16, used, 128 * GIB, GIB, 402 * GIB, 915 * GIB), after=3)
+        story.publish(DevicesSampled(gpus, note, cpu, 16, used, 128 * GIB, GIB, 402 * GIB, 915 * GIB), after=3)
     return story.view()
 
 
@@ -79,7 +79,7 @@ async def test_eight_gpus_are_all_reached(size: tuple[int, int]) -> None:
         assert screen.screen.name == "overview"
 
 
-async def test_processes_tell_name_memory_and_whose_they_are() -> None:
+async def test_processes_show_name_memory_and_whose_they_are() -> None:
     async with Driven(machine(4), (120, 40), opened="devices") as screen:
         text = await screen.text()
         assert "1020 python3.11" in text
@@ -141,7 +141,7 @@ async def test_hostile_names_and_small_sizes_break_nothing(size: tuple[int, int]
     story = scenes.healthy(1)
     process = GpuProcess(2**31, "\x1b[31mevil\u202e" * 20, 10**18, False)
     bad = Gpu(0, "\x1b]0;x\x07" + "G" * 300, 1e9, -1, 0, float("nan"), float("inf"), None, True, (process,) * 40)
-    story.tell(DevicesSampled((bad,), "\x9b2J", float("nan"), 0, 0, 0, 0, 0, 0))
+    story.publish(DevicesSampled((bad,), "\x9b2J", float("nan"), 0, 0, 0, 0, 0, 0))
     async with Driven(story.view(), size, opened="devices") as screen:
         for text in (await screen.text(), await screen.press("enter"), await screen.press("down")):
             assert not any(sign in text for sign in "\x1b\x9b\u202e")

@@ -121,7 +121,7 @@ def test_runs_are_compared_by_their_evaluations() -> None:
     ]
 
 
-async def test_newest_and_best_evaluation_are_told() -> None:
+async def test_newest_and_best_evaluation_are_reported() -> None:
     async with Driven(scenes.soft().view()) as screen:
         text = await screen.press("2")
         assert "■ eval -204.4 sd 61.25 at 80k" in text
@@ -135,7 +135,7 @@ async def test_newest_and_best_evaluation_are_told() -> None:
 async def test_evaluation_that_is_the_best_has_its_sign_and_fits_a_narrow_page() -> None:
     async with Driven(scenes.soft().view(), (120, 40)) as screen:
         await screen.press("2")
-        text = await screen.tell(EvaluationReported("Pendulum", 84_000, -120.5, 303.3, 10, 200.0, 1.0))
+        text = await screen.publish(EvaluationReported("Pendulum", 84_000, -120.5, 303.3, 10, 200.0, 1.0))
         assert "evaluation   -120.5  sd 303.3 at 84k ★ " in text
         assert "best eval." not in text
 
@@ -143,9 +143,9 @@ async def test_evaluation_that_is_the_best_has_its_sign_and_fits_a_narrow_page()
 async def test_new_evaluation_shows_at_once_and_a_roll_back_goes_back_to_the_one_before() -> None:
     async with Driven(scenes.soft().view()) as screen:
         await screen.press("2")
-        text = await screen.tell(EvaluationReported("Pendulum", 84_000, -120.5, 3.5, 10, 200.0, 1.0))
+        text = await screen.publish(EvaluationReported("Pendulum", 84_000, -120.5, 3.5, 10, 200.0, 1.0))
         assert "■ eval -120.5 sd 3.500 at 84k" in text
-        text = await screen.tell(BehaviorRolledBack("Pendulum", 64_000, 84_000, "x"))
+        text = await screen.publish(BehaviorRolledBack("Pendulum", 64_000, 84_000, "x"))
         assert "■ eval -148.9 sd 61.25 at 64k" in text
 
 
@@ -170,7 +170,7 @@ async def test_whole_screen_chart_has_both(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_evaluations_that_are_no_numbers_break_nothing() -> None:
     story = scenes.healthy(1)
     for step, value in ((10_000, float("nan")), (20_000, float("inf")), (30_000, -1e308)):
-        story.tell(EvaluationReported("Walker", step, value, value, 3, value, 0.1))
+        story.publish(EvaluationReported("Walker", step, value, value, 3, value, 0.1))
     async with Driven(story.view()) as screen:
         assert "eval -1e308 sd -1e308 at 30k" in await screen.text()
         assert "eval" in await screen.press("enter")

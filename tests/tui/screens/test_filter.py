@@ -66,9 +66,9 @@ async def test_filter_is_shown_again_when_it_is_changed() -> None:
         assert "/100/" in text
 
 
-async def test_bad_expression_is_told_and_taken_literally() -> None:
+async def test_bad_expression_is_reported_and_taken_literally() -> None:
     story = scenes.healthy(1)
-    story.tell(LogEmitted("info", "run", "an odd (line"))
+    story.publish(LogEmitted("info", "run", "an odd (line"))
     async with Driven(story.view(), (120, 40), opened="log") as screen:
         text = await screen.press("slash", "left_parenthesis")
         assert "matched as plain text: missing )" in text

@@ -42,7 +42,7 @@ def test_usual_metrics_leave_out_what_the_large_chart_draws() -> None:
     assert grid_metrics(tags, (), [ENTROPY])[:3] == [RETURN, LENGTH, KL]
 
 
-def test_metrics_that_a_behavior_does_not_have_are_left_out_once_it_has_told_which_it_has() -> None:
+def test_metrics_that_a_behavior_does_not_have_are_left_out_once_it_has_reported_which_it_has() -> None:
     tags = [RETURN, LENGTH, ENTROPY]
     assert grid_metrics(tags, [KL, ENTROPY], [RETURN]) == [ENTROPY]
     assert grid_metrics(tags, [KL], [RETURN]) == [LENGTH, ENTROPY], "nothing pinned is there: the usual ones"

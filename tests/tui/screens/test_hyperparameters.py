@@ -1,4 +1,4 @@
-"""The screen of hyperparameters: changing them live, what is told of it, and taking it back."""
+"""The screen of hyperparameters: changing them live, what is reported of it, and taking it back."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ VALUES = {"learning_rate": 3e-4, "beta": 0.005, "epsilon": 0.2, "num_epoch": 3.0
 def tuned() -> scenes.Story:
     """Walker's learning rate was lowered once."""
     story = scenes.healthy(2)
-    story.tell(HyperparametersReported("Walker", VALUES, RANGES))
+    story.publish(HyperparametersReported("Walker", VALUES, RANGES))
     summarize(story, 100_000, 1e-3)
-    story.tell(HyperparameterChanged("Walker", 120_000, "learning_rate", 1e-3, 3e-4), after=10)
+    story.publish(HyperparameterChanged("Walker", 120_000, "learning_rate", 1e-3, 3e-4), after=10)
     summarize(story, 125_000, 5e-4)
     summarize(story, 150_000, 2e-4)
     return story
@@ -40,7 +40,7 @@ def tuned() -> scenes.Story:
 def summarize(story: scenes.Story, step: int, learning_rate: float) -> None:
     """The next summary has that learning rate."""
     moved = {"Policy/Learning Rate": learning_rate}
-    story.tell(MetricsReported("Walker", step, 99.0, moved, None, None, None, True), after=0)
+    story.publish(MetricsReported("Walker", step, 99.0, moved, None, None, None, True), after=0)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -74,8 +74,8 @@ async def test_change_is_checked_asked_and_then_sent(size: tuple[int, int]) -> N
 
 async def test_no_schedule_is_spoken_of_while_summaries_may_be_of_the_value_before() -> None:
     story = tuned()
-    story.tell(HyperparameterChanged("Walker", 151_000, "learning_rate", 3e-4, 1e-4), after=1)
-    story.tell(HyperparametersReported("Walker", {**VALUES, "learning_rate": 1e-4}, RANGES))
+    story.publish(HyperparameterChanged("Walker", 151_000, "learning_rate", 3e-4, 1e-4), after=1)
+    story.publish(HyperparametersReported("Walker", {**VALUES, "learning_rate": 1e-4}, RANGES))
     async with Driven(story.view(), opened="hyperparameters") as screen:
         text = await screen.press("z")
         assert "0.0001 -> 0.0003" in text
@@ -92,14 +92,14 @@ async def test_taking_back_waits_for_the_change_that_was_asked_for() -> None:
         await screen.press("enter", "1", "e", "minus", "4", "enter", "y")
         assert "undo: the last change has not been applied yet" in await screen.press("z")
         (command,) = screen.session.commands
-        await screen.tell(
+        await screen.publish(
             HyperparameterChanged("Walker", 160_000, "learning_rate", 3e-4, 1e-4),
             CommandFinished(command.id, True, ""),
         )
         assert "Change learning_rate of Walker?" in await screen.press("z")
 
 
-async def test_bad_number_is_told_and_nothing_is_lost() -> None:
+async def test_bad_number_is_reported_and_nothing_is_lost() -> None:
     async with Driven(tuned().view(), opened="hyperparameters") as screen:
         text = await screen.press("enter", "3", "e", "x", "enter")
         assert "type a number, such as 0.0003" in text
@@ -142,7 +142,7 @@ async def test_refusal_of_the_engine_is_shown_with_its_reason() -> None:
     async with Driven(tuned().view(), (120, 40), opened="hyperparameters", answers=False) as screen:
         assert "◌ change num_epoch of Walker: requested" in await screen.press("end", "enter", "9", "enter", "y")
         reason = "num_epoch: 0 is too small; at least 1"
-        text = await screen.tell(CommandFinished(screen.session.commands[0].id, False, reason))
+        text = await screen.publish(CommandFinished(screen.session.commands[0].id, False, reason))
         assert "✗ change num_epoch of Walker: failed in" in text
         assert reason in text
 
@@ -158,14 +158,14 @@ async def test_newest_change_is_taken_back_after_asking() -> None:
 
 
 def test_taking_back_goes_back_through_all_changes() -> None:
-    told = [
+    published = [
         HyperparameterChanged("W", 1, "a", 1.0, 2.0),
         HyperparameterChanged("W", 2, "b", 5.0, 6.0),
         HyperparameterChanged("W", 3, "b", 6.0, 5.0),
     ]
-    assert newest_standing(told) == told[0]
-    assert newest_standing(told[:2]) == told[1]
-    assert newest_standing([*told, HyperparameterChanged("W", 4, "a", 2.0, 1.0)]) is None
+    assert newest_standing(published) == published[0]
+    assert newest_standing(published[:2]) == published[1]
+    assert newest_standing([*published, HyperparameterChanged("W", 4, "a", 2.0, 1.0)]) is None
     assert newest_standing([]) is None
 
 
@@ -214,14 +214,14 @@ async def test_run_that_is_over_and_read_only_screen_refuse_before_asking() -> N
             words = "change learning_rate of Walker: not possible, the screen is read-only"
             assert words in await screen.press(key)
     async with Driven(tuned().view(), opened="hyperparameters") as screen:
-        await screen.tell(RunStateChanged("finished", exit_code=0))
+        await screen.publish(RunStateChanged("finished", exit_code=0))
         assert "change learning_rate of Walker: not possible, the run is over" in await screen.press("enter")
         assert screen.session.commands == []
 
 
 async def test_hostile_name_cannot_drive_the_terminal() -> None:
     story = scenes.healthy(1)
-    story.tell(HyperparametersReported("Walker", {"\x1b[2Jevil\x07" + "x" * 90: 1.0}))
+    story.publish(HyperparametersReported("Walker", {"\x1b[2Jevil\x07" + "x" * 90: 1.0}))
     async with Driven(story.view(), opened="hyperparameters") as screen:
         text = await screen.press("enter", "2", "enter")
         assert "evilxxx" in text

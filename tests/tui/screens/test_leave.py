@@ -18,14 +18,14 @@ def cost(story: scenes.Story) -> str:
 
 def test_cost_is_what_came_after_the_last_checkpoint() -> None:
     story = scenes.healthy(1)
-    story.tell(ProgressReported("Walker", 162_300, 162_300, 300.0, 80))
+    story.publish(ProgressReported("Walker", 162_300, 162_300, 300.0, 80))
     assert cost(story) == "loses 12.3k steps (41s of training) since the last checkpoint"
 
 
 def test_time_that_a_behavior_stood_still_is_not_lost() -> None:
     story = scenes.healthy(1)
-    story.tell(ProgressReported("Walker", 162_300, 162_300, 300.0, 80))
-    story.tell(BehaviorStateChanged("Walker", "paused"))
+    story.publish(ProgressReported("Walker", 162_300, 162_300, 300.0, 80))
+    story.publish(BehaviorStateChanged("Walker", "paused"))
     story.time += 36_000.0
     story.devices()
     assert re.fullmatch(r"loses 12\.3k steps \(\d+s of training\) since the last checkpoint", cost(story))
@@ -33,24 +33,24 @@ def test_time_that_a_behavior_stood_still_is_not_lost() -> None:
 
 def test_steps_of_several_behaviors_are_added_and_the_longest_time_counts() -> None:
     story = scenes.healthy(2)
-    story.tell(ProgressReported("Walker", 150_900, 150_900, 300.0, 80))
-    story.tell(ProgressReported("Crawler", 150_100, 150_100, 100.0, 80))
+    story.publish(ProgressReported("Walker", 150_900, 150_900, 300.0, 80))
+    story.publish(ProgressReported("Crawler", 150_100, 150_100, 100.0, 80))
     assert cost(story) == "loses 1.00k steps (3s of training) since the last checkpoint"
 
 
 def test_run_without_a_checkpoint_loses_all_of_it() -> None:
     story = scenes.Story()
     story.begin("Walker")
-    story.tell(ProgressReported("Walker", 9_000, 9_000, 300.0, 4))
+    story.publish(ProgressReported("Walker", 9_000, 9_000, 300.0, 4))
     assert cost(story) == "loses 9.00k steps (30s of training) that no checkpoint has"
 
 
 def test_resumed_run_does_not_lose_what_it_began_with() -> None:
     story = scenes.Story()
     story.begin("Walker")
-    story.tell(scenes.BehaviorStarted("Walker", "ppo", "gymnasium:Walker-v5", 80_000, 500_000, 8, 9347, True))
-    story.tell(BehaviorStateChanged("Walker", "training"))
-    story.tell(ProgressReported("Walker", 80_600, 80_600, 300.0, 4))
+    story.publish(scenes.BehaviorStarted("Walker", "ppo", "gymnasium:Walker-v5", 80_000, 500_000, 8, 9347, True))
+    story.publish(BehaviorStateChanged("Walker", "training"))
+    story.publish(ProgressReported("Walker", 80_600, 80_600, 300.0, 4))
     assert cost(story) == "loses 600 steps (2s of training) that no checkpoint has"
 
 
@@ -64,7 +64,7 @@ async def test_paused_behaviors_are_called_paused() -> None:
     async with Driven(scenes.paused().view(), (120, 40)) as overview:
         assert "Leave? 2 behaviors are training, 1 is paused" in await overview.press("q")
     story = scenes.healthy(1)
-    story.tell(BehaviorStateChanged("Walker", "paused"))
+    story.publish(BehaviorStateChanged("Walker", "paused"))
     async with Driven(story.view(), (120, 40)) as overview:
         assert "Leave? 1 behavior is paused" in await overview.press("q")
 

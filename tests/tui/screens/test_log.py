@@ -15,25 +15,25 @@ LONG = "the first words of a line that is " + "very " * 60 + "long"
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 [bold]markup[/bold] \x9b2J \u202egnp.exe\r\nsecond\tline"
 
 
-def told() -> scenes.Story:
+def published() -> scenes.Story:
     """Three behaviors train; some lines of every level."""
     story = scenes.healthy(3)
-    story.tell(LogEmitted("debug", "Crawler", "a debug line"), after=1)
-    story.tell(LogEmitted("error", "Crawler", LONG), after=1)
-    story.tell(EnvironmentFailed("gymnasium:X", ("Walker", "Hopper"), "worker 3 is silent"), after=1)
+    story.publish(LogEmitted("debug", "Crawler", "a debug line"), after=1)
+    story.publish(LogEmitted("error", "Crawler", LONG), after=1)
+    story.publish(EnvironmentFailed("gymnasium:X", ("Walker", "Hopper"), "worker 3 is silent"), after=1)
     return story
 
 
 def warned() -> RunView:
-    story = told()
-    story.tell(WarningRaised("entropy", "Walker", "entropy near zero since 1.2M: it may have collapsed", "raise beta"))
-    story.tell(WarningRaised("disk", "", "disk full in 40 minutes at this rate", "free some space"), after=70)
+    story = published()
+    story.publish(WarningRaised("entropy", "Walker", "entropy near zero since 1.2M: it may have collapsed", "raise beta"))
+    story.publish(WarningRaised("disk", "", "disk full in 40 minutes at this rate", "free some space"), after=70)
     return story.view()
 
 
 @pytest.mark.parametrize("size", ["80x24", "120x40"])
 async def test_log_looks_as_it_should(size: str) -> None:
-    async with Driven(told().view(), SIZES[size], opened="log") as screen:
+    async with Driven(published().view(), SIZES[size], opened="log") as screen:
         check(f"log-{size}", await screen.text())
 
 
@@ -54,7 +54,7 @@ async def test_keys_open_and_close_both(size: tuple[int, int]) -> None:
 
 
 async def test_level_key_goes_round_and_the_heading_names_it() -> None:
-    async with Driven(told().view(), opened="log") as screen:
+    async with Driven(published().view(), opened="log") as screen:
         assert "info and above" in await screen.text()
         text = await screen.press("v")
         assert "warnings and errors" in text
@@ -68,7 +68,7 @@ async def test_level_key_goes_round_and_the_heading_names_it() -> None:
 
 
 async def test_behavior_key_keeps_only_lines_of_the_selected_one() -> None:
-    async with Driven(told().view(), opened="log") as screen:
+    async with Driven(published().view(), opened="log") as screen:
         text = await screen.press("b")
         assert "only Walker" in text
         assert "CKPT   Walker" in text
@@ -79,7 +79,7 @@ async def test_behavior_key_keeps_only_lines_of_the_selected_one() -> None:
 
 
 async def test_filter_keeps_lines_that_match() -> None:
-    async with Driven(told().view(), opened="log") as screen:
+    async with Driven(published().view(), opened="log") as screen:
         text = await screen.press("slash", *"step", "full_stop", "5", "enter")
         assert "/step.5/" in text
         assert "keep_checkpoints" not in text
@@ -89,7 +89,7 @@ async def test_filter_keeps_lines_that_match() -> None:
 
 
 async def test_enter_shows_all_of_a_long_line_and_esc_hides_it() -> None:
-    async with Driven(told().view(), opened="log") as screen:
+    async with Driven(published().view(), opened="log") as screen:
         await screen.press("down")
         assert "long" not in await screen.press("down", "up")
         text = await screen.press("enter")
@@ -100,32 +100,32 @@ async def test_enter_shows_all_of_a_long_line_and_esc_hides_it() -> None:
 
 
 async def test_copied_line_is_whole() -> None:
-    async with Driven(told().view(), opened="log") as screen:
+    async with Driven(published().view(), opened="log") as screen:
         await screen.press("down", "y")
         assert screen.clipboard.endswith(LONG)
 
 
 async def test_newest_line_stays_in_sight_until_the_cursor_leaves_it() -> None:
-    async with Driven(told().view(), opened="log") as screen:
-        assert "number one" in cursor_line(await screen.tell(LogEmitted("info", "run", "number one")))
+    async with Driven(published().view(), opened="log") as screen:
+        assert "number one" in cursor_line(await screen.publish(LogEmitted("info", "run", "number one")))
         first = await screen.press("down")
         assert cursor_line(first).strip().endswith("silent")
-        assert cursor_line(await screen.tell(LogEmitted("info", "run", "number two"))) == cursor_line(first)
+        assert cursor_line(await screen.publish(LogEmitted("info", "run", "number two"))) == cursor_line(first)
         await screen.press("home")
-        assert "number three" in cursor_line(await screen.tell(LogEmitted("info", "run", "number three")))
+        assert "number three" in cursor_line(await screen.publish(LogEmitted("info", "run", "number three")))
 
 
 async def test_keys_reach_the_oldest_of_a_thousand_lines() -> None:
-    story = told()
+    story = published()
     for number in range(1500):
-        story.tell(LogEmitted("info", "run", f"line {number}"))
+        story.publish(LogEmitted("info", "run", f"line {number}"))
     async with Driven(story.view(), opened="log") as screen:
         assert "1000 of 1000 lines" in await screen.text()
         assert "line 500" in cursor_line(await screen.press("end"))
         assert "line 519" in cursor_line(await screen.press("pageup"))
         assert "line 518" in cursor_line(await screen.press("down"))
         assert "line 1499" in cursor_line(await screen.press("home"))
-        assert "1000 of 1000 lines" in await screen.tell(*(LogEmitted("info", "run", f"more {at}") for at in range(3)))
+        assert "1000 of 1000 lines" in await screen.publish(*(LogEmitted("info", "run", f"more {at}") for at in range(3)))
         assert "line 503" in cursor_line(await screen.press("end"))
 
 
@@ -133,8 +133,8 @@ async def test_keys_reach_the_oldest_of_a_thousand_lines() -> None:
 @pytest.mark.parametrize("size", [(20, 5), (40, 12), (80, 24)])
 async def test_text_from_outside_neither_styles_nor_breaks(opened: str, size: tuple[int, int]) -> None:
     story = scenes.healthy(1)
-    story.tell(LogEmitted("error", HOSTILE, HOSTILE))
-    story.tell(WarningRaised("x", HOSTILE, HOSTILE, HOSTILE))
+    story.publish(LogEmitted("error", HOSTILE, HOSTILE))
+    story.publish(WarningRaised("x", HOSTILE, HOSTILE, HOSTILE))
     async with Driven(story.view(), size, opened=opened) as screen:
         texts = [await screen.text(), await screen.press("enter"), await screen.press("b")]
         assert not any(sign in text for text in texts for sign in "\x1b\x9b\x07\u202e\r\t")
@@ -146,7 +146,7 @@ async def test_active_warnings_stand_on_top_until_they_are_cleared() -> None:
         text = await screen.text()
         assert "2 active" in text
         assert text.index("try: free some space") < text.index("try: raise beta") < text.index("worker 3 is silent")
-        text = await screen.tell(WarningCleared("entropy", "Walker"))
+        text = await screen.publish(WarningCleared("entropy", "Walker"))
         assert "1 active" in text
         assert "try: raise beta" not in text
         assert "the run for" in text

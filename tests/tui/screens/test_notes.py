@@ -48,7 +48,7 @@ async def test_keys_typed_faster_than_they_are_drawn_act_in_their_order() -> Non
         assert " no " in await screen.text()
 
 
-async def test_note_of_too_many_characters_is_told() -> None:
+async def test_note_of_too_many_characters_is_reported() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
         await screen.press("a")
         screen.app.screen.query_one("PromptInput").value = "x" * 201  # type: ignore[attr-defined]  # an Input
@@ -60,7 +60,7 @@ async def test_note_is_refused_where_nothing_may_be_changed() -> None:
     async with Driven(scenes.healthy(1).view(), refuses="the screen is read-only") as screen:
         assert "note: not possible, the screen is read-only" in await screen.press("a")
     async with Driven(scenes.healthy(1).view()) as screen:
-        await screen.tell(RunStateChanged("finished", exit_code=0))
+        await screen.publish(RunStateChanged("finished", exit_code=0))
         assert "note: not possible, the run is over" in await screen.press("a")
 
 
@@ -86,7 +86,7 @@ async def test_lines_that_are_pasted_stand_side_by_side() -> None:
 async def test_longest_note_can_be_read_whole_on_the_page_and_in_the_log() -> None:
     words = " ".join(f"word{number}" for number in range(28))
     async with Driven(scenes.healthy(1).view(), (120, 40)) as screen:
-        await screen.tell(NoteAdded(words, "Walker"))
+        await screen.publish(NoteAdded(words, "Walker"))
         page = await screen.press("enter", "end")
         left = " ".join(line.split("│")[1] for line in page.splitlines() if line.startswith("│"))
         assert words in " ".join(left.split())

@@ -131,7 +131,7 @@ async def test_best_checkpoint_stands_first() -> None:
         assert "158k" in rows[1]
 
 
-async def test_failed_behavior_tells_why_where_its_figures_stand() -> None:
+async def test_failed_behavior_shows_why_where_its_figures_stand() -> None:
     async with overview_of(scenes.nan()) as overview:
         text = await overview.text()
         assert "✗ failed" in text
@@ -149,11 +149,11 @@ async def test_lessons_rating_and_warnings_show_where_there_are_any() -> None:
             assert words not in text.split("Log")[0]
 
 
-async def test_waiting_is_told_only_where_there_was_any() -> None:
+async def test_waiting_is_reported_only_where_there_was_any() -> None:
     story = scenes.healthy(1)
     async with overview_of(story) as overview:
         assert "waiting" not in await overview.text()
-    story.tell(scenes.TimeSplit("Walker", 50.0, 10.0, 20.0, 15.0, 5.0))
+    story.publish(scenes.TimeSplit("Walker", 50.0, 10.0, 20.0, 15.0, 5.0))
     async with overview_of(story) as overview:
         assert "waiting" in await overview.text()
 

@@ -238,6 +238,6 @@ async def test_order_is_remembered_whatever_is_opened_next(seeds: Archive, tmp_p
 
 
 @pytest.mark.parametrize("written", ['{"runs": 3}', '{"runs": {"column": "weight"}}', "{}"])
-def test_order_that_nobody_has_chosen_is_the_usual_one(written: str, tmp_path: Path) -> None:
+def test_order_that_was_never_chosen_is_the_usual_one(written: str, tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text(written)
     assert Preferences(tmp_path).runs_order() == RunsOrder()

@@ -1,4 +1,4 @@
-"""The folder's runs: what is told of each, every key, a folder that is empty, slow or unreadable."""
+"""The folder's runs: what is reported of each, every key, a folder that is empty, slow or unreadable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
 
 class FakeRuns:
-    """Runs without a folder. gate: while it is closed, nobody gets an answer."""
+    """Runs without a folder. gate: while it is closed, no call returns."""
 
     def __init__(self, *found: RunSummary, problem: str = "") -> None:
         self.found, self.problem = list(found), problem
@@ -65,12 +65,12 @@ class FakeRuns:
 
 def summary(run_id: str, **changes: object) -> RunSummary:
     behaviors = (BehaviorSummary("Walker", "ppo", 160_000, 500_000, 421.0, 419.0),)
-    told: dict[str, object] = {
+    published: dict[str, object] = {
         "run_id": run_id, "path": f"results/{run_id}", "state": "finished", "is_alive": False,
         "started_at": scenes.START, "last_event_at": scenes.START + 60, "elapsed_seconds": 60.0,
         "behaviors": behaviors, "exit_code": 0, "note": "",
     }  # fmt: skip
-    return RunSummary(**told | changes)  # type: ignore[arg-type]  # every field stands there
+    return RunSummary(**published | changes)  # type: ignore[arg-type]  # every field stands there
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ async def test_runs_look_as_they_should(size: str, results: Path) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES.values())
-async def test_every_run_is_told_with_its_figures(size: tuple[int, int], results: Path) -> None:
+async def test_every_run_is_reported_with_its_figures(size: tuple[int, int], results: Path) -> None:
     async with Driven(scenes.healthy(1).view(), size, runs=some_runs(results)) as screen:
         await screen.press("r")
         text = await screen.until("cut-short")

@@ -58,7 +58,7 @@ async def test_behavior_with_a_warning_is_marked_on_a_small_terminal() -> None:
 
 async def test_warnings_leave_the_selected_behavior_in_sight() -> None:
     story = scenes.healthy(12)
-    story.tell(scenes.WarningRaised("disk", "", "disk full in 40 minutes at this rate " * 5, "wait"))
+    story.publish(scenes.WarningRaised("disk", "", "disk full in 40 minutes at this rate " * 5, "wait"))
     async with Driven(story.view(), (40, 10)) as driven:
         driven.app.context.state.selected = 11
         text = await driven.text()

@@ -1,4 +1,4 @@
-"""Soft actor-critic on the screen: what it fills, what it learns with and how that is told."""
+"""Soft actor-critic on the screen: what it fills, what it learns with and how that is published."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def test_filling_ends_with_the_step_at_which_learning_begins() -> None:
         assert "replay      412 of 50k steps, 2.1M memory" in text
         assert "learning    starts at step 1k" in text
         assert "ETA" not in text, "it learns slower than it fills"
-        text = await screen.tell(ProgressReported("Pendulum", 1000, 1000, 800.0, 1))
+        text = await screen.publish(ProgressReported("Pendulum", 1000, 1000, 800.0, 1))
         assert "● training" in text
         assert "ETA" in text
         assert "learning " not in text
@@ -35,22 +35,22 @@ async def test_filling_ends_with_the_step_at_which_learning_begins() -> None:
 
 async def test_paused_behavior_is_paused_and_not_filling() -> None:
     async with Driven(scenes.filling().view()) as screen:
-        text = await screen.tell(BehaviorStateChanged("Pendulum", "paused"))
+        text = await screen.publish(BehaviorStateChanged("Pendulum", "paused"))
         assert "‖ paused" in text
         assert "filling" not in text
 
 
-async def test_restored_buffer_is_told_as_the_summary_does_and_never_overflows() -> None:
+async def test_restored_buffer_is_reported_as_the_summary_does_and_never_overflows() -> None:
     story = scenes.soft()
     async with Driven(story.view(), (120, 40)) as screen:
         assert "50.0k of 50k steps" in await screen.press("2")
-        for held, told in ((49_000.0, "50.0k"), (float("nan"), "50k")):
+        for held, published in ((49_000.0, "50.0k"), (float("nan"), "50k")):
             metrics = {"Policy/Replay Steps": held}
-            text = await screen.tell(MetricsReported("Pendulum", 81_000, 1.0, metrics, None, None, None, True))
-            assert told in text
+            text = await screen.publish(MetricsReported("Pendulum", 81_000, 1.0, metrics, None, None, None, True))
+            assert published in text
 
 
-async def test_page_tells_everything() -> None:
+async def test_page_shows_everything() -> None:
     async with Driven(scenes.soft().view()) as screen:
         await screen.press("2", "enter")
         text = await read_all(screen)
@@ -70,7 +70,7 @@ def test_figures_stand_in_order_without_those_of_networks_that_are_not_there() -
     ]  # fmt: skip
 
 
-def test_charts_are_of_what_tells_most() -> None:
+def test_charts_are_of_what_shows_most() -> None:
     histories = scenes.soft().view().behaviors["Pendulum"].histories
     assert [tag.rpartition("/")[2] for tag in grid_metrics(histories, (), [RETURN])] == [
         "Episode Length", "Entropy", "Value Loss", "Q1 Loss", "Policy Loss", "Continuous Entropy Coeff",
@@ -81,7 +81,7 @@ def test_charts_are_of_what_tells_most() -> None:
 async def test_only_the_learning_rate_follows_a_schedule() -> None:
     story = scenes.soft()
     metrics = {"Policy/Learning Rate": 1e-4}
-    story.tell(MetricsReported("Pendulum", 81_000, 1.0, metrics, None, None, None, True))
+    story.publish(MetricsReported("Pendulum", 81_000, 1.0, metrics, None, None, None, True))
     async with Driven(story.view()) as screen:
         rows = (await screen.press("2", "u")).splitlines()
         values = {row.strip("▸ ").split()[0]: row.strip("▸ ").split()[1:3] for row in rows[3:7]}

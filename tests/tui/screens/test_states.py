@@ -84,7 +84,7 @@ async def test_dialogs_look_as_they_were_designed() -> None:
     check("help-80x24", await drawn(view, (80, 24), keys=("question_mark",)))
     check("leave-80x24", await drawn(view, (80, 24), keys=("q",)))
     check("stopping-80x24", await drawn(view, (80, 24), keys=("q", "s")))
-    view = scenes.healthy(3).view()  # the one before was told of the stop at the present time of day
+    view = scenes.healthy(3).view()  # the one before was reported of the stop at the present time of day
     check("leave-readonly-80x24", await drawn(view, (80, 24), keys=("q",), refuses="--readonly was given"))
 
 

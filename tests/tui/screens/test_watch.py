@@ -106,7 +106,7 @@ async def test_keys_of_the_play_are_its_own() -> None:
         assert watching.asked[-1] == "end"
 
 
-async def test_failed_play_says_which_key_begins_anew() -> None:
+async def test_failed_play_says_which_key_begins_again() -> None:
     watching = FakeWatching()
     async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
         await watched(screen, watching, KINDS["failed"], "ValueError")
@@ -147,17 +147,17 @@ async def test_picture_below_a_dialog_waits() -> None:
         await screen.pilot.press("q")
         watching.scene = replace(SCENE, episode=77)
         assert "Leave" in await screen.text()
-        assert watching.scene is not None, "nobody takes what cannot be seen, so no more is drawn"
+        assert watching.scene is not None, "what cannot be seen is not taken, so no more is drawn"
 
 
-async def test_environment_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_environment_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rl_tui.tui.screens.watch.SILENT_SECONDS", 0.0)
     watching = FakeWatching()
     async with Driven(healthy().view(), (120, 40), opened="watch", watching=watching) as screen:
         await watched(screen, watching, SCENE, "no answer for")
 
 
-def test_pictures_come_as_seldom_as_training_and_the_line_need() -> None:
+def test_pictures_come_as_rarely_as_training_and_the_line_need() -> None:
     pace = FramePace(bytes_per_second=60_000)
     assert pace.seconds == FRAME_SECONDS
     for _ in range(50):
