@@ -102,7 +102,7 @@ def test_list_of_runs_imports_neither_screen_nor_numbers(tmp_path: Path) -> None
 )
 def test_screen_without_a_run_needs_no_engine(what: str) -> None:
     """So that it is there at once."""
-    imported = imported_modules(f"rl_tui.tui.command_line.run_screen, rl_tui.engine.running.workers, {what}")
+    imported = imported_modules(f"rl_tui.tui.command_line.run_screen, rl_tui.engine.running.threads, {what}")
     heavy = {
         "gymnasium",
         "onnx",
@@ -146,7 +146,7 @@ def test_first_picture_needs_no_numbers() -> None:
 
 def test_only_the_engine_of_workers_makes_threads() -> None:
     makers = {path for path in python_files("engine", "tui") if makes_thread(ast.parse(path.read_text()))}
-    assert {str(path.relative_to(ROOT)) for path in makers} == {"engine/running/workers.py"}
+    assert {str(path.relative_to(ROOT)) for path in makers} == {"engine/running/threads.py"}
 
 
 @pytest.mark.parametrize("package", ["engine", "tui"])

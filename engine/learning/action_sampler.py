@@ -17,7 +17,7 @@ from rl_tui.engine.learning.distributions import (
     mask_logits_to_act,
     squashed_log_probs,
 )
-from rl_tui.engine.learning.generators import generator_state, load_generator
+from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.specs import Actions, ActionSpec, Bool, Choice, Float32, Int64, State
 
 

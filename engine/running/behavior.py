@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from rl_tui.engine.errors import NonFiniteError, RlTuiError
 from rl_tui.engine.running.learner import Learner
-from rl_tui.engine.running.workers import Control
+from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import Policy, State, Trajectories
 

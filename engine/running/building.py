@@ -21,7 +21,7 @@ from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
-from rl_tui.engine.running.commands import Report
+from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
@@ -30,8 +30,8 @@ from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, 
 from rl_tui.engine.running.restoring import Restorer
 from rl_tui.engine.running.saver import Files, SaveJob, Saver
 from rl_tui.engine.running.summaries import LearnerSettings
+from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.running.watching.viewer import WatchTarget
-from rl_tui.engine.running.workers import Control, UiPriority
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool

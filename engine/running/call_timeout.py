@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rl_tui.engine.process.tracebacks import place_in_thread
-from rl_tui.engine.running.workers import has_returned
+from rl_tui.engine.running.threads import has_returned
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 

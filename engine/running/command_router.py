@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rl_tui.engine.running.commands import CommandLedger, Outcome
+from rl_tui.engine.running.command_ledger import CommandLedger, Outcome
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (

@@ -13,7 +13,7 @@ from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BlockSizes
 from rl_tui.engine.running.call_timeout import CallTimer, call_with_timeout, locate_call
 from rl_tui.engine.running.progress import ProgressReporter
-from rl_tui.engine.running.workers import Control, UiPriority
+from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool

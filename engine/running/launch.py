@@ -7,9 +7,9 @@ import threading
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
-from rl_tui.engine.running.commands import OVER, refuse_waiting
+from rl_tui.engine.running.command_ledger import OVER, refuse_waiting
+from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.watching.service import WatchService
-from rl_tui.engine.running.workers import UiPriority, spawn
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import Command, CommandAsked, CommandFinished, RunStateChanged, Stop
 

@@ -14,13 +14,13 @@ from typing import TypeAlias
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from rl_tui.engine.learning.trainer import Trainer, always
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
-from rl_tui.engine.running.commands import Report
+from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
+from rl_tui.engine.running.threads import Mailbox
 from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
-from rl_tui.engine.running.workers import Mailbox
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,

@@ -19,18 +19,18 @@ from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import find_unused, list_warnings
 from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
 from rl_tui.engine.running.building import Builder, device_of, run_seed
+from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.command_router import CommandRouter
-from rl_tui.engine.running.commands import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.supervisor import Supervisor
+from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.watching.service import WatchService
-from rl_tui.engine.running.workers import UiPriority, spawn
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.health.watch import HealthWatch
+from rl_tui.engine.session.health.monitor import HealthMonitor
 from rl_tui.engine.session.messages import (
     Command,
     RunStarted,
@@ -57,7 +57,7 @@ class HealthReporter:
     def __init__(self, bus: EventBus):
         self._bus = bus
         self._subscription = bus.subscribe(HEALTH_MAILBOX)
-        self._watch = HealthWatch()
+        self._watch = HealthMonitor()
 
     def tick(self) -> None:
         """Publish the warnings that began or ended with the events since the last call."""

@@ -13,7 +13,7 @@ from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.learner import LearnerCommand
 from rl_tui.engine.running.progress import Throttle
 from rl_tui.engine.running.saver import Saver
-from rl_tui.engine.running.workers import spawn
+from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged, StepsAwaited, StopMode
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.running.commands import CommandLedger
+from rl_tui.engine.running.command_ledger import CommandLedger
 from rl_tui.engine.session.bus import EventBus, Subscription
 from rl_tui.engine.session.messages import (
     AddNote,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.session.health.watch import LONGEST_MESSAGE, HealthWatch
+from rl_tui.engine.session.health.monitor import LONGEST_MESSAGE, HealthMonitor
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -41,7 +41,7 @@ class Story:
     """A run event by event; `warnings` are those so far. Its behavior is in that state."""
 
     def __init__(self, algorithm="ppo", state="training", num_agents=8, step=0, **plan):
-        self.watch = HealthWatch()
+        self.watch = HealthMonitor()
         self.warnings = []
         self.name = "Walker"
         self.time = 1000.0
@@ -560,7 +560,7 @@ ANY_EVENT = st.one_of(
 @given(st.lists(st.tuples(ANY_FLOAT, ANY_EVENT), max_size=60))
 def test_no_event_in_any_order_breaks_the_watch(timed):
     """Every warning is raised once before it is cleared, has text, and comes again from the same events."""
-    one, two, raised = HealthWatch(), HealthWatch(), set()
+    one, two, raised = HealthMonitor(), HealthMonitor(), set()
     for number, (time, event) in enumerate(timed):
         envelope = Envelope(number, time, event)
         warnings = one.apply(envelope)

@@ -220,7 +220,9 @@ def soft() -> Story:
         reward = -1400 + 1250 * (1 - math.exp(-part / 4))
         story.publish(ProgressReported("Pendulum", step, step + 1, 82.0, step - 1000), after=49)
         story.publish(EpisodesFinished("Pendulum", step, 20, reward, reward - 90, reward + 90, 200.0))
-        story.publish(MetricsReported("Pendulum", step, story.time - START, _soft_metrics(step), reward, 60.0, None, True))
+        story.publish(
+            MetricsReported("Pendulum", step, story.time - START, _soft_metrics(step), reward, 60.0, None, True)
+        )
         if part % 4 == 0:
             found = reward + 24 - 70 * (part == 20)
             story.publish(EvaluationReported("Pendulum", step, found, 61.25, 10, 200.0, 1.2), after=1)
@@ -341,5 +343,7 @@ def failed() -> Story:
     """The run ended badly."""
     story = environment_failed()
     story.publish(BehaviorStateChanged("Crawler", "finished"))
-    story.publish(RunStateChanged("failed", "an environment failed for good: worker 3 exited with code -9", exit_code=3))
+    story.publish(
+        RunStateChanged("failed", "an environment failed for good: worker 3 exited with code -9", exit_code=3)
+    )
     return story

@@ -283,7 +283,9 @@ async def test_finished_run_is_left_at_once(key: str) -> None:
 
 async def test_screen_stays_after_the_end_and_says_why_keys_do_nothing() -> None:
     async with Driven(scenes.healthy(1).view()) as screen:
-        text = await screen.publish(BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0))
+        text = await screen.publish(
+            BehaviorStateChanged("Walker", "finished"), RunStateChanged("finished", exit_code=0)
+        )
         assert "✓ finished after" in text
         assert "checkpoint Walker: not possible, the run is over" in await screen.press("c")
         assert screen.session.commands == []

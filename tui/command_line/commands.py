@@ -206,7 +206,7 @@ def list_runs(arguments: command_arguments.ListArguments) -> int:
 def demo(arguments: command_arguments.DemoArguments) -> int:
     """A made-up run was shown; returns the exit code that a real one would have."""
     require_screen("demo")
-    from rl_tui.engine.running.workers import spawn
+    from rl_tui.engine.running.threads import spawn
     from rl_tui.engine.session.view import RunView
     from rl_tui.engine.session.watching import Unwatchable
     from rl_tui.tui.command_line.run_screen import ScreenSubject
@@ -242,7 +242,7 @@ def demo(arguments: command_arguments.DemoArguments) -> int:
 def replay(arguments: command_arguments.ReplayArguments) -> int:
     """A recorded run was played. Raises ConfigError if there is none of that name."""
     require_screen("replay")
-    from rl_tui.engine.running.workers import spawn
+    from rl_tui.engine.running.threads import spawn
     from rl_tui.engine.session.view import RunView
     from rl_tui.engine.session.watching import Unwatchable
     from rl_tui.engine.storage.archive import Archive

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
 
-from rl_tui.engine.session.health.watch import HealthWatch
+from rl_tui.engine.session.health.monitor import HealthMonitor
 from rl_tui.engine.session.messages import (
     AddNote,
     CheckpointReason,
@@ -60,7 +60,7 @@ class Story:
         self._chance = Random(f"{seed}")
         self.actors = {role.name: Actor(role, run_id, Random(f"{seed} {role.name}")) for role in roles}
         self._machine = Machine(Random(f"{seed} machine"))
-        self._health = HealthWatch()
+        self._health = HealthMonitor()
         self._jobs = Jobs()
         self._stops: list[Stop] = []
         self._ending_seconds = END_SECONDS

@@ -17,7 +17,6 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
-from rl_tui.engine.learning.generators import generator_state, load_generator
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.networks.normalizer import Normalizer
@@ -28,6 +27,7 @@ from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalize
 from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
 from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.rollout import Columns, Rollout, RolloutBuffer, minibatches
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate

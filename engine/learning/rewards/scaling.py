@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.learning.advantages import discounted_sums
 from rl_tui.engine.learning.agent_state import AgentState
-from rl_tui.engine.learning.returns import discounted_sums
 from rl_tui.engine.specs import Ending, Float32, State, Trajectories
 
 LIMIT = 10.0  # scaled rewards are clipped to +-10

@@ -15,10 +15,10 @@ import torch
 from rl_tui.engine.config.behavior import BehaviorConfig, MemorySettings
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
-from rl_tui.engine.learning.generators import generator_state, load_generator
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.policies import make_policy
+from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.learning.replay.layout import ReplayLayout
 from rl_tui.engine.learning.rewards.streams import RewardStreams

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rl_tui.engine.running.workers import spawn
+from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.watching import Scene, WatchCommand
 

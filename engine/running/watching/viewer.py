@@ -13,10 +13,10 @@ from pathlib import Path
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.evaluation.episodes import play
+from rl_tui.engine.running.threads import Mailbox
 from rl_tui.engine.running.watching.clock import PlayClock
 from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy, WatchedPolicy
 from rl_tui.engine.running.watching.tally import WatchedTally
-from rl_tui.engine.running.workers import Mailbox
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.rendering import Frame
 from rl_tui.engine.sampling.pools.pictures import Picture

@@ -27,7 +27,7 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, Json
 # the working folder, which may have a json.py, is not searched before that.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); {first}"
-    "from rl_tui.engine.sampling.pools.worker import main; main(*map(int, sys.argv[2:]))"
+    "from rl_tui.engine.sampling.pools.worker_main import main; main(*map(int, sys.argv[2:]))"
 )
 _LOWER_PRIORITY = "from rl_tui.engine.sampling.pools.process_group import lower_priority; lower_priority({niceness}); "
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

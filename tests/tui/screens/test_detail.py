@@ -54,7 +54,9 @@ async def test_failed_behavior_shows_its_whole_traceback_and_can_be_scrolled() -
 
 async def test_failure_with_hostile_text_reaches_no_terminal() -> None:
     story = scenes.healthy(1)
-    story.publish(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), "bad \x1b[2J", "line 1\n\x1b]0;title\x07line 2"))
+    story.publish(
+        EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), "bad \x1b[2J", "line 1\n\x1b]0;title\x07line 2")
+    )
     story.publish(scenes.BehaviorStateChanged("Walker", "failed", "bad \x1b[2J"))
     async with Driven(story.view(), (120, 40)) as overview:
         await overview.press("enter")

@@ -26,7 +26,9 @@ def published() -> scenes.Story:
 
 def warned() -> RunView:
     story = published()
-    story.publish(WarningRaised("entropy", "Walker", "entropy near zero since 1.2M: it may have collapsed", "raise beta"))
+    story.publish(
+        WarningRaised("entropy", "Walker", "entropy near zero since 1.2M: it may have collapsed", "raise beta")
+    )
     story.publish(WarningRaised("disk", "", "disk full in 40 minutes at this rate", "free some space"), after=70)
     return story.view()
 
@@ -125,7 +127,9 @@ async def test_keys_reach_the_oldest_of_a_thousand_lines() -> None:
         assert "line 519" in cursor_line(await screen.press("pageup"))
         assert "line 518" in cursor_line(await screen.press("down"))
         assert "line 1499" in cursor_line(await screen.press("home"))
-        assert "1000 of 1000 lines" in await screen.publish(*(LogEmitted("info", "run", f"more {at}") for at in range(3)))
+        assert "1000 of 1000 lines" in await screen.publish(
+            *(LogEmitted("info", "run", f"more {at}") for at in range(3))
+        )
         assert "line 503" in cursor_line(await screen.press("end"))
 
 

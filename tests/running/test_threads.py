@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rl_tui.engine.running.workers import Control, Mailbox, UiPriority, spawn
+from rl_tui.engine.running.threads import Control, Mailbox, UiPriority, spawn
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import WorkerFailed
 

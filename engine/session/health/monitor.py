@@ -82,7 +82,7 @@ class _WatchedBehavior:
     rules: list[Rule] = field(default_factory=lambda: [rule() for rule in BEHAVIOR_RULES])
 
 
-class HealthWatch:
+class HealthMonitor:
     """Apply envelopes in order; each returns the warnings that it raises or clears.
 
     The only clock is the times of the events, so that the same events give the same warnings again. A warning is raised
