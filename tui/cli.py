@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rl_tui.engine.config.diagnostics import visible
+from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.commands import COMMANDS
@@ -64,8 +64,12 @@ def run_command(words: Sequence[str]) -> int:
     if not words:
         write_stderr(FIRST_WORDS)
         return ConfigError.exit_code
-    command = COMMANDS.get(words[0])
-    return train(parse_train_arguments(words)) if command is None else command(words[1:])
+    first, *rest = words
+    if first in COMMANDS:
+        return COMMANDS[first](rest)
+    if first[:1] != "-" and (closest(first, COMMANDS) or (rest and rest[0][:1] != "-")):
+        find_config(first)  # a misspelled command, before its arguments are refused as a training's
+    return train(parse_train_arguments(words))
 
 
 def train(arguments: TrainArguments) -> int:

@@ -16,7 +16,7 @@ _LATER = "is not supported yet"
 def find_unsupported(config: RunConfig) -> list[str]:
     """One line, with its place, for everything that keeps this configuration from starting; empty when it can start.
 
-    That is what is not supported yet, and a missing environment or behavior.
+    That is what is not supported yet, a missing environment or behavior, and --force with --inference.
     """
     return config.source.lines([*_unsupported(config), *_incomplete(config)])
 
@@ -81,12 +81,15 @@ def _environments(settings: EnvSettings) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
-    """What a file may leave out and a run may not."""
+    """What a file may hold or leave out, and a run may not."""
     env, path = config.env_settings.env, ("env_settings", "env")
     if not config.behaviors:
         yield Diagnostic(("behaviors",), "must have a key for each behavior, got none", of_key=True)
     if env is None and config.env_settings.env_path is None:
         yield Diagnostic(path, f"no environment is named. {NO_UNITY}")
+    if config.checkpoint_settings.force and config.checkpoint_settings.inference:
+        text = "cannot be combined with --inference, which changes no file of the run"
+        yield Diagnostic(("checkpoint_settings", "force"), text)
     if isinstance(env, str) and env.startswith("gymnasium:") and len(config.behaviors) > 1:
         text = f"must be a mapping of each of the {len(config.behaviors)} behaviors to its environment"
         yield Diagnostic(path, f"{text}: a Gymnasium environment has one behavior")

@@ -47,8 +47,9 @@ class Guard(AbstractContextManager["Guard"]):
         if error is None or isinstance(error, ConfigError | NotSupportedError | InstanceFailure | KeyboardInterrupt):
             return
         failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
-        message = f"{self.subject}: {self._reason(error)}"
-        raise failure(message, self.instance, self.worker, user_traceback(error)) from error
+        is_found_here = isinstance(error, EnvironmentFailure | NonFiniteError) and not place_of(error)
+        detail = "" if is_found_here else user_traceback(error)
+        raise failure(f"{self.subject}: {self._reason(error)}", self.instance, self.worker, detail) from error
 
     @property
     def subject(self) -> str:

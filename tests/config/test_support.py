@@ -207,6 +207,15 @@ env_settings: {env: "gymnasium:X-v1"}
     assert find_unused(parse(text % "rnd")) == []
 
 
+def test_force_and_inference_exclude_each_other() -> None:
+    text = 'behaviors: {A: {}}\nenv_settings: {env: "toy:line"}\n'
+    flags = {"checkpoint_settings.force": True, "checkpoint_settings.inference": True}
+    reason = "cannot be combined with --inference, which changes no file of the run"
+    assert find_unsupported(parse(text, **flags)) == [f"--force: {reason}"]
+    section = "checkpoint_settings: {force: true, inference: true}\n"
+    assert find_unsupported(parse(text + section)) == [f"c.yaml:3:30: checkpoint_settings.force: {reason}"]
+
+
 @pytest.mark.parametrize(
     ("settings", "init_path", "untrained"),
     [

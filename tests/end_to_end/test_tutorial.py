@@ -34,7 +34,7 @@ def test_environment_of_the_page_passes_the_check(
     monkeypatch.syspath_prepend(str(folder))
     assert main(["check-env", env]) == 0
     said = capfd.readouterr().out
-    assert said.splitlines()[-1] == f"{env} can be trained in"
+    assert said.splitlines()[-1] == f"{env} is ready for training"
     shown = re.search(rf"check-env {env}\n(.*?)```", PAGE, re.DOTALL)
     if shown is not None and not shown[1].startswith("$"):
         timeless = re.compile(r"made in .* s|[\d,]+ steps per second")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, parse, screen_options
+from rl_tui.tui.command_line.train_arguments import ScreenOptions, add_screen_flags, number, parse, screen_options
 from rl_tui.tui.demo.script import HOURS
 
 RESULTS_DIR = "results"
 FOLDER_TEXT = f"folder of the runs (default {RESULTS_DIR})"
+SPEED_TEXT = "playback speed, as a multiple of real time"
 SEED_TEXT = "seed of the environment and the actions (default 1)"
 
 
@@ -98,11 +98,11 @@ def parse_evaluate(words: Sequence[str]) -> EvaluateArguments:
     parser.add_argument("run", metavar="RUN", help="id or folder of the run")
     parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=FOLDER_TEXT)
     parser.add_argument("--behavior", metavar="NAME", help="which behavior, if the run has several")
-    episodes = _number("a whole number, at least 1", int, 1, 2**31)
+    episodes = number("a whole number, at least 1", int, 1, 2**31)
     parser.add_argument("--episodes", type=episodes, default=100, metavar="N", help="number of episodes (default 100)")
     checkpoint_text = "newest, best or a step (default newest)"
     parser.add_argument("--checkpoint", type=_checkpoint, default="newest", metavar="WHICH", help=checkpoint_text)
-    seed = _number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
+    seed = number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help=SEED_TEXT)
     parser.add_argument("--stochastic", dest="is_stochastic", action="store_true", help="sample actions as in training")
     onnx_text = "use the ONNX file that was exported at that checkpoint"
@@ -123,15 +123,14 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
     parser.add_argument("env", metavar="NAME", help="as env in a file: package.module:factory, gymnasium:ID, ...")
     kwargs_text = "env_kwargs as JSON, e.g. '{\"length\": 12}'"
     parser.add_argument("--env-kwargs", type=_mapping, default={}, metavar="JSON", help=kwargs_text)
-    copies = _number("a whole number from 1 to 1024", int, 1, 1024)
+    copies = number("a whole number from 1 to 1024", int, 1, 1024)
     parser.add_argument("--num-envs", type=copies, default=2, metavar="N", help="copies of the environment (default 2)")
-    steps = _number("a whole number, at least 1", int, 1, 2**31)
-    parser.add_argument("--steps", type=steps, default=500, metavar="N", help="steps of each agent (default 500)")
-    seed = _number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
+    from_one = number("a whole number, at least 1", int, 1, 2**31)
+    parser.add_argument("--steps", type=from_one, default=500, metavar="N", help="steps of each agent (default 500)")
+    seed = number("a whole number from 0 to 4294967295", int, 0, 2**32 - 1)
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help=SEED_TEXT)
-    timeout = _number("a whole number, at least 1", int, 1, 2**31)
-    timeout_text = "seconds before a call counts as hung (default 60)"
-    parser.add_argument("--timeout-wait", type=timeout, default=60, metavar="S", help=timeout_text)
+    timeout_text = "seconds before a call of the environment counts as hung (default 60)"
+    parser.add_argument("--timeout-wait", type=from_one, default=60, metavar="S", help=timeout_text)
     typed = parse(parser, words)
     return CheckArguments(typed.env, typed.env_kwargs, typed.num_envs, typed.steps, typed.seed, typed.timeout_wait)
 
@@ -152,14 +151,8 @@ def parse_runs(words: Sequence[str]) -> RunsArguments:
         description="Show the runs of a folder on a screen: sort, group, compare, resume, evaluate or delete them.",
         argument_default=argparse.SUPPRESS,
     )
-    parser.add_argument(
-        "results_dir",
-        nargs="?",
-        default=None,
-        metavar="RESULTS_DIR",
-        help=FOLDER_TEXT,
-    )
-    add_screen_flags(parser)
+    parser.add_argument("results_dir", nargs="?", default=None, metavar="RESULTS_DIR", help=FOLDER_TEXT)
+    add_screen_flags(parser, readonly="disable resume, evaluate and delete")
     typed = parse(parser, words)
     return RunsArguments(typed.results_dir, screen_options(vars(typed)))
 
@@ -184,19 +177,16 @@ def parse_demo(words: Sequence[str]) -> DemoArguments:
         description="Try every key on a made-up run. Nothing is trained, and nothing is written to disk.",
         argument_default=argparse.SUPPRESS,
     )
-    speed = _number("a number from 0 to 100000", float, 0, 100_000)
-    parser.add_argument("--speed", type=speed, default=10.0, metavar="X", help="times real time (default 10)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the made-up run (default 1)")
-    behaviors = _number("a whole number from 1 to 12", int, 1, 12)
-    parser.add_argument("--behaviors", type=behaviors, default=3, metavar="N", help="from 1 to 12 (default 3)")
-    hours = _number("a number from 0 to 24", float, 0, 24)
-    parser.add_argument(
-        "--hours",
-        type=hours,
-        default=HOURS,
-        metavar="H",
-        help=f"already trained, 0 to 24 (default {HOURS})",
-    )
+    speed = number("a number from 0 to 100000", float, 0, 100_000)
+    parser.add_argument("--speed", type=speed, default=10.0, metavar="X", help=f"{SPEED_TEXT} (default 10)")
+    seed = number("a whole number", int)
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="seed of the made-up run (default 1)")
+    behaviors = number("a whole number from 1 to 12", int, 1, 12)
+    behaviors_text = "number of behaviors, 1 to 12 (default 3)"
+    parser.add_argument("--behaviors", type=behaviors, default=3, metavar="N", help=behaviors_text)
+    hours = number("a number from 0 to 24", float, 0, 24)
+    hours_text = f"hours trained so far, 0 to 24 (default {HOURS})"
+    parser.add_argument("--hours", type=hours, default=HOURS, metavar="H", help=hours_text)
     add_screen_flags(parser)
     typed = parse(parser, words)
     return DemoArguments(typed.speed, typed.seed, typed.behaviors, typed.hours, screen_options(vars(typed)))
@@ -211,10 +201,9 @@ def parse_replay(words: Sequence[str]) -> ReplayArguments:
     )
     parser.add_argument("run", metavar="RUN", help="id or folder of the run, or a file of events")
     parser.add_argument("--results-dir", default=RESULTS_DIR, metavar="DIR", help=FOLDER_TEXT)
-    speed = _number("a number, at least 0", float, 0, math.inf)
-    parser.add_argument(
-        "--speed", type=speed, default=None, metavar="X", help="times real time (default: it takes a minute)"
-    )
+    speed = number("a number, at least 0", float, 0)
+    speed_text = f"{SPEED_TEXT} (default: it takes a minute)"
+    parser.add_argument("--speed", type=speed, default=None, metavar="X", help=speed_text)
     add_screen_flags(parser)
     typed = parse(parser, words)
     return ReplayArguments(typed.run, typed.results_dir, typed.speed, screen_options(vars(typed)))
@@ -236,18 +225,3 @@ def _checkpoint(text: str) -> str:
     if text in ("newest", "best") or (text.isascii() and text.isdigit()):
         return text
     raise argparse.ArgumentTypeError(f"must be newest, best or a step, got {text!r}")
-
-
-def _number(expected: str, kind: Callable[[str], float], low: float, high: float) -> Callable[[str], float]:
-    """A reader of numbers between these bounds; `expected` describes them in its error."""
-
-    def read(text: str) -> float:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = math.nan
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
-        return value
-
-    return read

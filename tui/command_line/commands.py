@@ -72,7 +72,7 @@ def upgrade_config(arguments: command_arguments.UpgradeArguments) -> int:
 
     target = Path(arguments.target)
     if os.path.lexists(target) and not arguments.is_forced:
-        raise ConfigError(f"{target}: already exists. Choose another name, or replace it with --force")
+        raise ConfigError(f"{target}: already exists; choose another name or use --force")
     if os.path.lexists(target) and not stat.S_ISREG(os.lstat(target).st_mode):
         raise ConfigError(f"{target}: must be a regular file to be replaced with --force")
     upgraded = upgrade(read_file(Path(arguments.source)), arguments.source)
@@ -159,14 +159,14 @@ def check_environment(arguments: command_arguments.CheckArguments) -> int:
             num_warnings += finding.kind == "warning"
             write_stdout(safe_text(f"{sign:8} {finding.text}") + "\n", output.stdout)
         warned = "" if not num_warnings else f", with {num_warnings} warning{'s' if num_warnings > 1 else ''}"
-        write_stdout(safe_text(f"{arguments.env} can be trained in{warned}") + "\n", output.stdout)
+        write_stdout(safe_text(f"{arguments.env} is ready for training{warned}") + "\n", output.stdout)
     return 0
 
 
 def folder_of_runs(typed: str | None) -> str:
     """The folder that was typed, or the default. Raises ConfigError if it is not a folder."""
     if typed is not None and not os.path.isdir(typed):
-        raise ConfigError(f"{typed}: no such folder of runs")
+        raise ConfigError(f"{typed}: no such folder")
     return typed or command_arguments.RESULTS_DIR
 
 
@@ -180,13 +180,7 @@ def browse_runs(arguments: command_arguments.RunsArguments) -> int:
     folder = folder_of_runs(arguments.results_dir)
     session = NoRun()
     subject = ScreenSubject(
-        session,
-        lambda: None,
-        folder,
-        no_view(),
-        session.subscribe(),
-        runs=Archive(Path(folder)),
-        opened="runs",
+        session, lambda: None, folder, no_view(), session.subscribe(), runs=Archive(Path(folder)), opened="runs"
     )
     return 1 if show_alone(subject, arguments.options) is None else 0
 

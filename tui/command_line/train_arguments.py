@@ -7,6 +7,7 @@ the default; a flag cannot unset a `true` of the file.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -29,7 +30,8 @@ commands:
   rl-tui schema            print the configuration's JSON Schema, for editors
   rl-tui check-env NAME    test your own environment before training in it
   rl-tui upgrade-config IN OUT   convert a file of an older ML-Agents
-Each has its own --help. For a file with the name of a command, type ./demo.
+Each has its own --help.
+If a file has the name of a command, write its path: ./demo
 """
 
 EXAMPLES = """\
@@ -43,9 +45,9 @@ examples:
 
 keys on the screen: p pause, c checkpoint, e export, ? help, q quit.
 exit codes: 0 done, or stopped with everything saved; 1 internal error, or
-stdout cannot be written; 2 bad command line or file, 3 environment failed,
-5 diverged, 6 run busy, 7 checkpoint unusable or not written; 129/143 stopped
-by SIGHUP/SIGTERM, 130 by SIGINT, or on the screen without saving.
+stdout cannot be written; 2 bad command line or file; 3 environment failed;
+5 diverged; 6 run busy; 7 checkpoint unusable or not written; 129 SIGHUP;
+130 SIGINT, or stopped on the screen without saving; 143 SIGTERM.
 """
 
 DEPRECATED = {
@@ -127,19 +129,17 @@ def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
         yield from (f"{flag_of(name)}: no effect with --no-ui" for name in names)
 
 
-def add_screen_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """The flags of every command that has a screen; the parser leaves out what was not typed."""
-    parser.add_argument("--theme", metavar="NAME", help="colors of the screen; its palette (ctrl+p) lists the names")
+def add_screen_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup, **texts: str) -> None:
+    """The flags of every command that has a screen; the parser leaves out what was not typed. texts: other help."""
+    parser.add_argument("--theme", metavar="NAME", help="color theme; ctrl+p on the screen lists the names")
     for name, (_, _, text) in SCREEN_FLAGS.items():
-        parser.add_argument(flag_of(name), action="store_true", help=text)
+        parser.add_argument(flag_of(name), action="store_true", help=texts.get(name, text))
 
 
 def screen_flags(options: ScreenOptions) -> list[str]:
     """The flags that stand for those options."""
-    theme = ["--theme", options.theme] if options.theme else []
-    return theme + [
-        flag_of(typed) for typed, (name, value, _) in SCREEN_FLAGS.items() if getattr(options, name) == value
-    ]
+    flags = [flag_of(typed) for typed, (name, value, _) in SCREEN_FLAGS.items() if getattr(options, name) == value]
+    return ["--theme", options.theme, *flags] if options.theme else flags
 
 
 def flag_of(name: str) -> str:
@@ -175,7 +175,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_output_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-ui", action="store_true", help="no screen: print one line per summary and event")
-    group.add_argument("--log-format", choices=("text", "json"), help="format of these lines (default text)")
+    format_text = "format of these lines (default text)"
+    group.add_argument("--log-format", type=_log_format, metavar="{text,json}", help=format_text)
     add_screen_flags(group)
     group.add_argument("--dry-run", action="store_true", help="print the effective configuration and exit")
     _add_settings(group, "", [("debug", None, "log what the run does and its timings (docs/runs.md)", "")])
@@ -191,9 +192,8 @@ def _add_run_flags(group: argparse._ArgumentGroup) -> None:
         ("inference", None, "act without learning", ""),
     ])  # fmt: skip
     group.add_argument("--deterministic", action="store_true", help="take the most likely actions, or their mean")
-    _add_settings(group, "env_settings.", [("seed", int, "random seed; -1 draws one (default -1)", "SEED")])
-    device_text = "cpu, cuda, cuda:1, ..."
-    group.add_argument("--torch-device", dest="torch_settings.device", metavar="DEVICE", help=device_text)
+    _add_settings(group, "env_settings.", [("seed", _whole, "random seed; -1 draws one (default -1)", "SEED")])
+    group.add_argument("--torch-device", dest="torch_settings.device", metavar="DEVICE", help="cpu, cuda, cuda:1, ...")
     set_text = "set a setting by its path; a list or mapping as JSON; may be repeated"
     group.add_argument("--set", action="append", type=_assignment, metavar="PATH=VALUE", help=set_text)
 
@@ -201,34 +201,32 @@ def _add_run_flags(group: argparse._ArgumentGroup) -> None:
 def _add_environment_flags(group: argparse._ArgumentGroup) -> None:
     _add_settings(group, "env_settings.", [
         ("env", _environment, "gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,BEHAVIOR=ENV", "ENV"),
-        ("num-envs", int, "copies of the environment (default 1)", "N"),
-        ("num-workers", int, "processes that run them; 0: this process", "N"),
-        ("timeout-wait", int, "seconds until it counts as hung (default 60)", "S"),
-        ("max-lifetime-restarts", int, "restarts of one worker; -1: no limit", "N"),
-        ("restarts-rate-limit-n", int, "restarts in one period; -1: no limit", "N"),
-        ("restarts-rate-limit-period-s", int, "seconds of that period", "S"),
+        ("num-envs", _whole, "copies of the environment (default 1)", "N"),
+        ("num-workers", _whole, "processes that run them; 0: this process", "N"),
+        ("timeout-wait", _whole, "seconds before a call of the environment counts as hung (default 60)", "S"),
+        ("max-lifetime-restarts", _whole, "restarts of one worker; -1: no limit", "N"),
+        ("restarts-rate-limit-n", _whole, "restarts in one period; -1: no limit", "N"),
+        ("restarts-rate-limit-period-s", _whole, "seconds of that period", "S"),
     ])  # fmt: skip
 
 
 def _add_unity_flags(group: argparse._ArgumentGroup) -> None:
     _add_settings(group, "env_settings.", [
-        ("base-port", int, "first port (default 5005)", "N"),
-        ("num-areas", int, "training areas in a scene (default 1)", "N"),
+        ("base-port", _whole, "first port (default 5005)", "N"),
+        ("num-areas", _whole, "training areas in each Unity scene (default 1)", "N"),
     ])  # fmt: skip
     _add_settings(group, "engine_settings.", [
-        ("width", int, "window size (default 84)", "N"),
-        ("height", int, "window size (default 84)", "N"),
-        ("quality-level", int, "graphics quality (default 5)", "N"),
-        ("time-scale", float, "speed of time (default 20)", "X"),
-        ("target-frame-rate", int, "frames per second (default -1: no limit)", "N"),
-        ("capture-frame-rate", int, "frames per second (default 60)", "N"),
+        ("width", _whole, "window size (default 84)", "N"),
+        ("height", _whole, "window size (default 84)", "N"),
+        ("quality-level", _whole, "graphics quality (default 5)", "N"),
+        ("time-scale", number("a number", float), "speed of time (default 20)", "X"),
+        ("target-frame-rate", _whole, "frames per second (default -1: no limit)", "N"),
+        ("capture-frame-rate", _whole, "frames per second (default 60)", "N"),
         ("no-graphics", None, "without a window", ""),
         ("no-graphics-monitor", None, "only worker 0 opens a window", ""),
     ])  # fmt: skip
-    rest_text = "passed to the player; must be the last flag"
-    group.add_argument(
-        "--env-args", dest="env_settings.env_args", nargs=argparse.REMAINDER, metavar="...", help=rest_text
-    )
+    text, rest = "passed to the player; must be the last flag", argparse.REMAINDER
+    group.add_argument("--env-args", dest="env_settings.env_args", nargs=rest, metavar="...", help=text)
 
 
 def _add_settings(group: argparse._ArgumentGroup, section: str, flags: Iterable[Flag]) -> None:
@@ -239,6 +237,32 @@ def _add_settings(group: argparse._ArgumentGroup, section: str, flags: Iterable[
             group.add_argument(f"--{flag}", dest=path, action="store_true", help=text)
         else:
             group.add_argument(f"--{flag}", dest=path, type=kind, metavar=metavar, help=text)
+
+
+def number(
+    expected: str, kind: Callable[[str], float], low: float = -math.inf, high: float = math.inf
+) -> Callable[[str], float]:
+    """A reader of numbers between these bounds; `expected` describes them in its error."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
+        return value
+
+    return read
+
+
+_whole = number("a whole number", int)
+
+
+def _log_format(text: str) -> str:
+    if text not in ("text", "json"):
+        raise argparse.ArgumentTypeError(f"must be text or json, got {text!r}")
+    return text
 
 
 def _assignment(text: str) -> tuple[str, Setting]:

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from rl_tui.engine.config.diagnostics import closest, suggest, visible
 
 _PARAMETERS = "Parameters of an environment and curricula belong in the file, under environment_parameters"
-_ONLY_UNITY = "Only Unity players, which are not supported yet, would use it"
+_ONLY_UNITY = "It applies only to Unity players, which are not supported yet"
 
 REMOVED = {
-    "--multi-gpu": "--torch-device names the one device that trains; several GPUs are not supported yet",
+    "--multi-gpu": "Use --torch-device to select one device; multiple GPUs are not supported yet",
     "--cpu": "--torch-device cpu trains on the CPU",
     "--save-freq": "Each behavior has its own interval: --set behaviors.NAME.checkpoint_interval=50000",
     "--keep-checkpoints": "Each behavior has its own number: --set behaviors.NAME.keep_checkpoints=5",
-    "--lesson": "Curricula are not supported yet; in ML-Agents lessons continue with --resume",
+    "--lesson": "Curricula are not supported yet",
     "--curriculum": f"{_PARAMETERS}; they are not supported yet",
     "--sampler": f"{_PARAMETERS}; they are not supported yet",
     "--num-runs": "One command is one run: start several, each with its own --run-id and --seed",
