@@ -43,7 +43,8 @@ def presets_like(name: str) -> list[str]:
     last = wanted.rpartition("/")[2]
     same = [preset for preset in known if f"/{wanted}".endswith(f"/{preset.lower()}")]
     same = same or [preset for preset in known if preset.lower().endswith(f"/{last}")]
-    return same or [close for close in [closest(name, known)] if close is not None]
+    near = closest(name, [preset for preset in known if closest(last, [preset.rpartition("/")[2].lower()])])
+    return same or ([near] if near else [])
 
 
 @dataclass(frozen=True, slots=True)

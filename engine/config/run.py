@@ -18,10 +18,9 @@ from rl_tui.engine.config.types import (
     refusal,
 )
 
-NO_UNITY = (
-    "Unity players and the Unity Editor cannot be trained in yet: "
-    "env or --env must be gymnasium:ID, toy:NAME or package.module:factory"
-)
+DEVICES = "cpu, cuda, cuda:N or mps"
+ENVIRONMENTS = "gymnasium:ID, toy:NAME or package.module:factory"
+NO_UNITY = "Unity players are not supported yet"
 _SCHEMES = ("gymnasium", "pettingzoo", "toy", "unity")
 _GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w.-]+-v[0-9]+")
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -29,12 +28,12 @@ _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 def _check_environment(name: object, *at: str) -> None:
     """Refuse what is neither scheme:id nor package.module:factory."""
-    refused = must_be("gymnasium:ID, toy:NAME or package.module:factory", name)
+    refused = must_be(ENVIRONMENTS, name)
     if not isinstance(name, str):
         raise refusal(refused, *at)
     scheme, colon, rest = name.strip().partition(":")
     if _is_player(name.strip()):
-        raise refusal(f"{NO_UNITY}, got {describe(name)}", *at)
+        raise refusal(f"{refused} ({NO_UNITY})", *at)
     if scheme in _SCHEMES and rest.strip():
         return
     if scheme in _SCHEMES or not _FACTORY.fullmatch(name):
@@ -169,8 +168,8 @@ class CheckpointSettings(Settings):
     @classmethod
     def _check_run_id(cls, name: str | None) -> str | None:
         if name is not None and not _RUN_ID.fullmatch(name):
-            expected = "up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
-            raise refusal(must_be(expected, name))
+            rest = "at most 64 letters, digits, dots, dashes and underscores"
+            raise refusal(f"must start with a letter or digit and have {rest}, got {describe(name)}")
         return name
 
 
@@ -183,7 +182,7 @@ class TorchSettings(Settings):
     @classmethod
     def _check_device(cls, device: str | None) -> str | None:
         if device is not None and not re.fullmatch(r"[a-z]+(:[0-9]{1,3})?", device):
-            raise refusal(must_be("cpu, cuda, cuda:0 or mps", device))
+            raise refusal(must_be(DEVICES, device))
         return device
 
 

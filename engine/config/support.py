@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
-from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
+from rl_tui.engine.config.run import ENVIRONMENTS, NO_UNITY, EnvSettings, RunConfig
 
 _LATER = "is not supported yet"
 
@@ -38,20 +38,20 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
     """What is valid and not supported yet."""
     for name, behavior in config.behaviors.items():
         yield from _unsupported_in_behavior(("behaviors", name), behavior)
-    if config.environment_parameters:
-        for parameter in config.environment_parameters:
-            yield Diagnostic(("environment_parameters", parameter), f"an environment parameter {_LATER}", of_key=True)
+    for parameter in config.environment_parameters or ():
+        text = "environment parameters are not supported yet"
+        yield Diagnostic(("environment_parameters", parameter), text, of_key=True)
     settings = config.env_settings
     if _plays_in_unity(settings):
-        yield Diagnostic(("env_settings", "env_path"), NO_UNITY)
+        yield Diagnostic(("env_settings", "env_path"), f"{NO_UNITY}. Set env (or --env) to {ENVIRONMENTS}")
     if settings.num_areas > 1:
-        yield Diagnostic(("env_settings", "num_areas"), f"more than one area in an environment {_LATER}")
+        yield Diagnostic(("env_settings", "num_areas"), f"num_areas above 1 {_LATER}")
     for path, environment in _environments(settings):
         scheme = environment.partition(":")[0]
         if scheme == "unity":
-            yield Diagnostic(path, NO_UNITY)
+            yield Diagnostic(path, f"{must_be(ENVIRONMENTS, environment)} ({NO_UNITY})")
         elif scheme == "pettingzoo":
-            yield Diagnostic(path, f"an environment of {scheme} {_LATER}")
+            yield Diagnostic(path, f"{scheme} environments are not supported yet")
 
 
 def _plays_in_unity(settings: EnvSettings) -> bool:
@@ -61,10 +61,10 @@ def _plays_in_unity(settings: EnvSettings) -> bool:
 
 def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
     if not registry.has("trainers", behavior.trainer_type):
-        yield Diagnostic((*path, "trainer_type"), f"the trainer {behavior.trainer_type} {_LATER}")
+        yield Diagnostic((*path, "trainer_type"), f"trainer {behavior.trainer_type} {_LATER}")
     for signal in behavior.reward_signals:
         if not registry.has("reward_signals", signal):
-            yield Diagnostic((*path, "reward_signals", signal), f"the reward signal {signal} {_LATER}", of_key=True)
+            yield Diagnostic((*path, "reward_signals", signal), f"reward signal {signal} {_LATER}", of_key=True)
     for key, name in (("self_play", "self-play"), ("behavioral_cloning", "behavioral cloning")):
         if getattr(behavior, key) is not None:
             yield Diagnostic((*path, key), f"{name} {_LATER}", of_key=True)
@@ -86,13 +86,13 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     if not config.behaviors:
         yield Diagnostic(("behaviors",), "must have a key for each behavior, got none", of_key=True)
     if env is None and config.env_settings.env_path is None:
-        yield Diagnostic(path, f"no environment is named. {NO_UNITY}")
+        yield Diagnostic(path, f"must be set (or use --env): {ENVIRONMENTS}. {NO_UNITY}")
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
         text = "cannot be combined with --inference, which changes no file of the run"
         yield Diagnostic(("checkpoint_settings", "force"), text)
     if isinstance(env, str) and env.startswith("gymnasium:") and len(config.behaviors) > 1:
-        text = f"must be a mapping of each of the {len(config.behaviors)} behaviors to its environment"
-        yield Diagnostic(path, f"{text}: a Gymnasium environment has one behavior")
+        text = f"must map each of the {len(config.behaviors)} behaviors to an environment"
+        yield Diagnostic(path, f"{text}; a Gymnasium environment has only one behavior")
 
 
 def _unused(config: RunConfig) -> Iterator[Diagnostic]:
@@ -100,9 +100,8 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
     if config.env_settings.env is not None:
         yield Diagnostic(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
     if not _plays_in_unity(config.env_settings):
-        yield Diagnostic(("engine_settings",), "no effect: only Unity players have an engine", of_key=True)
-        for key in ("env_args", "base_port"):
-            yield Diagnostic(("env_settings", key), "no effect: only Unity players use it", of_key=True)
+        for place in (("engine_settings",), ("env_settings", "env_args"), ("env_settings", "base_port")):
+            yield Diagnostic(place, "no effect: used only with Unity players", of_key=True)
     for key in ("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"):
         yield Diagnostic(("env_settings", key), "no effect: a failed environment is not restarted yet", of_key=True)
     for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):

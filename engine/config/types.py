@@ -138,7 +138,7 @@ def _unknown_key(key: str, section: type[Settings] | None) -> str:
     close = key if key in synonyms else closest(key, [*known, *synonyms])
     if close is not None:
         return f"unknown key. Did you mean {synonyms.get(close, close)}?"
-    return f"unknown key, must be {one_of(sorted(known))}"
+    return f"unknown key. Must be one of: {one_of(sorted(known))}"
 
 
 def _hint(kind: str, found: object) -> str:

@@ -119,11 +119,12 @@ def _syntax_mark(error: yaml.MarkedYAMLError, text: str) -> Mark:
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str, mark: Mark) -> str:
-    context = f" {error.context}" if error.context else ""
+    context = f" ({error.context})" if error.context else ""
+    problem = re.sub("^(did|could) not find (?=expected)", "", error.problem or "")
     hint = "Check the indentation, the colons and the quotes"
     if "\t" in _LINE_END.split(text)[mark.line - 1]:
         hint = "Indent with spaces: YAML allows no tab there"
-    return visible(f"not valid YAML{context}: {error.problem}. {hint}", limit=300)
+    return visible(f"invalid YAML{context}: {problem}. {hint}", limit=300)
 
 
 _Decorated: TypeAlias = yaml.ScalarEvent | yaml.CollectionStartEvent

@@ -13,7 +13,7 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
@@ -62,7 +62,9 @@ def device_of(config: RunConfig) -> torch.device:
         return torch.zeros(1, device=torch.device(name)).device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise ConfigError(f"torch_settings.device: {name} cannot be used here: {reason}") from error
+        is_unknown = reason.startswith("Expected one of")  # torch knows no such kind
+        text = f'must be {DEVICES}, got "{name}"' if is_unknown else f"{name} is not available: {reason}"
+        raise ConfigError(f"torch_settings.device: {text}") from error
 
 
 def derived_seed(*parts: int) -> int:

@@ -74,7 +74,7 @@ def check(
             yield from _about(spec, pool.num_agents[name])
         total = num_steps * sum(pool.num_agents.values())
         played = call_with_timeout(timeout, pool, lambda: _play(pool, total, seed))
-        yield Finding("ok", f"{played.num_steps} random steps: shapes, types and finite values as promised")
+        yield Finding("ok", f"{played.num_steps} random steps: shapes, types and values match the spaces")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _episodes(played)
         yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
@@ -189,12 +189,12 @@ def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded
     for (behavior, index), lowest in played.lowest.items():
         observation, highest = specs[behavior].observations[index], played.highest[behavior, index]
         name = f"observation {observation.name!r}"
-        found = f"{name} went from {lowest.min():.6g} to {highest.max():.6g}"
+        found = f"{name} had values from {lowest.min():.6g} to {highest.max():.6g}"
         bounds = None if bounded is None else bounded.observation_bounds[index]
         if bounds is not None and (
             (lowest.ravel() < bounds[0] - 1e-6).any() or (highest.ravel() > bounds[1] + 1e-6).any()
         ):
-            yield Finding("warning", f"{found}, beyond its space; it is used as it is")
+            yield Finding("warning", f"{found}, outside its space; values are not clipped")
         elif observation.dtype == "float32" and max(-lowest.min(), highest.max()) > LARGE:
             yield Finding("warning", f"{found}: network_settings.normalize: true helps with such numbers")
 
@@ -202,11 +202,11 @@ def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded
 def _episodes(played: _Played) -> Iterator[Finding]:
     """How they ended, and whether their rewards differ."""
     if not played.lengths:
-        text = f"no episode ended in {played.num_steps} random steps. Without an end, terminated or truncated, there is"
-        yield Finding("warning", f"{text} no return: add a time limit, such as gymnasium.wrappers.TimeLimit")
+        text = f"no episode ended in {played.num_steps} random steps. Returns need episodes that end (terminated or"
+        yield Finding("warning", f"{text} truncated): add a time limit, such as gymnasium.wrappers.TimeLimit")
     else:
-        means = f"{np.mean(played.lengths):.1f} steps and a return of {np.mean(played.returns):.6g} on average"
-        yield Finding("ok", f"{len(played.lengths)} episodes of {means}, {played.num_truncated} of them truncated")
+        means = f"mean length {np.mean(played.lengths):.1f}, mean return {np.mean(played.returns):.3f}"
+        yield Finding("ok", f"{len(played.lengths)} episodes: {means}, {played.num_truncated} truncated")
     if len(played.rewards) == 1:
         reward = next(iter(played.rewards))
         if reward == 0 or (len(played.lengths) >= SAME_EPISODES and len(set(played.lengths)) == 1):

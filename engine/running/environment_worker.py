@@ -103,7 +103,7 @@ class EnvironmentWorker:
             seconds = timer.busy_seconds(pool)
             if seconds > timeout:
                 at, stack = locate_call(pool)
-                reason = f"{pool.busy_with} has been busy for {seconds:.0f} s: it hangs{at}"
+                reason = f"{pool.busy_with} has not returned for {seconds:.0f} s{at}"
                 return InstanceFailure(reason, None, detail=stack), evaluated
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.run import ENVIRONMENTS, NO_UNITY, RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 
@@ -24,10 +24,7 @@ def named_environments(config: RunConfig) -> tuple[NamedEnvironment, ...]:
     settings = config.env_settings
     match settings.env:
         case None:
-            raise ConfigError(
-                "env_settings.env: no environment is named. Name one in the file or with --env,"
-                " e.g. gymnasium:CartPole-v1."
-            )
+            raise ConfigError(f"env_settings.env: must be set (or use --env): {ENVIRONMENTS}. {NO_UNITY}")
         case str(env):
             return (_named(env, settings.env_kwargs, settings.metrics, tuple(config.behaviors)),)
         case environments:

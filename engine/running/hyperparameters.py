@@ -77,14 +77,15 @@ class LiveHyperparameters:
         match entry:
             case {"file": int() | float() as then, "set": int() | float() as value} if configured is not None:
                 if configured != then:
-                    return f"{name} {configured:g} as the file says; {value:g} was set when it said {then:g}"
+                    dropped = f"the value {value:g} set during training is dropped"
+                    return f"{name} {configured:g} from the file, which was edited ({then:g} before); {dropped}"
                 try:
                     self._trainer.set_hyperparameter(name, value)
                 except ConfigError as error:
-                    return f"a value set while training was not restored: {error}"
-                return f"{name} {value:g} as set while training; the file says {configured:g}"
+                    return f"a value set during training was not restored: {error}"
+                return f"{name} {value:g}, set during training; the file has {configured:g}"
             case _:
-                return f"the value of {name} set while training was not restored: it cannot be set here"
+                return f"the value of {name} set during training was not restored: it cannot be set here"
 
 
 def ranges(settings: Settings, names: Iterable[str]) -> dict[str, Range]:

@@ -57,7 +57,7 @@ class Archive:
         from rl_tui.engine.config.diagnostics import suggest  # takes 20 ms; a list of runs does not need it
 
         known = [run.run_id for run in self.runs()]
-        where = f"no run of that name in {self.results_dir}, and no such path."
+        where = f"no such run in {self.results_dir}, and no such path."
         raise ConfigError(f"{name}: {where}{suggest(name, known) or ' `rl-tui ls` lists the runs.'}")
 
     def events(self, name: str) -> Iterator[Envelope]:
@@ -175,7 +175,7 @@ def _require_removable(folder: Path) -> None:
         raise RunBusyError(f"{folder}: process {process} is writing to this run. Nothing was removed.")
     owner = owner_of(folder)
     if owner == "none":
-        raise ConfigError(f"{folder}: there is no run. Nothing was removed.")
+        raise ConfigError(f"{folder}: no run in it. Nothing was removed.")
     if owner != "rl-tui":
         raise ConfigError(f"{foreign_text(folder, owner)}. Nothing was removed.")
 

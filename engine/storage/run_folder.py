@@ -125,10 +125,8 @@ class RunFolder:
             make_folders(self.run_logs, self._disk)
         except OSError as error:
             self.close()
-            raise ConfigError(
-                f"{self.path}: cannot be used as the run's folder ({error.strerror}: {error.filename})."
-                " --results-dir must name a folder that can be created or written to."
-            ) from error
+            reason = f"{error.strerror} ({error.filename}). --results-dir must be a writable folder."
+            raise ConfigError(f"cannot create the run folder {self.path}: {reason}") from error
         return done
 
     def require_startable(self, resume: bool, force: bool) -> None:
@@ -144,7 +142,7 @@ class RunFolder:
         """Raise ConfigError naming `flag`, for example --initialize-from, unless the folder holds a run of rl-tui."""
         owner = owner_of(self.path)
         if owner == "none":
-            raise ConfigError(f"{flag} {self.run_id}: there is no run in {self.path}.")
+            raise ConfigError(f"{flag}: no run in {self.path}.")
         if owner != "rl-tui":
             raise ConfigError(f"{flag} {self.run_id}: {foreign_text(self.path, owner)}.")
 
@@ -213,7 +211,7 @@ class RunFolder:
         if self.path.exists() and not existed:
             raise ConfigError(f"{self.path}: must be a folder, got a file")
         if resume and not existed:
-            raise ConfigError(f"--resume: there is no run in {self.path}. Remove --resume to start a new one.")
+            raise ConfigError(f"--resume: no run in {self.path}. Remove --resume to start a new one.")
         owner = owner_of(self.path)
         if owner in ("ML-Agents", "other"):
             raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")

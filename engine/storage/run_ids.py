@@ -37,10 +37,7 @@ def newest_run_id(results_dir: Path, name: str) -> str:
     """
     counts = _counts(results_dir, name)
     if not counts:
-        raise ConfigError(
-            f"--resume: there is no run of {name} in {results_dir}. Name the run with --run-id, or remove --resume to"
-            " start a new one."
-        )
+        raise ConfigError(f"--resume: no run of {name} in {results_dir}. Name one with --run-id, or remove --resume.")
     newest_first = [counts[number] for number in sorted(counts, reverse=True)]
     return next((name for name in newest_first if not _has_failed_at_start(results_dir / name)), newest_first[0])
 

@@ -247,11 +247,11 @@ def test_first_name_of_the_simple_encoder_is_understood() -> None:
     config = parse("A: {trainer: sac, vis_encode_type: default}\nB: {trainer: ppo, vis_encode_type: resnet}\n")
     encoders = {name: behavior.network_settings.vis_encode_type for name, behavior in config.behaviors.items()}
     assert encoders == {"A": "simple", "B": "resnet"}
-    assert "vis_encode_type: simple for vis_encode_type: default" in list_warnings(config)[0]
+    assert "vis_encode_type: simple instead of vis_encode_type: default" in list_warnings(config)[0]
     today = parse("behaviors: {A: {network_settings: {vis_encode_type: default}}}")
     assert today.behaviors["A"].network_settings.vis_encode_type == "simple"
     place = "old.yaml:1:36: behaviors.A.network_settings.vis_encode_type"
-    assert list_warnings(today) == [f"{place}: deprecated. Today's spelling: vis_encode_type: simple"]
+    assert list_warnings(today) == [f"{place}: deprecated; use vis_encode_type: simple"]
 
 
 def test_last_of_two_equal_keys_counts_in_a_flat_file_as_it_did_then() -> None:
@@ -366,61 +366,62 @@ def test_flags_reach_the_settings_of_an_old_file() -> None:
 def test_flat_file_has_one_note() -> None:
     [note] = list_warnings(parse(SAC))
     assert note == (
-        "old.yaml:1:1: the format of ML-Agents 0.16 and before, understood: 3DBall, Crawler, Hallway, Tennis, each "
-        "over default. Today's spelling: trainer_type for trainer; hyperparameters.steps_per_update for num_update, "
-        "train_interval; hyperparameters.reward_signal_steps_per_update for reward_signal_num_update; "
-        "network_settings.hidden_units for encoding_size; network_settings.memory for use_recurrent, memory_size, "
-        "sequence_length; behavioral_cloning for pretraining; play_against_latest_model_ratio for "
-        "play_against_current_self_ratio. No effect: gamma, beta. `rl-tui upgrade-config IN OUT` rewrites the file"
+        "old.yaml:1:1: ML-Agents 0.16 format, converted: 3DBall, Crawler, Hallway, Tennis, each over default. "
+        "Use trainer_type instead of trainer; hyperparameters.steps_per_update instead of num_update, train_interval; "
+        "hyperparameters.reward_signal_steps_per_update instead of reward_signal_num_update; "
+        "network_settings.hidden_units instead of encoding_size; network_settings.memory instead of use_recurrent, "
+        "memory_size, sequence_length; behavioral_cloning instead of pretraining; "
+        "play_against_latest_model_ratio instead of play_against_current_self_ratio. "
+        "No effect: gamma, beta. `rl-tui upgrade-config IN OUT` rewrites the file"
     )
     many = "".join(f"B{number}: {{trainer: ppo}}\n" for number in range(8))
-    assert "understood: B0, B1, B2, B3, B4, 3 more. Today's" in list_warnings(parse(many))[0]
+    assert "converted: B0, B1, B2, B3, B4, 3 more. Use" in list_warnings(parse(many))[0]
 
 
 def test_every_legacy_key_of_another_file_has_a_line_with_todays_spelling() -> None:
     assert list_warnings(parse(OLD_KEYS)) == [
-        "old.yaml:2:3: default_settings.trainer: deprecated. Today's spelling: trainer_type",
+        "old.yaml:2:3: default_settings.trainer: deprecated; use trainer_type",
         "old.yaml:3:3: default_settings.framework: deprecated and ignored: there is one framework",
         (
-            "old.yaml:6:39: behaviors.A.hyperparameters.num_update: deprecated (with train_interval). "
-            "Today's spelling: hyperparameters.steps_per_update: 0.5"
+            "old.yaml:6:39: behaviors.A.hyperparameters.num_update: deprecated (together with train_interval); "
+            "use hyperparameters.steps_per_update: 0.5"
         ),
         (
-            "old.yaml:7:5: behaviors.A.use_recurrent: deprecated (with memory_size). "
-            "Today's spelling: network_settings.memory: {memory_size: 32}"
+            "old.yaml:7:5: behaviors.A.use_recurrent: deprecated (together with memory_size); "
+            "use network_settings.memory: {memory_size: 32}"
         ),
         (
-            "old.yaml:11:13: behaviors.A.reward_signals.rnd.encoding_size: deprecated. "
-            "Today's spelling: network_settings.hidden_units: 64"
+            "old.yaml:11:13: behaviors.A.reward_signals.rnd.encoding_size: deprecated; "
+            "use network_settings.hidden_units: 64"
         ),
         (
             "old.yaml:13:45: behaviors.B.hyperparameters.train_interval: deprecated and ignored: "
             "steps_per_update replaces it"
         ),
         (
-            "old.yaml:13:64: behaviors.B.hyperparameters.reward_signal_num_update: deprecated. "
-            "Today's spelling: hyperparameters.reward_signal_steps_per_update: 2"
+            "old.yaml:13:64: behaviors.B.hyperparameters.reward_signal_num_update: deprecated; "
+            "use hyperparameters.reward_signal_steps_per_update: 2"
         ),
         (
-            "old.yaml:14:41: behaviors.B.network_settings.use_recurrent: deprecated (with memory_size). "
-            "Today's spelling: network_settings.memory: null"
+            "old.yaml:14:41: behaviors.B.network_settings.use_recurrent: deprecated (together with memory_size); "
+            "use network_settings.memory: null"
         ),
     ]
 
 
 def test_legacy_environment_parameters_are_noted() -> None:
     assert list_warnings(parse(RANDOMIZED))[1:] == [
-        "old.yaml:8:1: parameter_randomization: deprecated. Today's spelling: environment_parameters",
+        "old.yaml:8:1: parameter_randomization: deprecated; use environment_parameters",
         (
             "old.yaml:9:5: parameter_randomization.resampling-interval: deprecated and ignored: "
             "a number is drawn whenever the environment asks for it"
         ),
     ]
     assert list_warnings(parse(CURRICULUM)) == [
-        "old.yaml:4:1: curriculum: deprecated. Today's spelling: environment_parameters.PARAMETER.curriculum"
+        "old.yaml:4:1: curriculum: deprecated; use environment_parameters.PARAMETER.curriculum"
     ]
     assert list_warnings(parse(NAMED_LESSONS)) == [
-        "old.yaml:3:5: environment_parameters.height.curriculum: deprecated. Today's spelling: - name: Lesson0"
+        "old.yaml:3:5: environment_parameters.height.curriculum: deprecated; use - name: Lesson0"
     ]
 
 
@@ -470,7 +471,7 @@ def test_configuration_written_by_mlagents_is_no_legacy_file() -> None:
         ("A: {trainer: sac, num_update: *x}", ["1:31: A.num_update: must be written out, got the alias *x"]),
         (
             "behaviors: {A: {trainer_type: ppo, hyperparameters: {num_update: 3}}}",
-            ["1:54: behaviors.A.hyperparameters.num_update: unknown key, must be "],
+            ["1:54: behaviors.A.hyperparameters.num_update: unknown key. Must be one of: "],
         ),
         (
             "behaviors: {A: {trainer_type: ppo, trainer: ppo}}",
@@ -495,7 +496,7 @@ def test_configuration_written_by_mlagents_is_no_legacy_file() -> None:
             "curriculum: {A: {thresholds: 1, steps: 3}, B: 4}",
             [
                 "1:14: curriculum.A: measure is missing: it has no default",
-                "1:33: curriculum.A.steps: unknown key, must be measure, min_lesson_length, parameters",
+                "1:33: curriculum.A.steps: unknown key. Must be one of: measure, min_lesson_length, parameters",
                 "1:47: curriculum.B: must be a mapping, got 4",
             ],
         ),
@@ -562,7 +563,7 @@ def test_command_writes_a_file_that_trains_the_same(tmp_path: Path, capsys: pyte
     old.write_text(SAC)
     assert main(["upgrade-config", str(old), str(new)]) == 0
     first, last = capsys.readouterr().out.splitlines()
-    assert first.startswith(f"{old}:1:1: the format of ML-Agents 0.16 and before")
+    assert first.startswith(f"{old}:1:1: ML-Agents 0.16 format, converted: ")
     assert "upgrade-config" not in first
     assert last == f"{new}: written, in the current format"
     assert parse_config(new.read_bytes(), "new.yaml").model_dump() == parse(SAC).model_dump()

@@ -60,6 +60,7 @@ def test_preset_is_read_with_its_comments() -> None:
         ("ppo/CartPol", "ppo/CartPol: no such preset. Did you mean ppo/CartPole?"),
         ("acrobot", "acrobot: no such preset. Did you mean ppo/Acrobot?"),
         ("CartPole", "CartPole: no such preset. Did you mean ppo/CartPole or sac/CartPole?"),
+        ("ppo/Foo", "ppo/Foo: no such preset. `rl-tui presets` lists them"),
         ("zzz", "zzz: no such preset. `rl-tui presets` lists them"),
         ("../pyproject", "../pyproject: no such preset. `rl-tui presets` lists them"),
         ("\x1b[2J", r"\x1b[2J: no such preset. `rl-tui presets` lists them"),

@@ -14,10 +14,8 @@ from rl_tui.engine.config.support import find_unsupported, find_unused, list_war
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}
-NO_UNITY = (
-    "Unity players and the Unity Editor cannot be trained in yet: "
-    "env or --env must be gymnasium:ID, toy:NAME or package.module:factory"
-)
+ENVIRONMENTS = "gymnasium:ID, toy:NAME or package.module:factory"
+NO_UNITY = "Unity players are not supported yet"
 
 # What keeps each file of ML-Agents from starting in an environment: path and line.
 EXPECTED = {
@@ -27,7 +25,7 @@ EXPECTED = {
     "poca/SoccerTwos": [("trainer_type", 3), ("self_play", 26)],
     "ppo/PyramidsRND": [("reward_signals.rnd", 22)],
     "ppo/Sorter_curriculum": [("environment_parameters.num_tiles", 27)],
-    "ppo/WallJump": [("must be a mapping of each of the 2 behaviors", 0)],
+    "ppo/WallJump": [("must map each of the 2 behaviors", 0)],
 }
 
 
@@ -64,16 +62,16 @@ env_settings:
 """
     later = "is not supported yet"
     assert find_unsupported(parse(text)) == [
-        f"c.yaml:3:19: behaviors.A.trainer_type: the trainer poca {later}",
-        f"c.yaml:4:37: behaviors.A.reward_signals.curiosity: the reward signal curiosity {later}",
-        f"c.yaml:4:52: behaviors.A.reward_signals.gail: the reward signal gail {later}",
-        f"c.yaml:4:74: behaviors.A.reward_signals.rnd: the reward signal rnd {later}",
+        f"c.yaml:3:19: behaviors.A.trainer_type: trainer poca {later}",
+        f"c.yaml:4:37: behaviors.A.reward_signals.curiosity: reward signal curiosity {later}",
+        f"c.yaml:4:52: behaviors.A.reward_signals.gail: reward signal gail {later}",
+        f"c.yaml:4:74: behaviors.A.reward_signals.rnd: reward signal rnd {later}",
         f"c.yaml:5:5: behaviors.A.self_play: self-play {later}",
         f"c.yaml:6:5: behaviors.A.behavioral_cloning: behavioral cloning {later}",
         f"c.yaml:7:16: behaviors.A.init_path: starting from a PyTorch file (.pt) {later}",
-        f"c.yaml:8:26: environment_parameters.gravity: an environment parameter {later}",
-        f"c.yaml:10:8: env_settings.env: an environment of pettingzoo {later}",
-        f"c.yaml:12:14: env_settings.num_areas: more than one area in an environment {later}",
+        "c.yaml:8:26: environment_parameters.gravity: environment parameters are not supported yet",
+        "c.yaml:10:8: env_settings.env: pettingzoo environments are not supported yet",
+        f"c.yaml:12:14: env_settings.num_areas: num_areas above 1 {later}",
     ]
 
 
@@ -84,23 +82,23 @@ def test_inherited_setting_is_named_where_the_defaults_are_written() -> None:
 
 def test_flag_that_is_not_supported_is_named() -> None:
     config = parse_config(b"behaviors: {A: {}}", "c.yaml", {"env_settings.env": "pettingzoo:mpe/simple_v3"})
-    assert find_unsupported(config) == ["--env: an environment of pettingzoo is not supported yet"]
+    assert find_unsupported(config) == ["--env: pettingzoo environments are not supported yet"]
 
 
 def test_run_needs_an_environment_and_a_behavior() -> None:
     assert find_unsupported(parse("debug: false")) == [
         "c.yaml:1:1: behaviors: must have a key for each behavior, got none",
-        f"c.yaml:1:1: env_settings.env: no environment is named. {NO_UNITY}",
+        f"c.yaml:1:1: env_settings.env: must be set (or use --env): {ENVIRONMENTS}. {NO_UNITY}",
     ]
 
 
 def test_unity_player_is_refused_with_what_can_be_trained_in() -> None:
     text = "behaviors: {A: {}}\nenv_settings: {env_path: builds/3DBall}\n"
     assert find_unsupported(parse(text)) == [
-        f"c.yaml:2:26: env_settings.env_path: {NO_UNITY}",
+        f"c.yaml:2:26: env_settings.env_path: {NO_UNITY}. Set env (or --env) to {ENVIRONMENTS}",
     ]
     assert find_unsupported(parse("behaviors: {A: {}}", **{"env_settings.env": "unity:3DBall"})) == [
-        f"--env: {NO_UNITY}"
+        f'--env: must be {ENVIRONMENTS}, got "unity:3DBall" ({NO_UNITY})'
     ]
 
 
@@ -110,7 +108,7 @@ def test_another_environment_takes_the_place_of_a_unity_player() -> None:
     assert find_unsupported(config) == []
     assert find_unused(config) == [
         "c.yaml:2:16: env_settings.env_path: no effect: env names the environment",
-        "c.yaml:2:41: env_settings.base_port: no effect: only Unity players use it",
+        "c.yaml:2:41: env_settings.base_port: no effect: used only with Unity players",
     ]
 
 
@@ -128,8 +126,8 @@ def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several()
     text = "behaviors: {A: {}, B: {}}\nenv_settings:\n  env: %s\n"
     assert find_unsupported(parse(text % "gymnasium:X-v1")) == [
         (
-            "c.yaml:3:8: env_settings.env: must be a mapping of each of the 2 behaviors to its environment: "
-            "a Gymnasium environment has one behavior"
+            "c.yaml:3:8: env_settings.env: must map each of the 2 behaviors to an environment; "
+            "a Gymnasium environment has only one behavior"
         )
     ]
     assert find_unsupported(parse(text % "package.module:factory")) == []
@@ -138,7 +136,7 @@ def test_gymnasium_environment_has_one_behavior_and_a_factory_may_have_several()
 
 def test_configuration_built_in_code_is_checked_without_places() -> None:
     config = RunConfig(behaviors={"A": BehaviorConfig(trainer_type="poca")})
-    assert find_unsupported(config)[0] == "behaviors.A.trainer_type: the trainer poca is not supported yet"
+    assert find_unsupported(config)[0] == "behaviors.A.trainer_type: trainer poca is not supported yet"
     assert find_unused(config) == []
 
 
@@ -160,9 +158,9 @@ checkpoint_settings: {train_model: true}
             "c.yaml:6:34: behaviors.A.reward_signals.extrinsic.network_settings: "
             "no effect: the environment's reward needs no network"
         ),
-        "c.yaml:7:39: env_settings.base_port: no effect: only Unity players use it",
+        "c.yaml:7:39: env_settings.base_port: no effect: used only with Unity players",
         "c.yaml:7:56: env_settings.restarts_rate_limit_n: no effect: a failed environment is not restarted yet",
-        "c.yaml:8:1: engine_settings: no effect: only Unity players have an engine",
+        "c.yaml:8:1: engine_settings: no effect: used only with Unity players",
         "c.yaml:9:23: checkpoint_settings.train_model: no effect: training is the default",
     ]
     assert find_unused(parse("behaviors: {A: {}}")) == []
@@ -180,12 +178,12 @@ def test_flags_without_effect_are_named_as_keys_are() -> None:
     }
     config = parse("behaviors: {A: {}}\nengine_settings: {width: 3}\n", **typed)
     assert sorted(find_unused(config)) == [
-        "--base-port: no effect: only Unity players use it",
-        "--env-args: no effect: only Unity players use it",
+        "--base-port: no effect: used only with Unity players",
+        "--env-args: no effect: used only with Unity players",
         "--max-lifetime-restarts: no effect: a failed environment is not restarted yet",
-        "--no-graphics: no effect: only Unity players have an engine",
-        "--time-scale: no effect: only Unity players have an engine",
-        "c.yaml:2:1: engine_settings: no effect: only Unity players have an engine",
+        "--no-graphics: no effect: used only with Unity players",
+        "--time-scale: no effect: used only with Unity players",
+        "c.yaml:2:1: engine_settings: no effect: used only with Unity players",
     ]
 
 

@@ -162,7 +162,7 @@ def test_yaml_that_hides_values_is_refused(content: str | bytes, expected: list[
         ("a: {b: 1\n", (1, 9), "Check the indentation"),
         ("a: 'b\nc: 1\n", (1, 4), "while scanning a quoted scalar"),
         ("a: 1\n b: 2\n", (2, 3), "mapping values are not allowed"),
-        ("a: 1\nb\n", (2, 1), "could not find expected ':'"),
+        ("a: 1\nb\n", (2, 1), "invalid YAML (while scanning a simple key): expected ':'"),
         ("a: [1, 2\nb: 3]\n", (2, 2), "while parsing a flow sequence"),
         ("a: @b\n", (1, 4), "cannot start any token"),
     ],
@@ -170,7 +170,7 @@ def test_yaml_that_hides_values_is_refused(content: str | bytes, expected: list[
 def test_broken_yaml_is_reported_with_its_place(text: str, place: tuple[int, int], part: str) -> None:
     [(line, column, found)] = errors(text)
     assert (line, column) == place
-    assert found.startswith("not valid YAML")
+    assert found.startswith("invalid YAML")
     assert part in found
 
 

@@ -58,7 +58,7 @@ def test_module_called_as_a_folder_of_this_project_is_the_users(name: str, place
     else:
         env = write_package(tmp_path, name)
     said = run_python(*RL_TUI, "check-env", env, folder=tmp_path, **variables)
-    assert re.search(r"episodes of [67](\.\d)? steps.* truncated", said), said
+    assert re.search(r"episodes: mean length [67]\.\d, .* truncated", said), said
     assert "a worker process (num_workers) can step it" in said
 
 

@@ -122,7 +122,7 @@ def test_finished_run_keeps_its_exit_code_when_its_terminal_is_lost(folder: Path
     [
         (("--env", "gymnasium:CartPool-v1"), "CartPool"),
         (("--set", "behaviors.CartPole.max_step=5"), "Did you mean max_steps?"),
-        (("--initialize-from", "nothing"), "there is no run in"),
+        (("--initialize-from", "nothing"), "no run in"),
     ],
 )
 def test_run_that_cannot_start_leaves_the_screen(folder: Path, words: tuple[str, ...], reason: str) -> None:
@@ -163,7 +163,7 @@ def test_resumed_run_shows_what_was_before(folder: Path) -> None:
     [
         (("--run-id", "taken"), 2, "holds other files"),
         (("--run-id", "busy"), 6, "is writing to this run"),
-        (("--run-id", "none", "--resume"), 2, "there is no run in"),
+        (("--run-id", "none", "--resume"), 2, "no run in"),
     ],
 )
 def test_run_that_is_refused_opens_no_screen(folder: Path, words: tuple[str, ...], exit_code: int, reason: str) -> None:

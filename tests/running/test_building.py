@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from rl_tui.engine.config.run import RunConfig, TorchSettings
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.running.building import device_of
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     CheckpointSaved,
@@ -162,8 +165,8 @@ def test_run_that_starts_from_another_has_its_weights_at_step_0(tmp_path: Path, 
     ("flags", "exit_code", "reason"),
     [
         ({}, 2, "--resume"),
-        ({"run_id": "b", "resume": True}, 2, "there is no run"),
-        ({"run_id": "b", "initialize_from": "c"}, 2, "--initialize-from c: there is no run"),
+        ({"run_id": "b", "resume": True}, 2, "--resume: no run in"),
+        ({"run_id": "b", "initialize_from": "c"}, 2, "--initialize-from: no run in"),
     ],
 )
 def test_flags_that_do_not_fit_the_folder_are_refused(
@@ -333,3 +336,12 @@ def test_a_resume_that_is_refused_leaves_the_configuration_as_it_was(tmp_path: P
     longer = configuration(tmp_path, {"Line": behavior(max_steps=1024)}, checkpoint_settings=resumed)
     assert run_to_end(longer).launch.exit_code == 0
     assert "max_steps: 1024" in (run.folder / "configuration.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [("gpu", 'must be cpu, cuda, cuda:N or mps, got "gpu"$'), ("cuda:99", "cuda:99 is not available: ")],
+)
+def test_device_that_torch_cannot_use_is_refused(device: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"^torch_settings.device: {said}"):
+        device_of(RunConfig(torch_settings=TorchSettings(device=device)))

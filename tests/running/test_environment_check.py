@@ -104,7 +104,7 @@ def test_environment_that_keeps_its_promises_has_no_warning() -> None:
         "  actions: a choice of 2",
     ]
     reported = [finding.text for finding in findings if finding.kind == "ok"]
-    assert re.fullmatch(r"6\d random steps: shapes, types and finite values as promised", reported[1])
+    assert re.fullmatch(r"6\d random steps: shapes, types and values match the spaces", reported[1])
     assert "the same seed and actions give the same episodes" in reported
     assert "a worker process (num_workers) can step it" in reported
     assert not [finding for finding in findings if finding.kind == "warning"]
@@ -129,7 +129,7 @@ def test_seed_without_effect_and_rewards_without_difference_are_warned_of() -> N
 
 def test_observation_beyond_its_space_is_warned_of() -> None:
     [warning] = warnings_of(f"{HERE}:Outside")
-    assert warning == "observation 'observation' went from 0 to 4, beyond its space; it is used as it is"
+    assert warning == "observation 'observation' had values from 0 to 4, outside its space; values are not clipped"
 
 
 def test_large_observations_and_episodes_without_an_end_are_warned_of() -> None:
@@ -144,7 +144,7 @@ def test_large_observations_and_episodes_without_an_end_are_warned_of() -> None:
     [
         (f"{HERE}:Lying", EnvironmentFailure, r"must have the shape \(2,\) of its space, got \(3,\)"),
         ("tests.sampling.worlds:Misbehaving", EnvironmentFailure, "at tests/sampling/worlds.py"),
-        (f"{HERE}:Nothing", ConfigError, "has no 'Nothing'"),
+        (f"{HERE}:Nothing", ConfigError, "has no attribute 'Nothing'"),
         (f"{HERE}:make_sequence", NotSupportedError, "Sequence spaces are not supported"),
     ],
 )

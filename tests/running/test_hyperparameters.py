@@ -186,7 +186,7 @@ def test_resumed_run_goes_on_with_what_was_set_and_says_so(tmp_path: Path) -> No
     with live(walker(tmp_path, resume=True), Pause()) as run:
         run.wait_for(RunStateChanged, lambda event: event.state == "paused")
         assert reported(run)["learning_rate"] == 1e-4
-        assert "learning_rate 0.0001 as set while training; the file says 0.0003" in said(run)
+        assert "learning_rate 0.0001, set during training; the file has 0.0003" in said(run)
         assert "beta" not in said(run)
         shutil.rmtree(last.path)
         assert run.send(SaveCheckpoint()).ok
@@ -200,7 +200,8 @@ def test_value_changed_in_the_file_since_wins(tmp_path: Path) -> None:
     with live(walker(tmp_path, {"learning_rate": 1e-3}, resume=True)) as run:
         run.wait_for(MetricsReported)
         assert reported(run)["learning_rate"] == 1e-3
-        assert "learning_rate 0.001 as the file says; 0.0001 was set when it said 0.0003" in said(run)
+        edited = "learning_rate 0.001 from the file, which was edited (0.0003 before)"
+        assert f"{edited}; the value 0.0001 set during training is dropped" in said(run)
         saved = stop(run)
     with live(walker(tmp_path, {"learning_rate": 1e-3}, resume=True)) as run:
         run.wait_for(MetricsReported)

@@ -207,7 +207,7 @@ def test_hyperparameters_are_those_of_the_checkpoint(tmp_path: Path) -> None:
         values = run.of(HyperparametersReported)[-1].values
         assert (values["beta"], values["lambd"]) == (0.25, 0.95)
         lines = [event.message for event in run.of(LogEmitted)]
-        assert "beta 0.25 as set while training; the file says 0.005" in lines
+        assert "beta 0.25, set during training; the file has 0.005" in lines
 
 
 def test_same_step_can_be_saved_and_given_up_again(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_folders_of_others_are_refused(tmp_path: Path) -> None:
     (unity / "Walker/checkpoint.pt").write_text("")
     refused(thesis, ConfigError, "other files than those of a run of rl-tui")
     refused(unity, ConfigError, "a run of ML-Agents")
-    refused(tmp_path / "nothing", ConfigError, "there is no run")
+    refused(tmp_path / "nothing", ConfigError, "no run in it")
 
 
 def test_run_that_was_removed_by_half_can_be_removed_again(run: Path) -> None:

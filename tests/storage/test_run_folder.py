@@ -60,16 +60,16 @@ def test_an_existing_folder_is_refused_with_three_ways_out(tmp_path: Path) -> No
 
 
 def test_resuming_needs_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there is no run in .*first. Remove --resume"):
+    with pytest.raises(ConfigError, match=r"--resume: no run in .*first. Remove --resume"):
         RunFolder(tmp_path, "first").open(resume=True)
     assert os.listdir(tmp_path) == []
 
 
 def test_initializing_needs_a_run(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--initialize-from first: there is no run"):
+    with pytest.raises(ConfigError, match="--initialize-from: no run in"):
         RunFolder(tmp_path, "first").require_exists("--initialize-from")
     (tmp_path / "first").mkdir()
-    with pytest.raises(ConfigError, match="--initialize-from first: there is no run"):
+    with pytest.raises(ConfigError, match="--initialize-from: no run in"):
         RunFolder(tmp_path, "first").require_exists("--initialize-from")
     RunFolder(tmp_path, earlier_run(tmp_path).run_id).require_exists("--initialize-from")
 
@@ -83,7 +83,7 @@ def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
 
 def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("")
-    with pytest.raises(ConfigError, match="cannot be used as the run's folder"):
+    with pytest.raises(ConfigError, match="cannot create the run folder"):
         RunFolder(tmp_path / "results", "first").open()
 
 

@@ -54,7 +54,7 @@ def test_runs_of_one_name_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_newest_run_has_the_highest_number(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^--resume: there is no run of Walker in .*--run-id"):
+    with pytest.raises(ConfigError, match=r"^--resume: no run of Walker in .*--run-id"):
         newest_run_id(tmp_path, "Walker")
     for name in ("Walker", "Walker-2", "Walker-10"):
         (tmp_path / name).mkdir()
@@ -83,7 +83,7 @@ def test_runs_of_files_that_are_numbered_themselves_are_not_taken_for_each_other
         (tmp_path / expected).mkdir()
     newest = {name: newest_run_id(tmp_path, name) for name in ("walker", "walker-2", "walker-2-2")}
     assert newest == {"walker": "walker-3", "walker-2": "walker-2-2", "walker-2-2": "walker-2-2-1"}
-    with pytest.raises(ConfigError, match="there is no run of walker-3 in"):
+    with pytest.raises(ConfigError, match="no run of walker-3 in"):
         newest_run_id(tmp_path, "walker-3")
 
 
@@ -113,7 +113,7 @@ def test_each_run_without_a_name_has_its_own_folder_and_resume_continues_the_new
     assert (started.run_id, started.resumed) == ("Line-2", True)
     assert logged(run, "--resume") == ["--resume continues Line-2, the newest run of Line; --run-id names another"]
     run = run_to_end(unnamed(tmp_path, "other/Walker.yaml", resume=True))
-    assert (run.launch.exit_code, ending(run).reason.partition(" in ")[0]) == (2, "--resume: there is no run of Walker")
+    assert (run.launch.exit_code, ending(run).reason.partition(" in ")[0]) == (2, "--resume: no run of Walker")
     assert sorted(os.listdir(tmp_path / "results")) == ["Line", "Line-2"]
 
 

@@ -66,7 +66,7 @@ def _rewrite_curriculum(top: Section, curriculum: Section) -> None:
 def _rewrite_plan(behavior: str, plan: Section, parameters: Section) -> None:
     """One behavior's thresholds, and the values of parameters before, between and after them."""
     for key in [key for key in plan.keys if key not in _PLAN]:
-        plan.refuse(key, f"unknown key, must be {one_of(sorted(_PLAN))}")
+        plan.refuse(key, f"unknown key. Must be one of: {one_of(sorted(_PLAN))}")
     if missing := [key for key in _REQUIRED if key not in plan.keys]:
         plan.miss(missing[0], ": it has no default")
         return

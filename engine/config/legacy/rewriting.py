@@ -31,8 +31,8 @@ class Deprecation(NamedTuple):
 
     def note(self) -> Diagnostic:
         """The note about it, unless it is in a flat behavior."""
-        others = f" (with {', '.join(self.old[1:])})" if self.old[1:] else ""
-        said = f". Today's spelling: {self.new}{self.text}" if self.new else f" and ignored: {self.text}"
+        others = f" (together with {', '.join(self.old[1:])})" if self.old[1:] else ""
+        said = f"; use {self.new}{self.text}" if self.new else f" and ignored: {self.text}"
         return Diagnostic(self.path, f"deprecated{others}{said}", of_key=True)
 
 
@@ -72,11 +72,11 @@ class Rewriting:
             names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
         default = ", each over default" if self.has_default else ""
         deprecations = [one for one in self.deprecations if one.is_flat]
-        today = dict.fromkeys(f"{one.new} for {', '.join(one.old)}" for one in deprecations if one.new)
+        today = dict.fromkeys(f"{one.new} instead of {', '.join(one.old)}" for one in deprecations if one.new)
         ignored = dict.fromkeys(key for one in deprecations if not one.new for key in one.old)
         said = [
-            f"the format of ML-Agents 0.16 and before, understood: {', '.join(names)}{default}",
-            f"Today's spelling: {'; '.join(today)}",
+            f"ML-Agents 0.16 format, converted: {', '.join(names)}{default}",
+            f"Use {'; '.join(today)}",
             *([f"No effect: {', '.join(ignored)}"] if ignored else []),
         ]
         return ". ".join(said)

@@ -11,6 +11,7 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
 from rl_tui.engine.config.loading import load_config
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
@@ -127,7 +128,7 @@ class SavedRun:
         listed = CheckpointStore(folder.checkpoints, name, 0).list()
         steps = ", ".join(str(one.step) for one in listed if folder.export(one.step).exists()) or "none"
         raise CheckpointError(
-            f"{path}: no exported policy for this checkpoint (--checkpoint {step}); there are: {steps}. The run"
+            f"{path}: no exported policy for this checkpoint (--checkpoint {step}); available: {steps}. The run"
             " exports its newest checkpoint at --resume; without --onnx the checkpoint itself plays."
         )
 
@@ -146,7 +147,8 @@ class SavedRun:
                 path = next((one.path for one in reversed(store.list()) if one.step == int(step)), None)
         if path is None:
             steps = ", ".join(str(one.step) for one in store.list()) or "none"
-            raise CheckpointError(f"{store.folder}: no such checkpoint of {name} ({which}); there are: {steps}")
+            place = f"at step {which}" if which.isdecimal() else f"({which})"
+            raise CheckpointError(f"--checkpoint: {name} has no checkpoint {place}; available: {steps}")
         return *store.load(path), skipped
 
 
@@ -164,9 +166,9 @@ def _only(name: str | None, names: list[str]) -> str:
     """The requested behavior, or the only one. Raises ConfigError, naming those that exist."""
     if name is None and len(names) == 1:
         return names[0]
-    if name is None or name not in names:
-        found = "none is named" if name is None else f"there is no {name!r}"
-        raise ConfigError(f"--behavior: {found}, the run has {', '.join(names)}")
+    if name not in names:
+        found = f"must be given: {one_of(names)}" if name is None else must_be_one_of(names, name)
+        raise ConfigError(f"--behavior: {found}")
     return name
 
 

@@ -94,7 +94,7 @@ class VideoRecorder:
 def require_recorder(path: Path) -> None:
     """A file of that name can be recorded here. Raises ConfigError."""
     if _format(path) not in FORMATS:
-        raise ConfigError(f"--record {path}: expected a name that ends in {' or '.join(FORMATS)}")
+        raise ConfigError(f"--record: must end in {' or '.join(FORMATS)}, got {path}")
     needed = ("imageio", "imageio_ffmpeg") if _format(path) == ".mp4" else ("imageio",)
     missing = [package for package in needed if importlib.util.find_spec(package) is None]
     if missing:

@@ -186,14 +186,14 @@ def _file_line(event: Event) -> Line | None:
         case CheckpointSaved():
             mean = "" if event.mean_return is None else f", mean reward {event.mean_return:0.3f}"
             facts = f"{event.reason}{mean}{', best so far' if event.is_best else ''}"
-            return Line("info", f"{event.behavior}: saved step {event.step} to {event.path} ({facts})")
+            return Line("info", f"{event.behavior}: saved checkpoint at step {event.step}: {event.path} ({facts})")
         case CheckpointFailed():
             return Line("error", f"{event.behavior}: step {event.step} not saved ({event.reason}): {event.message}")
         case CheckpointRemoved():
             return Line("info", f"{event.behavior}: removed the checkpoint of step {event.step}, {event.path}")
         case PolicyExported():
-            difference = f"differs by {event.max_difference:.1e} at most"
-            return Line("info", f"{event.behavior}: exported step {event.step} to {event.path} ({difference})")
+            difference = f"max difference {event.max_difference:.1e}"
+            return Line("info", f"{event.behavior}: exported policy at step {event.step}: {event.path} ({difference})")
         case ExportFailed():
             return Line("error", f"{event.behavior}: step {event.step} not exported: {event.message}")
     return None

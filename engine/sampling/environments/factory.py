@@ -110,7 +110,7 @@ def make_environments(env: str, behavior: str, num_copies: int, kwargs: Mapping[
     """
     kind, colon, name = env.partition(":")
     if not colon or not name:
-        raise ConfigError(f"env_settings.env must be like gymnasium:CartPole-v1 or package.module:factory, got {env!r}")
+        raise ConfigError(f"{env}: must be gymnasium:ID, toy:NAME or package.module:factory")
     if kind in PLANNED:
         raise NotSupportedError(f"{env}: {PLANNED[kind]} not supported yet")
     if kind in registry.names("environments"):
@@ -151,7 +151,7 @@ def _from_factory(
     try:
         inspect.signature(factory).bind(**kwargs)
     except TypeError as error:
-        raise ConfigError(f"{env}: env_kwargs do not fit {name}{inspect.signature(factory)}: {error}") from error
+        raise ConfigError(f"{env}: invalid env_kwargs: {name}{inspect.signature(factory)} {error}") from error
     copies = [factory(**kwargs) for _ in range(num_copies)]
     first = copies[0]
     if isinstance(first, gymnasium.Env):
@@ -181,7 +181,7 @@ def find_factory(env: str, module: str, name: str) -> Callable[..., Any]:  # Any
         if not hasattr(found, attribute):
             near = difflib.get_close_matches(attribute, dir(found), n=1)
             hint = f". Did you mean {near[0]}?" if near else ""
-            raise ConfigError(f"{env}: {module} has no {attribute!r}{hint}")
+            raise ConfigError(f"{env}: module {module} has no attribute {attribute!r}{hint}")
         found = getattr(found, attribute)
     if not callable(found):
         raise ConfigError(f"{env}: {name} must be a class or a function, got {type(found).__name__}")

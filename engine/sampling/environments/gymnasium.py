@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,7 +57,8 @@ class GymnasiumEnvironment:
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise
-            raise ConfigError(f"gymnasium:{identifier}: env_kwargs do not fit: {error}") from error
+            reason = str(error).partition(" was raised from the environment creator")[0]
+            raise ConfigError(f"gymnasium:{identifier}: invalid env_kwargs: {reason}") from error
 
 
 def find(identifier: str) -> EnvSpec:
@@ -72,7 +74,8 @@ def find(identifier: str) -> EnvSpec:
     try:
         return gymnasium.spec(name)
     except gymnasium.error.Error as error:
-        raise ConfigError(f"gymnasium:{identifier}: {error}") from error
+        reason = re.sub(r"^Environment `\S+` doesn't exist", "no such Gymnasium environment", str(error))
+        raise ConfigError(f"gymnasium:{identifier}: {reason}") from error
 
 
 def render_modes(identifier: str) -> list[str]:

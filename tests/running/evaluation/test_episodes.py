@@ -239,7 +239,7 @@ def test_evaluation_that_hangs_ends_its_behavior_with_what_it_learned(tmp_path: 
     )
     with live(config) as run:
         assert run.wait() == 3
-        assert f"{WATCHED}, instance 0: step has been busy" in run.of(EnvironmentFailed)[0].reason
+        assert f"{WATCHED}, instance 0: step has not returned" in run.of(EnvironmentFailed)[0].reason
         (saved,) = run.of(CheckpointSaved)
         assert saved.reason == "error"
         assert 200 <= saved.step < 500

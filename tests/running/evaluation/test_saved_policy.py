@@ -62,7 +62,7 @@ def test_checkpoint_whose_export_is_gone_names_those_that_have_one(
     others = sorted(int(path.stem.removeprefix("Walker-")) for path in (tmp_path / "run/Walker").glob("*.onnx"))
     assert others
     assert main(["evaluate", "run", "--results-dir", str(tmp_path), "--onnx"]) == 7
-    found = f"{newest.source}: no exported policy for this checkpoint (--checkpoint {newest.step}); there are: "
+    found = f"{newest.source}: no exported policy for this checkpoint (--checkpoint {newest.step}); available: "
     said = capsys.readouterr().err.strip()
     assert said.startswith(f"{found}{', '.join(map(str, others))}. ")
     assert "--resume" in said
@@ -105,9 +105,9 @@ def test_damaged_checkpoint_is_skipped_with_a_warning(
     ("words", "exit_code", "reason"),
     [
         (["ruin"], 2, "Did you mean run?"),
-        (["run", "--checkpoint", "7"], 7, "no such checkpoint of Walker (7); there are: "),
-        (["run", "--behavior", "Runner"], 2, "there is no 'Runner', the run has Walker"),
-        (["run", "--record", "film.avi"], 2, "ends in .gif or .mp4"),
+        (["run", "--checkpoint", "7"], 7, "--checkpoint: Walker has no checkpoint at step 7; available: "),
+        (["run", "--behavior", "Runner"], 2, '--behavior: must be Walker, got "Runner"'),
+        (["run", "--record", "film.avi"], 2, "--record: must end in .gif or .mp4, got "),
         (["run", "--record", "film.gif"], 2, "shows no frames"),
     ],
 )

@@ -79,12 +79,12 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
         (BehaviorStateChanged("B", "failed", "its environment hung"), "[ERROR] B: failed: its environment hung"),
         (
             CheckpointSaved("B", 500, "results/a/B/B-500", "interval", 12.5, True, 1, 0.1),
-            "[INFO] B: saved step 500 to results/a/B/B-500 (interval, mean reward 12.500, best so far)",
+            "[INFO] B: saved checkpoint at step 500: results/a/B/B-500 (interval, mean reward 12.500, best so far)",
         ),
         (CheckpointFailed("B", 5, "asked", "disk full"), "[ERROR] B: step 5 not saved (asked): disk full"),
         (
             PolicyExported("B", 5, "results/a/B.onnx", 1.2e-7, 0.1),
-            "[INFO] B: exported step 5 to results/a/B.onnx (differs by 1.2e-07 at most)",
+            "[INFO] B: exported policy at step 5: results/a/B.onnx (max difference 1.2e-07)",
         ),
         (ExportFailed("B", 5, "differs"), "[ERROR] B: step 5 not exported: differs"),
         (LogEmitted("warning", "B", "no effect"), "[WARNING] B: no effect"),

@@ -187,7 +187,7 @@ async def test_unreadable_runs_are_reported_beside_their_names(tmp_path: Path, m
         assert re.search(r"1 bold +50\.0k +20\d\.\d .*! results/bold/events\.jsonl:89: ", text)
         assert re.search(r"2 duo +✗ .*no such file", text)
         assert re.search(r"3 cut-short +100k", text)
-        assert re.search(r"4 gone +✗ gone: no run of that name in results", text)
+        assert re.search(r"4 gone +✗ gone: no such run in results", text)
 
 
 async def test_nothing_readable_at_all(tmp_path: Path) -> None:

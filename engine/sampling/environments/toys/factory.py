@@ -92,7 +92,7 @@ def find_task(name: str) -> Task:
     """The task of that name. Raises ConfigError when there is none."""
     if name not in TASKS:
         near = suggest(f"toy:{name}", (f"toy:{task}" for task in TASKS))
-        raise ConfigError(f"toy:{name}: no such task.{near} Known: {', '.join(TASKS)}")
+        raise ConfigError(f"toy:{name}: unknown task.{near} Known: {', '.join(TASKS)}")
     return TASKS[name]
 
 
