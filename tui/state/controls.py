@@ -14,7 +14,6 @@ from rl_tui.engine.session.messages import (
     RollBack,
     SaveCheckpoint,
     SetHyperparameter,
-    Stop,
 )
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import COMMAND_WORDS, RunView
@@ -101,10 +100,6 @@ class Controls:
             isinstance(command, SetHyperparameter | RollBack) and command.behavior == behavior.name
             for command in self._pending()
         )
-
-    def stop(self, stop: Stop) -> None:
-        """Stop the run; the app decides how to leave."""
-        self._send(stop)
 
     def _pending(self) -> list[RunCommand]:
         """The commands without an outcome, oldest first."""
