@@ -224,7 +224,7 @@ def test_a_results_folder_that_cannot_be_made_is_named_with_its_reason(tmp_path:
             paths = {"results_dir": str(results), **settings}
             run = run_to_end(configuration(tmp_path, {"Line": behavior()}, checkpoint_settings=paths))
             assert ending(run).exit_code == 2
-            assert "--results-dir must name a folder that can be created or written to" in ending(run).reason
+            assert "--results-dir must be a writable folder" in ending(run).reason
 
 
 WANDERING = """
