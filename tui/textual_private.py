@@ -197,8 +197,8 @@ def rendered_strips(screen: Screen[Any]) -> list[Strip]:
     return screen._compositor.render_strips()
 
 
-def is_laid_out_again(widget: Widget) -> None:
-    """A layout that is due already will see the widget's new height: Textual 8.2.8 would keep the old one."""
+def request_layout_again(widget: Widget) -> None:
+    """Make a layout that is due already see the widget's new height: Textual 8.2.8 would keep the old one."""
     widget._layout_updates += 1
 
 

@@ -25,7 +25,7 @@ from rl_tui.tui.drawing.text import num_cells
 from rl_tui.tui.keys.keymap import Keymap, Place
 from rl_tui.tui.state.choices import ScreenState
 from rl_tui.tui.state.command_status import CommandStatus
-from rl_tui.tui.textual_private import is_laid_out_again, render_again
+from rl_tui.tui.textual_private import render_again, request_layout_again
 
 Condition: TypeAlias = Literal["hidden", "current", "old", "changed"]  # old: by time alone; changed: its inputs did
 DUE: tuple[Condition, ...] = ("old", "changed")
@@ -173,7 +173,7 @@ class Pane(Widget):
         if wanted and wanted != self._wanted_height:
             self._wanted_height = wanted
             self.refresh(layout=True)
-            is_laid_out_again(self)
+            request_layout_again(self)
         before = self._lines if self._lines_size == self._content.size else []
         self._make_lines(frame, self._content.size)
         changed = [
