@@ -3,6 +3,7 @@
 RlTuiError                   base; `exit_code` is what the process ends with
 ├── ConfigError              the user's file, command line or setting  exit 2
 ├── NotSupportedError        valid, but not supported yet              exit 2
+├── PluginError              an installed plug-in cannot be used       exit 2
 ├── EnvironmentFailure       an environment raised, died, hung or lied exit 3
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
 ├── RunBusyError             another process writes to this run        exit 6
@@ -32,6 +33,12 @@ class ConfigError(RlTuiError):
 
 class NotSupportedError(RlTuiError):
     """The request is valid and not supported yet."""
+
+    exit_code = 2
+
+
+class PluginError(RlTuiError):
+    """An installed plug-in cannot be imported, or is not what its kind must be."""
 
     exit_code = 2
 

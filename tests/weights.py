@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
+from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Weights

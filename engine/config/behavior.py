@@ -4,24 +4,24 @@ rl-tui's additions come last in their section and have a description.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.config.hyperparameters import (
     Hyperparameters,
     TrainerHyperparameters,
     TrainerType,
+    every_hyperparameters,
     hyperparameters_of,
-    trainer_names,
 )
+from rl_tui.engine.config.network import MemorySettings, NetworkSettings
+from rl_tui.engine.config.reward_signals import RewardSignals, environment_reward
 from rl_tui.engine.config.types import (
-    Fraction,
     Interval,
     NotNegative,
     PathText,
-    Positive,
     PositiveWhole,
     Settings,
     Whole,
@@ -29,92 +29,6 @@ from rl_tui.engine.config.types import (
     is_positive,
     refusal,
 )
-
-
-class MemorySettings(Settings):
-    """A recurrent layer."""
-
-    sequence_length: PositiveWhole = 64
-    memory_size: PositiveWhole = 128
-
-    @field_validator("memory_size")
-    @classmethod
-    def _check_even(cls, size: int) -> int:
-        if size % 2:
-            raise refusal(must_be("even", size))
-        return size
-
-
-class NetworkSettings(Settings):
-    """The layers of an actor, a critic or a reward signal's own network."""
-
-    synonyms: ClassVar = {
-        "vis_encoder_type": "vis_encode_type",
-        "use_recurrent": "memory",
-        **{key: f"memory.{key}" for key in MemorySettings.model_fields},
-    }
-
-    normalize: bool = False
-    hidden_units: PositiveWhole = 128
-    num_layers: PositiveWhole = 2
-    vis_encode_type: Literal["fully_connected", "match3", "simple", "nature_cnn", "resnet"] = "simple"
-    memory: MemorySettings | None = None
-    goal_conditioning_type: Literal["hyper", "none"] = "hyper"
-    deterministic: bool = False
-    activation: Literal["swish", "tanh", "relu"] = Field("swish", description="Between the hidden layers.")
-    precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="What image encoders compute in while training; bfloat16 needs a processor that has it."
-    )
-
-
-class RewardSignalSettings(Settings):
-    """What every reward signal has."""
-
-    gamma: Fraction = 0.99
-    strength: float = 1.0
-    network_settings: NetworkSettings = Field(default_factory=NetworkSettings)
-
-    @field_validator("network_settings")
-    @classmethod
-    def _drop_memory(cls, network: NetworkSettings) -> NetworkSettings:
-        return network.model_copy(update={"memory": None})  # as in ML-Agents, with a warning of config.support
-
-
-class ExtrinsicSettings(RewardSignalSettings):
-    """The environment's own reward."""
-
-
-class IntrinsicSettings(RewardSignalSettings):
-    """A reward that the agent computes, with a network of its own."""
-
-    learning_rate: Positive = 3e-4
-
-
-class CuriositySettings(IntrinsicSettings):
-    """Reward for what a learned model of the world did not predict."""
-
-
-class GAILSettings(IntrinsicSettings):
-    """Reward for acting like a demonstration."""
-
-    use_actions: bool = False
-    use_vail: bool = False
-    demo_path: str
-
-
-class RNDSettings(IntrinsicSettings):
-    """Reward for unfamiliar observations: those whose random features are badly predicted."""
-
-    learning_rate: Positive = 1e-4
-
-
-class RewardSignals(Settings):
-    """The reward signals a file may contain; only the written ones are kept, as a mapping by name."""
-
-    extrinsic: ExtrinsicSettings = Field(default_factory=ExtrinsicSettings)
-    gail: GAILSettings = Field(default_factory=lambda: GAILSettings(demo_path=""))
-    curiosity: CuriositySettings = Field(default_factory=CuriositySettings)
-    rnd: RNDSettings = Field(default_factory=RNDSettings)
 
 
 class SelfPlaySettings(Settings):
@@ -156,21 +70,6 @@ class EvaluationSettings(Settings):
 ExportedKind: TypeAlias = Literal["stochastic", "greedy", "raw"]
 
 
-def _read_reward_signals(value: object, info: ValidationInfo) -> object:
-    if isinstance(value, dict) and all(isinstance(signal, RewardSignalSettings) for signal in value.values()):
-        signals: dict[str, object] = value
-    else:
-        read = RewardSignals.model_validate(value, context=info.context)
-        signals = {name: getattr(read, name) for name in value} if isinstance(value, dict) else {}
-    if not signals:
-        raise refusal("must have at least one reward signal, such as `extrinsic: {}`, the environment's own reward")
-    return signals
-
-
-def _environment_reward() -> dict[str, RewardSignalSettings]:
-    return {"extrinsic": ExtrinsicSettings()}
-
-
 class BehaviorConfig(Settings):
     """How one behavior is trained."""
 
@@ -190,10 +89,7 @@ class BehaviorConfig(Settings):
     )
     checkpoint_interval: Interval = 500000
     network_settings: NetworkSettings = Field(default_factory=NetworkSettings)
-    reward_signals: Annotated[
-        dict[str, SerializeAsAny[RewardSignalSettings]],
-        BeforeValidator(_read_reward_signals, json_schema_input_type=RewardSignals),
-    ] = Field(default_factory=_environment_reward)
+    reward_signals: RewardSignals = Field(default_factory=environment_reward)
     init_path: PathText | None = None
     keep_checkpoints: Whole = 5
     even_checkpoints: bool = False
@@ -213,7 +109,7 @@ class BehaviorConfig(Settings):
     @classmethod
     def known_synonyms(cls) -> Mapping[str, str]:
         """With the hyperparameters of every trainer, written one level too high."""
-        keys = (key for name in trainer_names() for key in hyperparameters_of(name).model_fields)
+        keys = (key for hyperparameters in every_hyperparameters().values() for key in hyperparameters.model_fields)
         return {**cls.synonyms, **{key: f"hyperparameters.{key}" for key in keys}}
 
     @field_validator("network_settings")
@@ -222,8 +118,9 @@ class BehaviorConfig(Settings):
         hyper: Hyperparameters | None = info.data.get("hyperparameters")
         if not network.memory or not hyper:
             return network
-        if network.memory.sequence_length > hyper.batch_size:
-            text = must_be(f"at most batch_size ({hyper.batch_size})", network.memory.sequence_length)
+        batch_size: int | None = getattr(hyper, "batch_size", None)  # a trainer may have no mini-batches
+        if batch_size is not None and network.memory.sequence_length > batch_size:
+            text = must_be(f"at most batch_size ({batch_size})", network.memory.sequence_length)
             raise refusal(text, "memory", "sequence_length")
         if hyper.memory_conflict:
             raise refusal(hyper.memory_conflict, "memory")

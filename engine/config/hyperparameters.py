@@ -5,30 +5,31 @@ configuration is read without importing any algorithm.
 """
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, ValidationInfo
 from pydantic_core import PydanticUseDefault
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of, suggest, visible
-from rl_tui.engine.config.types import Settings, as_diagnostic, refusal
-from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.config.types import (
+    PluginSettings,
+    as_diagnostic,
+    refusal,
+    settings_of_plugin,
+    settings_of_plugins,
+)
+from rl_tui.engine.errors import ConfigError, PluginError
 
+KIND = "trainers"
 Schedule: TypeAlias = Literal["constant", "linear"]
 
 
-class Hyperparameters(Settings):
+class Hyperparameters(PluginSettings):
     """The hyperparameters of one trainer.
 
     Trainers declare all of their fields themselves, in the order in which ML-Agents writes them.
     """
-
-    if TYPE_CHECKING:
-        batch_size: int
-        buffer_size: int
-        learning_rate: float
-        learning_rate_schedule: Schedule
 
     changeable: ClassVar[tuple[str, ...]] = ()  # numbers that may be changed while it trains
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
@@ -56,6 +57,15 @@ class Hyperparameters(Settings):
         except ValidationError as error:
             raise ConfigError(f"{name}: {as_diagnostic(error.errors()[0], None, {}).text}") from error
 
+    def for_playing(self) -> Self:
+        """The same for a trainer that never learns, and needs no room for experience."""
+        return self
+
+    @property
+    def replay_steps(self) -> int:
+        """How many steps the replay buffer holds; 0 without one."""
+        return 0
+
     @property
     def saves_replay(self) -> bool:
         """Whether a replay buffer is saved with each checkpoint, and loaded again by `--resume`."""
@@ -82,22 +92,31 @@ class Hyperparameters(Settings):
 
 def trainer_names() -> list[str]:
     """What `trainer_type` may be."""
-    return registry.names("hyperparameters")
+    return registry.names(KIND)
 
 
 def is_trainer(name: object) -> bool:
     """Whether `trainer_type` may be this."""
-    return isinstance(name, str) and registry.has("hyperparameters", name)
+    return registry.has(KIND, name)
 
 
 def hyperparameters_of(trainer: str) -> type[Hyperparameters]:
-    """The class of a trainer's hyperparameters. Raises NotSupportedError where there is no such trainer."""
-    return registry.load("hyperparameters", trainer)
+    """The class of a trainer's hyperparameters. Raises NotSupportedError for an unknown trainer, PluginError."""
+    return settings_of_plugin(KIND, trainer, Hyperparameters)
+
+
+def every_hyperparameters() -> dict[str, type[Hyperparameters]]:
+    """The class of every trainer's hyperparameters, without those that cannot be imported."""
+    return settings_of_plugins(KIND, Hyperparameters)
 
 
 def _check_trainer(name: object) -> object:
-    if not is_trainer(name):
+    if not isinstance(name, str) or not is_trainer(name):
         raise refusal(must_be_one_of(trainer_names(), name))
+    try:
+        hyperparameters_of(name)
+    except PluginError as error:
+        raise refusal(str(error)) from error
     return name
 
 

@@ -14,10 +14,11 @@ from pydantic.json_schema import models_json_schema
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, one_of, own_and_inherited, visible
 from rl_tui.engine.config.flags import set_flags, settle_start
-from rl_tui.engine.config.hyperparameters import hyperparameters_of, is_trainer, trainer_names
+from rl_tui.engine.config.hyperparameters import Hyperparameters, every_hyperparameters, is_trainer, trainer_names
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
+from rl_tui.engine.config.reward_signals import RewardSignalSettings, reward_signals_model
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.types import Settings, as_diagnostic
+from rl_tui.engine.config.types import Settings, as_diagnostic, settings_of_plugins
 from rl_tui.engine.config.yaml_document import Document, write_yaml
 from rl_tui.engine.errors import ConfigError
 
@@ -169,15 +170,17 @@ def effective_yaml(config: RunConfig) -> str:
 
 
 def json_schema() -> dict[str, JsonValue]:
-    """The JSON Schema of a configuration file, for editors, with the hyperparameters of every trainer."""
-    trainers = [hyperparameters_of(name) for name in trainer_names()]
-    models: list[type[Settings]] = [RunConfig, *trainers]
+    """The JSON Schema of a configuration file, for editors, with the settings of every plug-in that works."""
+    trainers, signals = every_hyperparameters(), settings_of_plugins("reward_signals", RewardSignalSettings)
+    models: list[type[Settings]] = [RunConfig, *trainers.values(), reward_signals_model(signals)]
     references, schema = models_json_schema([(model, "validation") for model in models])
     definitions = schema["$defs"]
-    del definitions["Hyperparameters"], definitions["RewardSignalSettings"]  # base classes
     keys = definitions["BehaviorConfig"]["properties"]
-    keys["trainer_type"]["enum"] = trainer_names()
-    of_trainers = [references[trainer, "validation"] for trainer in trainers]
-    keys["hyperparameters"] = {"anyOf": of_trainers, "title": "Hyperparameters"}
+    keys["trainer_type"]["enum"] = list(trainers)
+    keys["hyperparameters"] = {"anyOf": [references[trainer, "validation"] for trainer in trainers.values()]}
+    keys["hyperparameters"]["title"] = "Hyperparameters"
+    keys["reward_signals"] = references[models[-1], "validation"]
+    for base in (Hyperparameters, RewardSignalSettings):
+        definitions.pop(base.__name__, None)
     root = {**definitions.pop("RunConfig"), "title": "rl-tui configuration"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions, **root}

@@ -60,10 +60,10 @@ def _plays_in_unity(settings: EnvSettings) -> bool:
 
 
 def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
-    if not registry.has("trainers", behavior.trainer_type):
+    if not registry.is_supported("trainers", behavior.trainer_type):
         yield Diagnostic((*path, "trainer_type"), f"trainer {behavior.trainer_type} {_LATER}")
     for signal in behavior.reward_signals:
-        if not registry.has("reward_signals", signal):
+        if not registry.is_supported("reward_signals", signal):
             yield Diagnostic((*path, "reward_signals", signal), f"reward signal {signal} {_LATER}", of_key=True)
     for key, name in (("self_play", "self-play"), ("behavioral_cloning", "behavioral cloning")):
         if getattr(behavior, key) is not None:

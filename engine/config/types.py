@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, TypeAlias, TypeGuard
+from typing import Annotated, ClassVar, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import (
     LARGEST_WHOLE,
     Diagnostic,
@@ -21,6 +22,7 @@ from rl_tui.engine.config.diagnostics import (
     one_of,
     visible,
 )
+from rl_tui.engine.errors import PluginError
 
 
 def refusal(text: str, *at: str | int) -> PydanticCustomError:
@@ -57,6 +59,28 @@ class Settings(BaseModel):
     def complete(cls, written: dict[str, object]) -> dict[str, object]:
         """The written keys, and those whose default depends on what was written."""
         return written
+
+
+class PluginSettings(Settings):
+    """The settings of what the registry names: a trainer, a reward signal, an environment, an encoder, a writer."""
+
+    implementation: ClassVar[str] = ""  # "module:Class", imported when it is used; empty: not supported yet
+
+
+P = TypeVar("P", bound=PluginSettings)
+
+
+def settings_of_plugins(kind: str, base: type[P]) -> dict[str, type[P]]:
+    """The class of every plug-in's settings by name, without those that cannot be used."""
+    return {name: found for name, found in registry.settings_classes(kind).items() if issubclass(found, base)}
+
+
+def settings_of_plugin(kind: str, name: str, base: type[P]) -> type[P]:
+    """The class of a plug-in's settings. Raises NotSupportedError where there is none of that name, PluginError."""
+    found = registry.settings_class(kind, name)
+    if not issubclass(found, base):
+        raise PluginError(f"{kind}: the settings of {name} must be a subclass of {base.__name__}, got {found.__name__}")
+    return found
 
 
 def is_positive(value: object) -> TypeGuard[int | float]:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.export import graph_names as names
 from rl_tui.engine.export.graph_names import GraphKind, input_names, output_names
 from rl_tui.engine.learning.distributions import ACTION_LIMIT, MAX_LOG_SIGMA, MIN_LOG_SIGMA, mask_logits

@@ -14,7 +14,8 @@ import safetensors.numpy
 import torch
 from torch import Tensor
 
-from rl_tui.engine.config.behavior import ExportedKind, NetworkSettings
+from rl_tui.engine.config.behavior import ExportedKind
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import ExportError
 from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.graph_check import check_graph

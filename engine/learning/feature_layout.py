@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.specs import Bool, Float32, Observations, ObservationSpec
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere

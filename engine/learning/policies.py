@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.action_sampler import ActionSampler
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor

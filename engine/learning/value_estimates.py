@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.config.behavior import MemorySettings
+from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import BehaviorSpec
 

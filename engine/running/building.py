@@ -189,7 +189,7 @@ class Builder:
                 num_agents=pool.num_agents[spec.name],
                 num_parameters=trainer.num_parameters,
                 threaded=config.threaded,
-                replay_steps=config.hyperparameters.buffer_size if keeps_steps else 0,
+                replay_steps=config.hyperparameters.replay_steps if keeps_steps else 0,
                 replay_bytes=trainer.replay_bytes if keeps_steps else 0,
                 first_update_step=step + warmup_steps if warmup_steps else 0,
             )
@@ -218,7 +218,7 @@ class Builder:
     def _trainer(self, spec: BehaviorSpec, config: BehaviorConfig, index: int) -> Trainer:
         """With memory for its replay buffer, where it trains. Raises ConfigError where there is not enough."""
         try:
-            trainer: Trainer = registry.load("trainers", config.trainer_type)(
+            trainer: Trainer = registry.implementation("trainers", config.trainer_type)(
                 spec, config, derived_seed(self._seed, index, 0), self._device
             )
         except MemoryError as error:
@@ -227,7 +227,7 @@ class Builder:
         except ConfigError as error:
             raise ConfigError(f"behaviors.{spec.name}: {error}") from error
         if self._is_training and trainer.replay_bytes:
-            steps, size = config.hyperparameters.buffer_size, trainer.replay_bytes
+            steps, size = config.hyperparameters.replay_steps, trainer.replay_bytes
             self._budget.claim(spec.name, steps, size, is_saved=config.hyperparameters.saves_replay)
             self._bus.log("info", spec.name, f"replay buffer: {steps:,} steps, {size_text(size)}")
         return trainer

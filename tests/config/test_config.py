@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings, GAILSettings, RNDSettings
+from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings
 from rl_tui.engine.config.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
 from rl_tui.engine.config.loading import effective_yaml, json_schema, load_config, parse_config
 from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.config.support import find_unsupported, list_warnings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.rewards.settings import GAILSettings, RNDSettings
 from rl_tui.engine.learning.sac.settings import PrioritizedReplaySettings, SACSettings
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
@@ -118,7 +119,7 @@ def test_trainer_type_may_be_any_installed_trainer(tmp_path: Path, monkeypatch: 
     (tmp_path / "other_trainer.py").write_text(PLUG_IN)
     (tmp_path / "other-1.0.dist-info").mkdir()
     (tmp_path / "other-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    entry_point = "[rl_tui.hyperparameters]\nother = other_trainer:OtherSettings\n"
+    entry_point = "[rl_tui.trainers]\nother = other_trainer:OtherSettings\n"
     (tmp_path / "other-1.0.dist-info/entry_points.txt").write_text(entry_point)
     monkeypatch.syspath_prepend(tmp_path)
     config = parse("behaviors: {A: {trainer_type: other, hyperparameters: {patience: 7}}}")

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine.config.behavior import BehaviorConfig, ExtrinsicSettings, GAILSettings, MemorySettings
+from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.legacy.upgrade import upgrade
 from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import list_warnings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.rewards.settings import ExtrinsicSettings, GAILSettings
 from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.tui.cli import main
 

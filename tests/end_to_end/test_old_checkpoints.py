@@ -55,7 +55,8 @@ def outputs(run: Path) -> dict[str, list[float]]:
     state, checkpoint = store.load(newest.path)
     assert checkpoint.spec is not None
     settings = settings_of(resumed(run), name)
-    trainer: Any = registry.load("trainers", settings.trainer_type)(checkpoint.spec, settings, 0, torch.device("cpu"))
+    made = registry.implementation("trainers", settings.trainer_type)
+    trainer: Any = made(checkpoint.spec, settings, 0, torch.device("cpu"))
     load_trainer(trainer, state, checkpoint)
     block = Simulation(trainer.make_policy(3), checkpoint.spec, 4, 16, seed=5).run(16)
     arrays = {

@@ -16,7 +16,8 @@ import pytest
 import safetensors
 import torch
 
-from rl_tui.engine.config.behavior import ExportedKind, NetworkSettings
+from rl_tui.engine.config.behavior import ExportedKind
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import ExportError
 from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.exporter import OPSET, PolicyExporter

@@ -112,7 +112,7 @@ CASES = {
 def compute(name: str) -> Golden:
     """The numbers of a case: each metric of every update, what was learned in the end, and what is exported of it."""
     case = CASES[name]
-    made = registry.load("trainers", case.trainer)
+    made = registry.implementation("trainers", case.trainer)
     with ExitStack() as leaving:
         leaving.enter_context(_one_thread())
         if case.is_in_torch:

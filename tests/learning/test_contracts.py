@@ -17,6 +17,11 @@ from rl_tui.engine.specs import Ending, State, Trajectories
 from tests.learning.rollouts import SPEC, acted, rewarded
 
 
+def supported(kind: str) -> list[str]:
+    """Every name that something implements."""
+    return [name for name in registry.names(kind) if registry.is_supported(kind, name)]
+
+
 def trainer(name: str, seed: int = 0) -> Trainer:
     """A small one."""
     kept = {"save_replay_buffer": True} if name == "sac" else {}
@@ -28,7 +33,7 @@ def trainer(name: str, seed: int = 0) -> Trainer:
             "normalize_reward": True,
         }
     )
-    made: Trainer = registry.load("trainers", name)(SPEC, config, seed, torch.device("cpu"))
+    made: Trainer = registry.implementation("trainers", name)(SPEC, config, seed, torch.device("cpu"))
     return made
 
 
@@ -44,7 +49,7 @@ def same(first: State, second: State) -> bool:
     return tensors and first.values == second.values
 
 
-@pytest.mark.parametrize("name", registry.names("trainers"))
+@pytest.mark.parametrize("name", supported("trainers"))
 def test_a_trainer_learns_when_it_is_ready_and_shows_numbers_by_tag(name: str) -> None:
     made = trainer(name)
     assert not made.is_ready()
@@ -64,7 +69,7 @@ def test_a_trainer_learns_when_it_is_ready_and_shows_numbers_by_tag(name: str) -
         assert np.isfinite(value), tag
 
 
-@pytest.mark.parametrize("name", registry.names("trainers"))
+@pytest.mark.parametrize("name", supported("trainers"))
 def test_a_trainers_state_is_a_copy_that_another_continues_from(name: str) -> None:
     first, second = trainer(name, 0), trainer(name, 1)
     first.add(experience(first))
@@ -92,7 +97,7 @@ def through_a_file(state: State) -> State:
     return State(tensors, json.loads(json.dumps(state.values)))
 
 
-@pytest.mark.parametrize("name", registry.names("trainers"))
+@pytest.mark.parametrize("name", supported("trainers"))
 def test_asking_for_the_loss_changes_nothing(name: str) -> None:
     queried, other = trainer(name), trainer(name)
     block = experience(queried)
@@ -112,7 +117,7 @@ def test_asking_for_the_loss_changes_nothing(name: str) -> None:
     assert same(queried.state(), other.state())
 
 
-@pytest.mark.parametrize("name", registry.names("trainers"))
+@pytest.mark.parametrize("name", supported("trainers"))
 def test_a_new_policy_acts_with_the_newest_weights(name: str) -> None:
     made = trainer(name)
     old = made.make_policy(0)
@@ -127,7 +132,7 @@ def test_a_new_policy_acts_with_the_newest_weights(name: str) -> None:
     np.testing.assert_array_equal(block[0].log_probs, block[1].log_probs)
 
 
-@pytest.mark.parametrize("name", registry.names("reward_signals"))
+@pytest.mark.parametrize("name", supported("reward_signals"))
 @pytest.mark.parametrize("normalize", [False, True])
 def test_a_reward_signal_gives_one_finite_reward_a_row_and_continues_from_its_state(name: str, normalize: bool) -> None:
     first, second = (make_signal(name, normalize) for _ in range(2))
@@ -144,7 +149,7 @@ def test_a_reward_signal_gives_one_finite_reward_a_row_and_continues_from_its_st
 
 def make_signal(name: str, normalize: bool) -> RewardSignal:
     """As the trainers make it."""
-    signal: RewardSignal = registry.load("reward_signals", name)(0.9, 2.0, normalize)
+    signal: RewardSignal = registry.implementation("reward_signals", name)(0.9, 2.0, normalize)
     assert (signal.gamma, signal.strength) == (0.9, 2.0)
     return signal
 
@@ -153,8 +158,8 @@ def make_signal(name: str, normalize: bool) -> RewardSignal:
     ("kind", "protocol"), [("trainers", Trainer), ("reward_signals", RewardSignal)], ids=["trainers", "reward_signals"]
 )
 def test_a_plug_in_has_every_method_of_its_protocol_with_the_same_arguments(kind: str, protocol: type) -> None:
-    for name in registry.names(kind):
-        found = registry.load(kind, name)
+    for name in supported(kind):
+        found = registry.implementation(kind, name)
         for method, promised in inspect.getmembers(protocol, inspect.isfunction):
             if not method.startswith("_"):
                 arguments = list(inspect.signature(promised).parameters)

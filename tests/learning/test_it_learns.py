@@ -31,7 +31,7 @@ def train(environments: list[Environment], config: BehaviorConfig, max_steps: in
     pool = SerialPool("test", lambda first, count: environments, len(environments))
     pool.start()
     try:
-        kind = registry.load("trainers", config.trainer_type)
+        kind = registry.implementation("trainers", config.trainer_type)
         trainer: Trainer = kind(pool.specs[behavior], config, seed, torch.device("cpu"))
         collector = Collector(pool, {behavior: trainer.make_policy(seed)}, {behavior: trainer.time_horizon})
         pool.reset(seed)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
+from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.learning.action_sampler import ActionSampler
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.rollout import RolloutBuffer, minibatches

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
+from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.policies import make_policy

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rl_tui.engine import registry
 from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.session.messages import (
     CheckpointSaved,
@@ -51,7 +51,7 @@ def test_commands_sent_from_several_threads_until_after_the_end_all_have_outcome
 
 
 def test_mistake_while_starting_ends_the_run_with_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.BUILT_IN["trainers"], "ppo", "tests.running.test_launch:NeverMade")  # type: ignore[arg-type]  # a dict
+    monkeypatch.setattr(PPOSettings, "implementation", "tests.running.test_launch:NeverMade")
     run = run_to_end(configuration(tmp_path, {"Walker": behavior()}), Pause(), SaveCheckpoint())
     assert run.launch.exit_code == 1
     assert run.launch.error is None

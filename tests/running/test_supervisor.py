@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-from rl_tui.engine import registry
+from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.sac.trainer import SACTrainer
 from rl_tui.engine.learning.trainer import Metrics
@@ -352,7 +352,7 @@ def test_behavior_that_finishes_first_is_saved_at_once_and_goes_on_acting(tmp_pa
 def test_mistake_of_ours_stops_the_run_with_everything_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threaded: bool
 ) -> None:
-    monkeypatch.setitem(registry.BUILT_IN["trainers"], "ppo", "tests.running.environments:BuggyTrainer")  # type: ignore[arg-type]  # a dict
+    monkeypatch.setattr(PPOSettings, "implementation", "tests.running.environments:BuggyTrainer")
     behaviors = {
         "Walker": behavior(max_steps=ENDLESS, threaded=threaded),
         "Other": behavior(max_steps=ENDLESS, hyperparameters__buffer_size=ENDLESS),

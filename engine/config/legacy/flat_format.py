@@ -6,11 +6,11 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from rl_tui.engine.config.behavior import NetworkSettings
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
-from rl_tui.engine.config.hyperparameters import hyperparameters_of, is_trainer, trainer_names
+from rl_tui.engine.config.hyperparameters import every_hyperparameters, hyperparameters_of, is_trainer
 from rl_tui.engine.config.legacy.behaviors import MEMORY, PACE, SIGNAL_STEPS, SIGNAL_UPDATES
 from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.config.run import RunConfig
 
 # Rewards up to ML-Agents 0.8. Later files still contain them, next to the reward_signals that replaced them.
@@ -103,7 +103,7 @@ def _sort(behavior: Section) -> None:
     network = (*NetworkSettings.model_fields, *MEMORY)
     behavior.move([key for key in keys if key in _hyperparameters(trainer)], behavior.inner("hyperparameters"))
     behavior.move([key for key in keys if key in network], behavior.inner("network_settings"))
-    for other in trainer_names():
+    for other in every_hyperparameters():
         for key in behavior.present(_hyperparameters(other)):
             behavior.ignore(key, f"{trainer} has no such setting")
     behavior.remove([key for key in ("hyperparameters", "network_settings") if keys[key] == {}])

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.networks.layers import linear
 from rl_tui.engine.specs import ObservationSpec

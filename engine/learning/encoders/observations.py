@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.encoders.entities import EMBEDDING, EntityEncoder
 from rl_tui.engine.learning.encoders.images import ImageEncoder

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.body import Body
 from rl_tui.engine.learning.networks.layers import linear

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.encoders.observations import ObservationEncoder
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.layers import ACTIVATIONS, Layers

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor, nn
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.body import Body

@@ -23,6 +23,7 @@ ValueClip: TypeAlias = Annotated[Literal["epsilon"] | Positive | None, BeforeVal
 class PPOSettings(Hyperparameters):
     """Hyperparameters of proximal policy optimization."""
 
+    implementation: ClassVar = "rl_tui.engine.learning.ppo.trainer:PPOTrainer"
     synonyms: ClassVar = {"lambda": "lambd", "gamma": "reward_signals.extrinsic.gamma", "num_epochs": "num_epoch"}
     changeable: ClassVar = (  # nothing that shapes the network or the rollout
         *("learning_rate", "beta", "epsilon", "lambd"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rl_tui.engine.config.behavior import BehaviorConfig, RewardSignalSettings
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.specs import Float32, State, Trajectories
 
 

@@ -24,7 +24,7 @@ class RewardStreams:
         """Raises NotSupportedError for a signal that is not registered."""
         self._signals: list[RewardSignal] = []
         for name, settings in config.reward_signals.items():
-            kind = cast(type[RewardSignalKind], registry.load("reward_signals", name))
+            kind = cast(type[RewardSignalKind], registry.implementation("reward_signals", name))
             self._signals.append(kind.make(settings, config))
         self.gammas: Float32 = np.array([signal.gamma for signal in self._signals], np.float32)
         self.masks_terminal: Bool = np.array([not signal.ignores_dones for signal in self._signals], np.bool_)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import torch
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.sac.batch import SoftBatch
 from rl_tui.engine.learning.sac.gradients_numpy import NumpySoftGradients

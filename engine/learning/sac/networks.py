@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rl_tui.engine.config.behavior import MemorySettings
+from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic

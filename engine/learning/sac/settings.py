@@ -28,6 +28,7 @@ class PrioritizedReplaySettings(Settings):
 class SACSettings(Hyperparameters):
     """Hyperparameters of soft actor-critic."""
 
+    implementation: ClassVar = "rl_tui.engine.learning.sac.trainer:SACTrainer"
     synonyms: ClassVar = {
         **dict.fromkeys(("num_update", "train_interval", "gradient_steps", "train_freq"), "steps_per_update"),
         "reward_signal_num_update": "reward_signal_steps_per_update",
@@ -58,6 +59,15 @@ class SACSettings(Hyperparameters):
 
     changeable: ClassVar = ("learning_rate", "tau", "steps_per_update", "target_entropy")
     squashes_actions: ClassVar = True
+
+    def for_playing(self) -> Self:
+        """With the smallest replay buffer."""
+        return self.model_copy(update={"buffer_size": 1})
+
+    @property
+    def replay_steps(self) -> int:
+        """How many steps the replay buffer holds."""
+        return self.buffer_size
 
     @property
     def saves_replay(self) -> bool:

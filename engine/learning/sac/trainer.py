@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from rl_tui.engine.config.behavior import BehaviorConfig, MemorySettings
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.normalizer import Normalizer

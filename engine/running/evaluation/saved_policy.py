@@ -29,8 +29,6 @@ from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.file_names import CONFIGURATION
 from rl_tui.engine.storage.run_folder import RunFolder
 
-REPLAY_STEPS = 10_000  # at most: that buffer stays empty, and this machine may be smaller than the one that trained
-
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
@@ -113,7 +111,7 @@ class SavedRun:
         if request.is_onnx:
             path = self._exported(spec.name, checkpoint.step)
             return _Acting(OnnxPolicy(path, spec, not request.is_stochastic), checkpoint.step, path, skipped)
-        trainer: Trainer = registry.load("trainers", config.trainer_type)(
+        trainer: Trainer = registry.implementation("trainers", config.trainer_type)(
             spec, _for_playing(config, request.is_stochastic), 0, torch.device("cpu")
         )
         load_trainer(trainer, state, checkpoint)
@@ -174,6 +172,5 @@ def _only(name: str | None, names: list[str]) -> str:
 
 def _for_playing(config: BehaviorConfig, is_stochastic: bool) -> BehaviorConfig:
     network = config.network_settings.model_copy(update={"deterministic": not is_stochastic})
-    kept = min(config.hyperparameters.buffer_size, REPLAY_STEPS)
-    hyperparameters = config.hyperparameters.model_copy(update={"buffer_size": kept})
+    hyperparameters = config.hyperparameters.for_playing()
     return config.model_copy(update={"network_settings": network, "hyperparameters": hyperparameters})

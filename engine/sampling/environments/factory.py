@@ -114,7 +114,7 @@ def make_environments(env: str, behavior: str, num_copies: int, kwargs: Mapping[
     if kind in PLANNED:
         raise NotSupportedError(f"{env}: {PLANNED[kind]} not supported yet")
     if kind in registry.names("environments"):
-        source = cast(type[EnvironmentKind], registry.load("environments", kind))
+        source = cast(type[EnvironmentKind], registry.settings_class("environments", kind))
         return source.make(name, behavior, num_copies, kwargs)
     return _from_factory(env, kind, name, behavior, num_copies, kwargs)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.encoders.images import MINIMUM, Convolution, ImageEncoder
 from rl_tui.engine.learning.networks.flat import FlatParameters

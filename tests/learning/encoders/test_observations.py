@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.learning.encoders.observations import ObservationEncoder
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features

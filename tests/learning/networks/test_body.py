@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.body import Body, Core
 from rl_tui.engine.learning.networks.memory import Sequences

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_tui.engine.config.behavior import MemorySettings, NetworkSettings
+from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences

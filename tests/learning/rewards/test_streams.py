@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rl_tui.engine import registry
-from rl_tui.engine.config.behavior import BehaviorConfig, RewardSignalSettings
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.learning.rewards.extrinsic import ExtrinsicReward
+from rl_tui.engine.learning.rewards.settings import CuriositySettings
 from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.specs import Ending, Float32, State, Trajectories
 from tests.learning.rollouts import rewarded
@@ -31,8 +32,7 @@ class OnePerStep(ExtrinsicReward):
 @pytest.fixture
 def streams(monkeypatch: pytest.MonkeyPatch) -> RewardStreams:
     """Extrinsic rewards, doubled, and one half for every step."""
-    kinds = {**registry.BUILT_IN["reward_signals"], "curiosity": f"{__name__}:OnePerStep"}
-    monkeypatch.setitem(registry.BUILT_IN, "reward_signals", kinds)  # type: ignore[arg-type]  # a dict
+    monkeypatch.setattr(CuriositySettings, "implementation", f"{__name__}:OnePerStep")
     signals = {"extrinsic": {"strength": 2.0}, "curiosity": {"strength": 0.5}}
     return RewardStreams(BehaviorConfig.model_validate({"reward_signals": signals}))
 

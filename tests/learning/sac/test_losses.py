@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, Normal, TanhTransform, TransformedDistribution, kl_divergence
 
-from rl_tui.engine.config.behavior import NetworkSettings
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic

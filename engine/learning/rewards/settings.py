@@ -1,0 +1,36 @@
+"""Settings of the reward signals: ML-Agents' keys and defaults in its order."""
+
+from typing import ClassVar
+
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
+from rl_tui.engine.config.types import Positive
+
+
+class ExtrinsicSettings(RewardSignalSettings):
+    """The environment's own reward."""
+
+    implementation: ClassVar = "rl_tui.engine.learning.rewards.extrinsic:ExtrinsicReward"
+
+
+class IntrinsicSettings(RewardSignalSettings):
+    """A reward that the agent computes, with a network of its own."""
+
+    learning_rate: Positive = 3e-4
+
+
+class CuriositySettings(IntrinsicSettings):
+    """Reward for what a learned model of the world did not predict."""
+
+
+class GAILSettings(IntrinsicSettings):
+    """Reward for acting like a demonstration."""
+
+    use_actions: bool = False
+    use_vail: bool = False
+    demo_path: str
+
+
+class RNDSettings(IntrinsicSettings):
+    """Reward for unfamiliar observations: those whose random features are badly predicted."""
+
+    learning_rate: Positive = 1e-4
