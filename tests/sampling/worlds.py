@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -16,7 +16,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from rl_tui.engine.sampling.environments.toys.line import Line
-from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps
+from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, Int64, ObservationSpec, Steps
 
 
 class Counting(gymnasium.Env[Any, Any]):
@@ -217,6 +217,71 @@ class Passersby:
         count = self.num_agents["Crowd"]
         ids = np.arange(count, dtype=np.int64) + self._count // 3 * count
         return {"Crowd": Steps(DecisionSteps(ids, (ids[:, None].astype(np.float32),), np.ones(count, np.float32)))}
+
+
+class Latecomers:
+    """An early behavior of one agent, and a late one that appears at step `at` in two teams, one after the other.
+
+    The first team's agents see 0.5 and do 10, 11; the second's see 1.5 and do 20, 21, 22, from one step later on. All
+    are paid what their last action was. width: of the late one's observation. names: of its teams.
+    """
+
+    def __init__(
+        self,
+        at: int = 3,
+        width: int = 1,
+        names: Sequence[str] = ("Late?team=0", "Late?team=3"),
+        ids: Sequence[Sequence[int]] = ((10, 11), (20, 21, 22)),
+    ) -> None:
+        self.specs: dict[str, BehaviorSpec] = {}
+        self.num_agents: dict[str, int] = {}
+        self._at, self._width, self._names = at, width, names
+        self._ids = [np.array(each, np.int64) for each in ids]
+        self._early = np.zeros(1, np.int64)
+        self._count = 0
+        self._appear("Early", 1)
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        self._count = 0
+        return self._answer({})
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        assert actions.keys() == self.specs.keys(), "every behavior and team by its own name"
+        self._count += 1
+        return self._answer(actions)
+
+    def close(self) -> None:
+        pass
+
+    def _appear(self, name: str, num_agents: int) -> None:
+        width = 1 if name == "Early" else self._width
+        if name not in self.specs:
+            self.specs[name] = BehaviorSpec(name, (ObservationSpec("who", (width,)),), ActionSpec(1))
+            self.num_agents[name] = num_agents
+
+    def _answer(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        answer = {"Early": self._steps("Early", self._early, 0.0, actions)}
+        for index, (name, ids) in enumerate(zip(self._names, self._ids, strict=True)):
+            if self._count >= self._at + index:
+                self._appear(name, len(ids))
+                answer[name] = self._steps(name, ids, index + 0.5, actions)
+        return answer
+
+    def _steps(self, name: str, ids: Int64, seen: float, actions: Mapping[str, Actions]) -> Steps:
+        done = actions[name].continuous[:, 0] if name in actions else np.zeros(0, np.float32)
+        rewards = done if len(done) else np.zeros(len(ids), np.float32)
+        width = self.specs[name].observations[0].shape[0]
+        return Steps(DecisionSteps(ids, (np.full((len(ids), width), seen, np.float32),), rewards))
+
+
+class LateInTurn(Latecomers):
+    """The late behavior appears at another step, and has another width, in every second instance that is made."""
+
+    num_made = 0
+
+    def __init__(self) -> None:
+        LateInTurn.num_made += 1
+        super().__init__(at=2 + LateInTurn.num_made % 2, width=1 + LateInTurn.num_made % 2)
 
 
 NOT_CALLABLE = 3

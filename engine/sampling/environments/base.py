@@ -14,21 +14,24 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 class Environment(Protocol):
     """One instance, with any number of behaviors and agents. Used by one thread, or by a worker process.
 
-    Agent ids are not negative and are unique within one instance. An agent's episode should end with a terminal step:
+    A behavior named `name?team=N` is team N, a whole number from 0, of behavior `name`, whose settings, learner and
+    policy all teams share; its teams have the same observations and actions. Agent ids are not negative and are unique
+    within one behavior of one instance, over all of its teams. An agent's episode should end with a terminal step:
     the unfinished steps of one that is silent for very long are dropped when a newcomer needs its slot. Methods may
     raise anything: the pool turns it into an EnvironmentFailure that names the instance.
     """
 
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
-        """Every behavior by name; fixed for the life of the instance."""
+        """Every behavior by name. It may grow at any reset or step, no later than when its first steps are returned;
+        what it has of a behavior does not change. Instances may meet a behavior at different steps."""
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """How many agents of each behavior usually act at once."""
+        """How many agents of each behavior, or team, usually act at once."""
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """Start a new episode of every agent; the first decisions of every behavior."""
+        """Start a new episode of every agent; the first decisions of every behavior that has agents."""
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
         """Act for the agents of the last decisions, in their order, and return what followed."""

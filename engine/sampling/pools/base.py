@@ -11,17 +11,21 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 class EnvironmentPool(Protocol):
     """Instances numbered 0..num_instances-1, here or in worker processes. Owned by one thread.
 
-    The cycle of an instance is reset -> receive -> send -> receive -> send ... Agent ids are unique over the whole
-    pool. The arrays of received steps are valid until the next `send` to the same instance.
+    The cycle of an instance is reset -> receive -> send -> receive -> send ... The teams of a behavior are one: steps
+    and actions are by behavior. Agent ids are unique over the whole pool. The arrays of received steps are valid until
+    the next `send` to the same instance.
     """
 
     @property
     def specs(self) -> Mapping[str, BehaviorSpec]:
-        """Every behavior by name; the same in all instances. Available once `start` has returned."""
+        """Every behavior that an instance has met so far, by name; another object once there are more.
+
+        Available once `start` has returned. `receive` returns no steps of a behavior that is not here.
+        """
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act in the same step, summed over all instances."""
+        """Agents that usually act in the same step, summed over all instances that have met their behavior."""
 
     @property
     def num_instances(self) -> int:

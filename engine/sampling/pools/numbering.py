@@ -1,8 +1,8 @@
-"""Several instances as one population: common specs, unique agent ids, actions for every behavior."""
+"""Several instances as one population: behaviors, unique agent ids, actions for every behavior."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,14 +10,28 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Steps, TerminalSteps
 
 
-def common_specs(specs: Sequence[Mapping[str, BehaviorSpec]]) -> Mapping[str, BehaviorSpec]:
-    """The specs that all instances share; raises EnvironmentFailure naming the first instance that differs."""
-    if not specs:
-        raise EnvironmentFailure("no instance was made")
-    for instance, other in enumerate(specs):
-        if dict(other) != dict(specs[0]):
-            raise EnvironmentFailure(f"instance {instance} must have the behaviors and spaces of instance 0")
-    return dict(specs[0])
+class CommonSpecs:
+    """The behaviors that the instances of a pool have met so far, each with the same spaces in all of them."""
+
+    def __init__(self) -> None:
+        self.specs: Mapping[str, BehaviorSpec] = {}  # replaced when it grows
+        self._met_in: dict[str, int] = {}  # by behavior: the first instance
+        self._of: dict[int, Mapping[str, BehaviorSpec]] = {}  # by instance
+
+    def has(self, instance: int, specs: Mapping[str, BehaviorSpec]) -> bool:
+        """Whether this very object was added."""
+        return self._of.get(instance) is specs
+
+    def add(self, instance: int, specs: Mapping[str, BehaviorSpec]) -> None:
+        """What one instance has by now. Raises EnvironmentFailure for a behavior that is another one elsewhere."""
+        for name, spec in specs.items():
+            first = self._met_in.setdefault(name, instance)
+            if self.specs.get(name, spec) != spec:
+                raise EnvironmentFailure(
+                    f"behavior {name} must have the observations and actions it has in instance {first}"
+                )
+        self._of[instance] = specs
+        self.specs = {**self.specs, **specs}
 
 
 def with_all_behaviors(actions: Mapping[str, Actions], specs: Mapping[str, BehaviorSpec]) -> Mapping[str, Actions]:

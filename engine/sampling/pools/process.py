@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.pools.numbering import common_specs, with_all_behaviors
+from rl_tui.engine.sampling.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.pools.numbering import CommonSpecs
 from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.worker_process import WorkerProcess
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
@@ -62,13 +62,19 @@ class ProcessPool:
         self._instances: list[tuple[WorkerProcess, int]] = []  # by the pool's number: worker, number within it
         self._poll = select.poll()
         self._by_replies: dict[int, WorkerProcess] = {}
-        self.specs: Mapping[str, BehaviorSpec] = {}
+        self._env = source.env
+        self._common = CommonSpecs()
+
+    @property
+    def specs(self) -> Mapping[str, BehaviorSpec]:
+        """Every behavior that an instance has met so far."""
+        return self._common.specs
 
     @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act in the same step, summed over all instances."""
+        """Agents that usually act in the same step, summed over all instances that have met their behavior."""
         counts = [worker.num_agents[local] for worker, local in self._instances]
-        return {name: sum(count[name] for count in counts) for name in self.specs}
+        return {name: sum(count.get(name, 0) for count in counts) for name in self.specs}
 
     @property
     def num_instances(self) -> int:
@@ -94,10 +100,10 @@ class ProcessPool:
         for worker in self._workers:
             worker.finish_start(len(self._instances), deadline - time.monotonic())
             self._instances.extend((worker, local) for local in range(worker.num_instances))
-        try:
-            self.specs = common_specs([worker.specs for worker in self._workers])
-        except EnvironmentFailure as failure:
-            raise EnvironmentFailure(f"workers disagree: {failure}") from failure
+        if not self._instances:
+            raise InstanceFailure(f"{self._env}: no instance was made", None)
+        for instance, (worker, local) in enumerate(self._instances):
+            self._add_specs(worker, local, instance, "start")
 
     def reset(self, seed: int | None) -> None:
         """Have every instance reset, instance i with seed + i."""
@@ -123,7 +129,7 @@ class ProcessPool:
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
         """Let one instance act; the actions are copied."""
         worker, local = self._instances[instance]
-        worker.request_step(local, with_all_behaviors(actions, self.specs))
+        worker.request_step(local, actions)
 
     def picture(self, instance: int, width: int, height: int, should_wait: Callable[[], bool]) -> Picture | None:
         """What one instance looks like, in at most so many pixels; None once `should_wait` says no.
@@ -162,4 +168,12 @@ class ProcessPool:
     def _steps(self, worker: WorkerProcess, local: int) -> tuple[int, Mapping[str, Steps]]:
         assert worker.first_instance is not None
         instance = worker.first_instance + local
+        if not self._common.has(instance, worker.specs[local]):
+            self._add_specs(worker, local, instance, "step")
         return instance, worker.block(local).read_steps(scale=len(self._instances), offset=instance)
+
+    def _add_specs(self, worker: WorkerProcess, local: int, instance: int, doing: str) -> None:
+        """What that instance has by now. Raises InstanceFailure."""
+        with Guard(self._env, worker.index) as guard:
+            guard.doing, guard.instance = doing, instance
+            self._common.add(instance, worker.specs[local])

@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
-from rl_tui.engine.sampling.pools.checks import AnswerCheck
-from rl_tui.engine.sampling.pools.numbering import PoolIds, common_specs, with_all_behaviors
+from rl_tui.engine.sampling.pools.instance import Instance
+from rl_tui.engine.sampling.pools.numbering import CommonSpecs, PoolIds
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 logger = logging.getLogger(__name__)
@@ -29,10 +30,10 @@ class SerialPool:
         self._num_copies = num_copies
         self._guard = Guard(name)
         self._environments: list[Environment] = []
-        self._checks: list[AnswerCheck] = []
+        self._instances: list[Instance] = []
+        self._common = CommonSpecs()
         self._ids = PoolIds(1)
         self._requests: dict[int, int | Mapping[str, Actions] | None] = {}  # a seed (to reset) or actions, by instance
-        self.specs: Mapping[str, BehaviorSpec] = {}
         self.pids: list[int] = []  # everything is in this process
         self.busy_since: float | None = None
         self.busy_in: int | None = None
@@ -43,9 +44,15 @@ class SerialPool:
         return f"{self._guard.subject}: {self._guard.doing}"
 
     @property
+    def specs(self) -> Mapping[str, BehaviorSpec]:
+        """Every behavior that an instance has met so far."""
+        return self._common.specs
+
+    @property
     def num_agents(self) -> Mapping[str, int]:
-        """Agents that usually act in the same step, summed over all instances."""
-        return {name: sum(env.num_agents[name] for env in self._environments) for name in self.specs}
+        """Agents that usually act in the same step, summed over all instances that have met their behavior."""
+        counts = [instance.num_agents for instance in self._instances]
+        return {name: sum(count.get(name, 0) for count in counts) for name in self.specs}
 
     @property
     def num_instances(self) -> int:
@@ -57,10 +64,14 @@ class SerialPool:
         try:
             with self._calling("start", None):
                 self._environments.extend(self._make(0, self._num_copies))
-                self.specs = common_specs([environment.specs for environment in self._environments])
+                if not self._environments:
+                    raise EnvironmentFailure("no instance was made")
+            for number, environment in enumerate(self._environments):
+                with self._calling("start", number):
+                    self._instances.append(Instance(environment))
+                    self._common.add(number, self._instances[number].specs)
         finally:
             self.busy_since = None
-        self._checks = [AnswerCheck(self.specs) for _ in self._environments]
         self._ids = PoolIds(len(self._environments))
 
     def reset(self, seed: int | None) -> None:
@@ -88,16 +99,12 @@ class SerialPool:
         self.busy_since = None
 
     def _call(self, instance: int, request: int | Mapping[str, Actions] | None) -> Mapping[str, Steps]:
-        environment = self._environments[instance]
+        called = self._instances[instance]
         try:
-            if isinstance(request, Mapping):
-                with self._calling("step", instance):
-                    answer = environment.step(with_all_behaviors(request, self.specs))
-                    self._checks[instance].check(answer)
-            else:
-                with self._calling("reset", instance):
-                    answer = environment.reset(request)
-                    self._checks[instance].check(answer)
+            with self._calling("step" if isinstance(request, Mapping) else "reset", instance):
+                answer = called.step(request) if isinstance(request, Mapping) else called.reset(request)
+                if not self._common.has(instance, called.specs):
+                    self._common.add(instance, called.specs)
         finally:
             self.busy_since = None
         return self._ids.renumber(instance, answer)

@@ -134,10 +134,12 @@ class BehaviorColumns:
         numbers = zip(self.metrics, self.sums.tolist(), self.num_measured.tolist(), strict=True)
         return {name: (total, count) for name, total, count in numbers if count} or None
 
-    def write_actions(self, actions: Actions) -> None:
-        """Pool: write actions for the worker."""
-        count = len(actions.continuous)
+    def write_actions(self, actions: Actions | None) -> None:
+        """Pool: write actions for the worker; None where no agent waits."""
+        count = 0 if actions is None else len(actions.continuous)
         self.counts[4] = count
+        if actions is None:
+            return
         self.continuous[:count] = actions.continuous
         self.discrete[:count] = actions.discrete
 

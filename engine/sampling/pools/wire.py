@@ -24,7 +24,7 @@ class Kind(Enum):
     STEP = b"S"  # to the worker: the actions are in shared memory
     DRAW = b"D"  # to the worker: value is the largest width times 65536 and the largest height, in pixels
     READY = b"H"  # from the worker, with a payload: its instances
-    GROWN = b"G"  # from the worker, with a payload: where an instance's larger block is
+    GROWN = b"G"  # from the worker, with a payload: an instance's behaviors, and where its larger block is
     ANSWER = b"A"  # from the worker: the steps are in shared memory
     PICTURE = b"P"  # from the worker, with a payload: see pictures.py
     FAULT = b"F"  # from the worker, with a payload: what went wrong

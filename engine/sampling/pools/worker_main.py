@@ -11,16 +11,14 @@ from pathlib import Path
 
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.process.printing import open_log, redirect_printing
-from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
-from rl_tui.engine.sampling.pools.checks import AnswerCheck
-from rl_tui.engine.sampling.pools.numbering import common_specs
+from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.pictures import picture_of, picture_to_json
 from rl_tui.engine.sampling.pools.process_group import die_with
-from rl_tui.engine.sampling.pools.shared_memory import Block, SharedFile, Status, larger
+from rl_tui.engine.sampling.pools.shared_memory import Block, Capacities, SharedFile, Status, larger
 from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json, write
-from rl_tui.engine.specs import BehaviorSpec, Json, Steps
+from rl_tui.engine.specs import Json, Steps
 
 _DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the end says most
 
@@ -48,9 +46,7 @@ class Worker:
         self._file = SharedFile(memory)
         self._guard = Guard("environment")
         self._first_instance: int | None = None
-        self._environments: list[Environment] = []
-        self._specs: Mapping[str, BehaviorSpec] = {}
-        self._checks: list[AnswerCheck] = []
+        self._instances: list[Instance] = []
         self._blocks: list[Block] = []
         self._metrics: tuple[str, ...] = ()
 
@@ -64,9 +60,9 @@ class Worker:
             replies = [reply for record in records for reply in self._serve(record)]
             if replies:
                 write(self._replies, replies)
-        for instance, environment in enumerate(self._environments):
-            with self._calling("close", instance):
-                environment.close()
+        for number, instance in enumerate(self._instances):
+            with self._calling("close", number):
+                instance.environment.close()
 
     def _serve(self, record: Record) -> list[Record]:
         try:
@@ -100,44 +96,55 @@ class Worker:
             _print_to_file(Path(str(request["log"])))
         self._guard, self._metrics = Guard(source.env, worker), source.metrics
         with self._calling("start", None):
-            self._environments = source.make(first, count)
-            self._specs = common_specs([environment.specs for environment in self._environments])
-            for environment in self._environments:
-                room = {name: (max(1, n), max(1, n)) for name, n in environment.num_agents.items()}
-                self._blocks.append(self._file.new_block(self._specs, room, self._metrics))
-                self._checks.append(AnswerCheck(self._specs))
-        instances: list[Json] = [
-            {"num_agents": dict(environment.num_agents), **_location(block)}
-            for environment, block in zip(self._environments, self._blocks, strict=True)
-        ]
-        specs: list[Json] = [spec_to_json(spec) for spec in self._specs.values()]
-        return Record(Kind.READY, payload={"specs": specs, "instances": instances})
+            self._instances = [Instance(environment) for environment in source.make(first, count)]
+            self._blocks = [self._new_block(instance, {}) for instance in self._instances]
+        return Record(Kind.READY, payload=[self._describe(number) for number in range(len(self._instances))])
 
     def _reset(self, instance: int, seed: int | None) -> list[Record]:
         with self._calling("reset", instance):
-            answer = self._environments[instance].reset(seed)
-            self._checks[instance].check(answer)
-        return self._reply(instance, answer)
+            answer = self._instances[instance].reset(seed)
+            replies = self._make_room(instance, answer)
+        return [*replies, self._answer(instance, answer)]
 
     def _step(self, instance: int) -> list[Record]:
         actions = {name: columns.read_actions() for name, columns in self._blocks[instance].behaviors.items()}
         with self._calling("step", instance):
-            answer = self._environments[instance].step(actions)
-            self._checks[instance].check(answer)
-        return self._reply(instance, answer)
+            answer = self._instances[instance].step(actions)
+            replies = self._make_room(instance, answer)
+        return [*replies, self._answer(instance, answer)]
 
     def _draw(self, instance: int, width: int, height: int) -> Record:
-        picture = picture_of(self._environments[instance], self._calling("render", instance), width, height)
+        picture = picture_of(self._instances[instance].environment, self._calling("render", instance), width, height)
         return Record(Kind.PICTURE, instance, payload=picture_to_json(picture))
 
-    def _reply(self, instance: int, answer: Mapping[str, Steps]) -> list[Record]:
-        replies = []
-        if not self._blocks[instance].has_room(answer):
-            room = larger(self._blocks[instance].capacities, answer)
-            self._blocks[instance] = self._file.new_block(self._specs, room, self._metrics)
-            replies.append(Record(Kind.GROWN, instance, payload=_location(self._blocks[instance])))
+    def _make_room(self, instance: int, answer: Mapping[str, Steps]) -> list[Record]:
+        """A larger block where this answer, or a behavior that has appeared, needs one."""
+        block, specs = self._blocks[instance], self._instances[instance].specs
+        if len(specs) == len(block.behaviors) and block.has_room(answer):
+            return []
+        self._blocks[instance] = self._new_block(self._instances[instance], answer, block.capacities)
+        return [Record(Kind.GROWN, instance, payload=self._describe(instance))]
+
+    def _answer(self, instance: int, answer: Mapping[str, Steps]) -> Record:
         self._blocks[instance].write_steps(answer)
-        return [*replies, Record(Kind.ANSWER, instance)]
+        return Record(Kind.ANSWER, instance)
+
+    def _new_block(
+        self, instance: Instance, answer: Mapping[str, Steps], capacities: Capacities | None = None
+    ) -> Block:
+        """With room for this answer, and for as many agents as the environment usually has."""
+        usual = {name: (max(1, count), max(1, count)) for name, count in instance.num_agents.items()}
+        return self._file.new_block(instance.specs, larger({**usual, **(capacities or {})}, answer), self._metrics)
+
+    def _describe(self, instance: int) -> Json:
+        """What the pool must know of an instance: its behaviors, and where its block is."""
+        described, block = self._instances[instance], self._blocks[instance]
+        return {
+            "specs": [spec_to_json(spec) for spec in described.specs.values()],
+            "num_agents": dict(described.num_agents),
+            "offset": block.offset,
+            "capacities": {name: list(capacity) for name, capacity in block.capacities.items()},
+        }
 
     def _calling(self, doing: str, instance: int | None) -> Guard:
         known = instance is not None and self._first_instance is not None
@@ -145,11 +152,6 @@ class Worker:
         self._guard.instance = (self._first_instance or 0) + (instance or 0) if known else None
         self._status.write(doing, instance or 0, time.monotonic_ns())
         return self._guard
-
-
-def _location(block: Block) -> dict[str, Json]:
-    capacities: dict[str, Json] = {name: list(capacity) for name, capacity in block.capacities.items()}
-    return {"offset": block.offset, "capacities": capacities}
 
 
 def _print_to_file(path: Path) -> None:

@@ -36,6 +36,7 @@ _EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status
 
 
 class _InstanceJson(TypedDict):
+    specs: list[SpecJson]
     num_agents: dict[str, int]
     offset: int
     capacities: dict[str, tuple[int, int]]
@@ -59,7 +60,7 @@ class WorkerProcess:
         variables: Mapping[str, str] | None = None,
     ) -> None:
         """niceness: of its process. variables: of its environment, unless set there."""
-        self._index = index
+        self.index = index
         self._source = source
         self._request: dict[str, Json] = {"first": first, "count": count, "worker": index}
         self._timeout = timeout
@@ -76,8 +77,8 @@ class WorkerProcess:
         self._num_drawing = 0  # pictures that are pending
         self._picture: Picture | None = None
         self.first_instance: int | None = None
-        self.specs: Mapping[str, BehaviorSpec] = {}
-        self.num_agents: list[Mapping[str, int]] = []
+        self.specs: dict[int, Mapping[str, BehaviorSpec]] = {}  # by instance; another object once there are more
+        self.num_agents: dict[int, Mapping[str, int]] = {}  # by instance
 
     @property
     def replies(self) -> int:
@@ -132,11 +133,8 @@ class WorkerProcess:
         if not poll.poll(max(0, round(timeout * 1000))):
             self._fail_hung(timeout)
         ready = self._read_records()[0].payload
-        assert isinstance(ready, dict)
-        self.specs = {spec.name: spec for spec in map(spec_from_json, cast(list[SpecJson], ready["specs"]))}
-        for location in cast(list[_InstanceJson], ready["instances"]):
-            self.num_agents.append(location["num_agents"])
-            self._blocks.append(self._block(location))
+        for instance, described in enumerate(cast(list[_InstanceJson], ready)):
+            self._blocks.append(self._block(instance, described))
         self._num_waiting = [0] * len(self._blocks)
         self.first_instance = first_instance
         self._unsent.append(Record(Kind.NUMBER, value=first_instance))
@@ -149,7 +147,7 @@ class WorkerProcess:
     def request_step(self, instance: int, actions: Mapping[str, Actions]) -> None:
         """Have one instance act. Sent by `flush`, or once there is a request for every instance: one write per step."""
         for name, columns in self._blocks[instance].behaviors.items():
-            columns.write_actions(actions[name])
+            columns.write_actions(actions.get(name))
         self._request_answer(Record(Kind.STEP, instance))
         if len(self._unsent) >= len(self._blocks):
             self.flush()
@@ -180,7 +178,7 @@ class WorkerProcess:
         answered = []
         for record in self._read_records():
             if record.kind is Kind.GROWN:
-                self._blocks[record.instance] = self._block(cast(_InstanceJson, record.payload))
+                self._blocks[record.instance] = self._block(record.instance, cast(_InstanceJson, record.payload))
             elif record.kind is Kind.PICTURE:
                 self._num_drawing -= 1
                 self._picture = picture_from_json(record.payload)
@@ -239,9 +237,13 @@ class WorkerProcess:
         self._num_waiting[record.instance] += 1
         self._unsent.append(record)
 
-    def _block(self, location: _InstanceJson) -> Block:
-        capacities = {name: (decisions, terminals) for name, (decisions, terminals) in location["capacities"].items()}
-        return Block(self._descriptors["memory"], location["offset"], self.specs, capacities, self._source.metrics)
+    def _block(self, instance: int, described: _InstanceJson) -> Block:
+        """Where an instance's steps are from now on, and of which behaviors."""
+        self.specs[instance] = {spec.name: spec for spec in map(spec_from_json, described["specs"])}
+        self.num_agents[instance] = described["num_agents"]
+        capacities = {name: (decisions, terminals) for name, (decisions, terminals) in described["capacities"].items()}
+        memory, specs = self._descriptors["memory"], self.specs[instance]
+        return Block(memory, described["offset"], specs, capacities, self._source.metrics)
 
     def _read_records(self) -> list[Record]:
         """Records from the worker; raises the error that a fault among them describes."""
@@ -263,9 +265,9 @@ class WorkerProcess:
             case "NotSupportedError":
                 raise NotSupportedError(message)
             case "NonFiniteAnswer":
-                raise NonFiniteAnswer(message, self._number(instance), self._index, fault["detail"])
+                raise NonFiniteAnswer(message, self._number(instance), self.index, fault["detail"])
             case _:
-                raise InstanceFailure(message, self._number(instance), self._index, fault["detail"])
+                raise InstanceFailure(message, self._number(instance), self.index, fault["detail"])
 
     def _fail_dead(self) -> NoReturn:
         """The pipe's other end closed: say how the process ended."""
@@ -281,7 +283,7 @@ class WorkerProcess:
             how = f"was killed by {signal.Signals(-status).name}"
         else:
             how = f"exited with code {status}"
-        raise InstanceFailure(f"{subject}: the process {how} in {call}", instance, self._index, self._dumped())
+        raise InstanceFailure(f"{subject}: the process {how} in {call}", instance, self.index, self._dumped())
 
     def _fail_hung(self, seconds: float) -> NoReturn:
         """Have the process dump its stacks, kill it, and raise."""
@@ -298,17 +300,17 @@ class WorkerProcess:
         frame = re.search(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)', stacks)
         at = f", at {Path(frame['file']).name}:{frame['line']} in {frame['name']}" if frame else ""
         message = f"{subject}: {call} has not returned for {seconds:g} s{at}"
-        raise InstanceFailure(message, instance, self._index, stacks)
+        raise InstanceFailure(message, instance, self.index, stacks)
 
     def _whereabouts(self) -> tuple[str, int | None, str]:
         """The call that the process is in, its instance in the pool, and both in words."""
         assert self._status is not None
         call, local, _ = self._status.read()
         if call == "wait":  # requested, but not yet begun
-            return "step", None, f"{self._source.env}, worker {self._index}"
+            return "step", None, f"{self._source.env}, worker {self.index}"
         number = self._number(local)
         words = self._source.env if number is None else f"{self._source.env}, instance {number}"
-        return call, number, f"{words}, worker {self._index}"
+        return call, number, f"{words}, worker {self.index}"
 
     def _number(self, instance: int) -> int | None:
         return None if self.first_instance is None else self.first_instance + instance
