@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
+from typing import TypeAlias
 
 import numpy as np
 
+from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.assembly import Assembly
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.specs import Actions, DecisionSteps, Int64, Policy, Trajectories, Weights
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Trajectories, Weights
 
+MeetBehavior: TypeAlias = Callable[[BehaviorSpec], tuple[Policy, int]]
 PATIENCE = 1000  # steps: agents that decide at every twentieth step, or on demand, are not taken to have left
+
+
+def refuse(spec: BehaviorSpec) -> tuple[Policy, int]:
+    """The default of `Collector` for `meet`."""
+    raise EnvironmentFailure(f"behavior {spec.name} has appeared, and there is no policy for it")
 
 
 class Collector:
@@ -28,28 +36,40 @@ class Collector:
         policies: Mapping[str, Policy],
         horizons: Mapping[str, int],
         patience: int = PATIENCE,
+        meet: MeetBehavior = refuse,
     ):
+        """policies and horizons: of every behavior that the pool has. meet: called in `receive` for each one that
+        appears later, returns its policy and horizon, and may raise."""
         self._pool = pool
         self._patience = patience
         self._steps = [0] * pool.num_instances  # since silent agents were last marked
-        self._policies = policies
-        self._assemblies = {
-            name: Assembly(pool.specs[name], horizons[name], policy.memory_size) for name, policy in policies.items()
-        }
-        self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {name: [] for name in policies}
+        self._meet = meet
+        self._policies: dict[str, Policy] = {}
+        self._assemblies: dict[str, Assembly] = {}
+        self._waiting: dict[str, list[tuple[int, DecisionSteps]]] = {}
         self._received: set[int] = set()
         self._joined: dict[str, tuple[list[Int64], Int64]] = {}  # the last ids of a behavior, and their concatenation
-        self.num_sampled = dict.fromkeys(policies, 0)  # actions chosen
+        self.num_sampled: dict[str, int] = {}  # actions chosen, by behavior
         self.environment_seconds = 0.0
         self.inference_seconds = 0.0
         for name, policy in policies.items():
-            self._assemblies[name].set_version(policy.version)
+            self._add(name, policy, horizons[name])
+
+    def _add(self, name: str, policy: Policy, horizon: int) -> None:
+        self._policies[name] = policy
+        self._assemblies[name] = Assembly(self._pool.specs[name], horizon, policy.memory_size)
+        self._assemblies[name].set_version(policy.version)
+        self._waiting[name] = []
+        self.num_sampled[name] = 0
 
     def receive(self, timeout: float) -> bool:
         """Handle the steps of every instance that is ready; whether any was within `timeout` seconds."""
         start = perf_counter()
         arrived = self._pool.receive(timeout)
         self.environment_seconds += perf_counter() - start
+        if len(self._pool.specs) > len(self._assemblies):
+            for name in [name for name in self._pool.specs if name not in self._assemblies]:
+                self._add(name, *self._meet(self._pool.specs[name]))
         for instance, behaviors in arrived:
             self._received.add(instance)
             self._steps[instance] += 1

@@ -11,14 +11,25 @@ import numpy as np
 import pytest
 from gymnasium.vector import VectorWrapper
 
+from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.pools.serial import SerialPool
-from rl_tui.engine.specs import ActionSpec, Ending, Policy, Trajectories, Weights
+from rl_tui.engine.specs import (
+    ActionSpec,
+    BehaviorSpec,
+    Choice,
+    DecisionSteps,
+    Ending,
+    Float32,
+    Policy,
+    Trajectories,
+    Weights,
+)
 from tests.fakes import EchoPolicy, EchoWorld, RandomPolicy, echo
-from tests.sampling.worlds import Passersby, TwoKinds
+from tests.sampling.worlds import Latecomers, Passersby, TwoKinds
 
 
 @contextmanager
@@ -117,6 +128,36 @@ def test_behavior_that_grows_and_pauses_loses_no_agent() -> None:
     for block in blocks["Crowd"]:
         np.testing.assert_array_equal(np.repeat(block.agent_ids, block.lengths) // 2, block.observations[0][:, 0])
     assert all(block.action_mask is not None for block in blocks["Leader"])
+
+
+def test_behavior_that_appears_gets_its_policy_from_the_callback_and_one_call_acts_for_all_its_teams() -> None:
+    met: list[BehaviorSpec] = []
+    calls: list[int] = []
+
+    class Counted(RandomPolicy):
+        def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
+            calls.append(len(decisions.agent_ids))
+            return super().act(decisions, memories)
+
+    def meet(spec: BehaviorSpec) -> tuple[Policy, int]:
+        met.append(spec)
+        return Counted(ActionSpec(1)), 2
+
+    with started(Latecomers(at=3), Latecomers(at=7)) as pool:
+        collector = Collector(pool, {"Early": RandomPolicy(ActionSpec(1))}, {"Early": 4}, meet=meet)
+        blocks = collect(collector, ["Early"], 12)
+        assert collector.is_due("Late", 1)
+        assert [spec.name for spec in met] == ["Late"]
+        assert calls == [2, 5, 5, 5, 7, 10, 10, 10, 10]
+        assert collector.num_sampled == {"Early": 24, "Late": sum(calls)}
+        agents = collector.drain("Late").agent_ids
+    assert set(agents.tolist()) == {2 * agent + i for agent in (10, 11, 20, 21, 22) for i in range(2)}
+    assert blocks["Early"]
+
+
+def test_behavior_that_appears_without_a_policy_is_refused_by_name() -> None:
+    with started(Latecomers()) as pool, pytest.raises(EnvironmentFailure, match="behavior Late has appeared"):
+        collect(Collector(pool, {"Early": RandomPolicy(ActionSpec(1))}, {"Early": 4}), ["Early"], 6)
 
 
 def test_agents_that_leave_without_an_end_take_no_room() -> None:
