@@ -102,22 +102,44 @@ class DecisionSteps:
     allowed, or None when everything is allowed. An environment may return the same `agent_ids` object on every step
     while its population is unchanged; readers may use that to skip work. Readers must not write into any of these
     arrays and must copy what they keep: an environment may reuse them at its next step.
+
+    group_ids: i64[N], the group of agents that each cooperates with, unique within the environment, -1 without one.
+    group_rewards: f32[N], what each agent's group earned since the agent's last action. team_ids: i64[N], the side that
+    each plays for. None: no agent has a group, no group earned anything, all are of team 0.
     """
 
     agent_ids: Int64
     observations: Observations
     rewards: Float32
     action_mask: Bool | None = None
+    group_ids: Int64 | None = None
+    group_rewards: Float32 | None = None
+    team_ids: Int64 | None = None
+
+    @property
+    def total_rewards(self) -> Float32:
+        """f32[N], each agent's own and its group's."""
+        return _total(self.rewards, self.group_rewards)
 
 
 @dataclass(slots=True)
 class TerminalSteps:
-    """Agents whose episode has just ended. observations are the true final ones; truncated: bool[N]."""
+    """Agents whose episode has just ended. observations are the true final ones; truncated: bool[N].
+
+    group_ids, group_rewards: as in `DecisionSteps`.
+    """
 
     agent_ids: Int64
     observations: Observations
     rewards: Float32
     truncated: Bool
+    group_ids: Int64 | None = None
+    group_rewards: Float32 | None = None
+
+    @property
+    def total_rewards(self) -> Float32:
+        """f32[N], each agent's own and its group's."""
+        return _total(self.rewards, self.group_rewards)
 
 
 @dataclass(slots=True)
@@ -148,13 +170,16 @@ class Trajectories:
     endings: NDArray[np.int8]  # i8[P] of Ending
     next_observations: Observations  # each [P, ...]: after the last row of each segment
     agent_ids: Int64  # i64[P]
-    episode_returns: Float32  # f32[E], undiscounted, of episodes that ended since the last block
+    episode_returns: Float32  # f32[E], undiscounted, own and group rewards, of episodes that ended since the last block
     episode_lengths: Int64  # i64[E], number of actions taken
     policy_version: int  # oldest policy that chose any of these actions
     memories: Float32 | None = None  # f32[N, M], the policy's memory before it acted; None without memory
     next_action_mask: Bool | None = None  # bool[P, ...] after cut segments, True after others; None: all is allowed
     measured: Measured = field(default_factory=dict)  # since the last block
     departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], agents that left during an episode
+    group_rewards: Float32 | None = None  # f32[N], as the next two: None until the first one appears
+    group_ids: Int64 | None = None  # i64[N], -1 without a group
+    team_ids: Int64 | None = None  # i64[N]
 
     @property
     def num_rows(self) -> int:
@@ -165,6 +190,15 @@ class Trajectories:
     def num_segments(self) -> int:
         """P."""
         return len(self.lengths)
+
+    @property
+    def total_rewards(self) -> Float32:
+        """f32[N], each agent's own and its group's."""
+        return _total(self.rewards, self.group_rewards)
+
+
+def _total(rewards: Float32, group_rewards: Float32 | None) -> Float32:
+    return rewards if group_rewards is None else rewards + group_rewards
 
 
 @dataclass(frozen=True, slots=True)

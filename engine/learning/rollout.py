@@ -1,6 +1,6 @@
 """Rollouts of on-policy algorithms, and the mini-batches they are split into.
 
-Shapes: N rows, P segments, R reward streams, S sequences, M memory columns.
+Shapes: N rows, R reward streams.
 """
 
 from __future__ import annotations
@@ -8,64 +8,31 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from rl_tui.engine.experience import join_trajectories, joined
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.sequences import sequence_rows
-from rl_tui.engine.specs import Bool, Float32, Int64, Observations, Trajectories
+from rl_tui.engine.specs import Float32, Int64, Trajectories
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 Columns: TypeAlias = dict[str, Array]  # by name, all of the same rows
-Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """The experience of one on-policy update: columns of `Trajectories`, joined."""
+    """The experience of one on-policy update, and its rewards f32[N, R], one column per stream."""
 
-    observations: Observations  # each [N, ...]
-    next_observations: Observations  # each [P, ...]
-    continuous_actions: Float32
-    discrete_actions: Int64
-    log_probs: Float32
-    action_mask: Bool | None
-    rewards: Float32  # f32[N, R], one column per stream
-    lengths: Int64
-    endings: NDArray[np.int8]
-    agent_ids: Int64
-    memories: Float32 | None
-    departed: Int64
+    experience: Trajectories
+    rewards: Float32
 
     @staticmethod
     def of(blocks: Sequence[tuple[Trajectories, Float32]]) -> Rollout:
         """Blocks joined in order, each with its rewards f32[N, R]."""
-        parts = [block for block, _ in blocks]
-        following = zip(*(block.next_observations for block in parts), strict=True)
-        return Rollout(
-            observations=tuple(map(_joined, zip(*(block.observations for block in parts), strict=True))),
-            next_observations=tuple(map(_joined, following)),
-            continuous_actions=_joined([block.continuous_actions for block in parts]),
-            discrete_actions=_joined([block.discrete_actions for block in parts]),
-            log_probs=_joined([block.log_probs for block in parts]),
-            action_mask=_joined_masks(parts),
-            rewards=_joined([rewards for _, rewards in blocks]),
-            lengths=_joined([block.lengths for block in parts]),
-            endings=_joined([block.endings for block in parts]),
-            agent_ids=_joined([block.agent_ids for block in parts]),
-            memories=_joined([block.memories for block in parts if block.memories is not None])
-            if parts[0].memories is not None
-            else None,
-            departed=_joined([block.departed for block in parts]),
-        )
-
-    @property
-    def num_segments(self) -> int:
-        """P."""
-        return len(self.lengths)
+        return Rollout(join_trajectories([block for block, _ in blocks]), joined([rewards for _, rewards in blocks]))
 
 
 class RolloutBuffer:
@@ -128,17 +95,3 @@ def select_rows(column: Array, rows: Int64) -> Array:
     if column.device.type == "cpu":  # numpy copies rows of images 20 times as fast as torch
         return torch.from_numpy(column.numpy().take(rows, 0))
     return column.index_select(0, torch.from_numpy(rows).to(column.device))
-
-
-def _joined(parts: Sequence[NDArray[Number]]) -> NDArray[Number]:
-    """The array itself if there is one: experience is read-only, and images are large."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _joined_masks(blocks: Sequence[Trajectories]) -> Bool | None:
-    """A block without a mask allows everything; None if no block has one."""
-    widths = [block.action_mask.shape[1] for block in blocks if block.action_mask is not None]
-    if not widths:
-        return None
-    masks = (np.ones((b.num_rows, widths[0]), np.bool_) if b.action_mask is None else b.action_mask for b in blocks)
-    return _joined(list(masks))

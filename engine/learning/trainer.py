@@ -21,10 +21,11 @@ def always() -> bool:
 
 def require_finite(block: Trajectories) -> None:
     """Raise NonFiniteError naming the agent if a reward is not a finite number."""
-    if not np.isfinite(block.rewards).all():
-        row = int(np.flatnonzero(~np.isfinite(block.rewards))[0])
+    rewards = block.total_rewards
+    if not np.isfinite(rewards).all():
+        row = int(np.flatnonzero(~np.isfinite(rewards))[0])
         agent = int(np.repeat(block.agent_ids, block.lengths)[row])
-        raise NonFiniteError(f"agent {agent} got the reward {block.rewards[row]}; the policy was not changed")
+        raise NonFiniteError(f"agent {agent} got the reward {rewards[row]}; the policy was not changed")
 
 
 class Trainer(Protocol):

@@ -15,9 +15,9 @@ from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.rollout import Array, Rollout, select_rows
+from rl_tui.engine.learning.rollout import Array, select_rows
 from rl_tui.engine.learning.sequences import EpisodeLinks, link_episodes, sequence_rows, split_segments
-from rl_tui.engine.specs import Float32, Int64
+from rl_tui.engine.specs import Float32, Int64, Trajectories
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +52,37 @@ class ValueEstimator:
         self._rows_per_call = rows_per_call
         self._is_shared = is_shared
 
-    def __call__(self, features: Features, following: Features, rollout: Rollout, agents: AgentState) -> ValueEstimates:
-        """Estimate a rollout. features, following: of its rows and after its segments, on the critic's device.
+    def __call__(
+        self, features: Features, following: Features, block: Trajectories, agents: AgentState
+    ) -> ValueEstimates:
+        """Estimate a block. features, following: of its rows and after its segments, on the critic's device.
 
         agents: the critic's memories before the rollout.
         """
         if not self._sequence_length:
             return ValueEstimates(self._values(features), self._values(following), None, agents)
-        lengths, segments = split_segments(rollout.lengths, self._sequence_length)
+        lengths, segments = split_segments(block.lengths, self._sequence_length)
         starts = np.cumsum(lengths) - lengths
-        acted = rollout.memories
+        acted = block.memories
         assert acted is not None, "the policy that acted had a memory"
         if self._is_shared:  # one memory, known wherever a sequence begins
             memories, links = acted[starts], EpisodeLinks(np.full(len(starts), -1), (np.arange(len(starts)),))
         else:
-            memories = self._initial_memories(agents, rollout, segments)
-            links = link_episodes(rollout.agent_ids, rollout.endings, segments)
+            memories = self._initial_memories(agents, block, segments)
+            links = link_episodes(block.agent_ids, block.endings, segments)
         values, after = self._read_sequences(features, starts, lengths, memories, links)
-        after_segments = after[np.flatnonzero(np.diff(segments, append=rollout.num_segments))]
+        after_segments = after[np.flatnonzero(np.diff(segments, append=block.num_segments))]
         next_values = self._next_values(following, after_segments)
         if self._is_shared:
             return ValueEstimates(values, next_values, self._sequences(lengths, memories), agents)
         both = np.concatenate([acted[starts], memories], axis=1)
-        carried = agents.updated(rollout.agent_ids, rollout.endings, after_segments, rollout.departed)
+        carried = agents.updated(block.agent_ids, block.endings, after_segments, block.departed)
         return ValueEstimates(values, next_values, self._sequences(lengths, both), carried)
 
-    def _initial_memories(self, agents: AgentState, rollout: Rollout, segments: Int64) -> Float32:
+    def _initial_memories(self, agents: AgentState, block: Trajectories, segments: Int64) -> Float32:
         """f32[S, M]: the memory before the first sequence of each agent; zeros elsewhere."""
         memories = np.zeros((len(segments), self._memory_size), np.float32)
-        ids, first = np.unique(rollout.agent_ids[segments], return_index=True)
+        ids, first = np.unique(block.agent_ids[segments], return_index=True)
         memories[first] = agents.lookup(ids)
         return memories
 

@@ -124,7 +124,7 @@ class _Played:
         self.returns += block.episode_returns.tolist()
         self.lengths += block.episode_lengths.tolist()
         self.num_truncated += int((block.endings == Ending.TRUNCATED).sum())
-        self.rewards.update(block.rewards[:1000].tolist() if len(self.rewards) < 2 else ())
+        self.rewards.update(block.total_rewards[:1000].tolist() if len(self.rewards) < 2 else ())
         for index, column in enumerate(block.observations):
             low, high = column.min(axis=0), column.max(axis=0)
             key = behavior, index
@@ -232,7 +232,9 @@ def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS)
     while len(seen) <= num_rounds:
         arrived = pool.receive(START_SECONDS)
         all_steps = [steps for _, behaviors in arrived for steps in behaviors.values()]
-        columns = [column for steps in all_steps for column in (*steps.decisions.observations, steps.decisions.rewards)]
+        columns = [
+            column for steps in all_steps for column in (*steps.decisions.observations, steps.decisions.total_rewards)
+        ]
         seen.append(b"".join(column.tobytes() for column in columns))
         for instance, behaviors in arrived:
             acting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}

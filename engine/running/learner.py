@@ -81,6 +81,7 @@ class Learner:
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
         self._has_ended = False
+        self._has_group_rewards = False  # in some block
 
     @property
     def is_finished(self) -> bool:
@@ -143,6 +144,9 @@ class Learner:
             statistics.add_samples(self._trainer.add(block))
             if self._settings.config.threaded:
                 statistics.add({"Policy/Version Lag": float(self._version - block.policy_version)})
+        if block.group_rewards is not None and not self._has_group_rewards:
+            self._has_group_rewards = True
+            self._bus.log("info", self.behavior, "the rewards of its groups are added to those of their agents")
         self.step += block.num_rows
         self._summaries.add_block(block)
         if self._settings.is_training and self._trainer.is_ready():

@@ -6,15 +6,23 @@ Shapes: N agents of one step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.experience import (
+    Column,
+    chosen_values,
+    columns_of,
+    join_column,
+    join_observations,
+    used_columns,
+    values_of,
+)
 from rl_tui.engine.sampling.slots import ACTIVE, NO_AGENT, VACANT, Slots
 from rl_tui.engine.specs import (
     BehaviorSpec,
-    Bool,
     Choice,
     DecisionSteps,
     Ending,
@@ -35,13 +43,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 @dataclass(slots=True)
 class _Segments:
     """Segments that ended in the same step: their slots and numbers of rows, why they ended, what was observed next,
-    and what was allowed then (None: everything, or it is not known)."""
+    and the columns of then that are kept (None: absent, or not known)."""
 
     slots: Int64
     lengths: Int64
     endings: NDArray[np.int8]
     next_observations: Observations
-    next_mask: Bool | None
+    next_columns: tuple[NDArray[Any] | None, ...]
 
 
 class Assembly:
@@ -63,7 +71,15 @@ class Assembly:
         self._last_ids: Int64 | None = None  # the last array of ids, and their slots
         self._last_slots: Int64 = np.empty(0, np.int64)
         self._memories: Float32 = np.zeros((1, memory_size), np.float32)  # of slot, zero where an episode begins
+        carried = used_columns(columns_of(DecisionSteps), spec)
+        self._observed = [column for column in carried if column.stage == "observed"]  # all of them optional
+        self._credited = [column for column in carried if column.stage == "credited"]
+        self._chosen = [column for column in used_columns(columns_of(Trajectories), spec) if column.stage == "chosen"]
+        self._following = [column for column in self._observed if column.has_next]
+        self._observed_values, self._credited_values = values_of(self._observed), values_of(self._credited)
+        self._chosen_values = chosen_values(self._chosen)
         self._columns = self._new_columns()
+        self._bind()
         self._returns: NDArray[np.float64] = np.zeros(1)  # of slot, as the next two
         self._episode_lengths: Int64 = np.zeros(1, np.int64)
         self._begin_versions: Int64 = np.zeros(1, np.int64)  # of the policy that began its segment
@@ -95,13 +111,13 @@ class Assembly:
         self._slots.state[slots] = VACANT
         acted = (self._slots.written[slots] > self._slots.begun[slots]).nonzero()[0]
         slots = slots[acted]
-        self._reward(slots, terminals.rewards[acted])
+        self._credit(slots, terminals, acted)
         episodes = self._returns[slots], self._episode_lengths[slots]
         self._episodes.append(episodes)
         self._new_episodes.append(episodes)
         self._clear(slots)
         endings = np.where(terminals.truncated[acted], Ending.TRUNCATED, Ending.TERMINATED).astype(np.int8)
-        self._complete(slots, endings, terminals.observations, acted)
+        self._complete(slots, endings, terminals.observations, acted, (None,) * len(self._following))
 
     def observe(self, decisions: DecisionSteps) -> None:
         """Credit these agents' last actions with what followed; cut the segments that are long enough."""
@@ -110,13 +126,14 @@ class Assembly:
         lengths = owned.written[slots] - owned.begun[slots]
         acted = lengths.nonzero()[0]
         if len(acted) == len(slots):
-            self._reward(slots, decisions.rewards)
+            self._credit(slots, decisions)
         elif len(acted):
-            self._reward(slots[acted], decisions.rewards[acted])
+            self._credit(slots[acted], decisions, acted)
         full = (lengths >= self._cut_at).nonzero()[0]
         if len(full):
             cut = np.full(len(full), Ending.CUT, np.int8)
-            self._complete(slots[full], cut, decisions.observations, full, decisions.action_mask)
+            following = tuple([getattr(decisions, column.name) for column in self._following])
+            self._complete(slots[full], cut, decisions.observations, full, following)
 
     def cut(self, at_once: bool) -> None:
         """From now on, cut segments where their agents are next observed, or again at the horizon."""
@@ -136,21 +153,14 @@ class Assembly:
         slots = self._slots_of(decisions.agent_ids)
         written = self._slots.written[slots]
         rows = self._slots.rows(slots, written)
-        columns = self._columns
-        for index, observation in enumerate(decisions.observations):
-            columns[f"observation.{index}"][rows] = observation
-        if self._spec.actions.continuous:
-            columns["continuous"][rows] = choice.continuous
-        if self._spec.actions.branches:
-            columns["discrete"][rows] = choice.actions.discrete
-            if decisions.action_mask is not None:
-                self._mask()[rows] = decisions.action_mask
-            elif "mask" in columns:
-                columns["mask"][rows] = True
-        columns["log_probs"][rows] = choice.log_probs
+        for target, observation in zip(self._observation_arrays, decisions.observations, strict=True):
+            target[rows] = observation
+        for target, chosen in zip(self._chosen_arrays, self._chosen_values(choice), strict=True):
+            target[rows] = chosen
+        self._write(self._observed, rows, self._observed_values(decisions))
         if self._has_memory:
             assert choice.memories is not None
-            columns["memories"][rows] = self._memories[slots]
+            self._columns["memories"][rows] = self._memories[slots]
             self._memories[slots] = choice.memories
         self._slots.written[slots] = written + 1
 
@@ -172,48 +182,58 @@ class Assembly:
         order = slots.argsort(kind="stable")  # segments were added in time order
         rows = self._slots.whole_rows()
         columns = {name: column.take(rows, axis=0) for name, column in self._columns.items()}
-        following = zip(*(s.next_observations for s in segments), strict=True)
         returns = [r for r, _ in self._episodes]
         episode_lengths = [n for _, n in self._episodes]
+        values: dict[str, Any] = {column.name: columns.get(column.name) for column in columns_of(Trajectories)}
         block = Trajectories(
             observations=tuple([columns[f"observation.{i}"] for i in range(len(self._spec.observations))]),
-            continuous_actions=columns["continuous"],  # type: ignore[arg-type]  # float32
-            discrete_actions=columns["discrete"],  # type: ignore[arg-type]  # int64
-            log_probs=columns["log_probs"],  # type: ignore[arg-type]  # float32
-            action_mask=columns.get("mask"),  # type: ignore[arg-type]  # bool
-            rewards=columns["rewards"],  # type: ignore[arg-type]  # float32
             lengths=np.concatenate([s.lengths for s in segments])[order],
             endings=np.concatenate([s.endings for s in segments])[order],
-            next_observations=tuple([np.concatenate(parts)[order] for parts in following]),
+            next_observations=tuple([o[order] for o in join_observations(s.next_observations for s in segments)]),
             agent_ids=self._slots.agent_ids[slots[order]],
             episode_returns=np.concatenate([np.empty(0), *returns]).astype(np.float32),
             episode_lengths=np.concatenate([np.empty(0, np.int64), *episode_lengths]),
             policy_version=self._oldest_version,
-            memories=columns.get("memories"),  # type: ignore[arg-type]  # float32
-            next_action_mask=self._next_mask(order),
             measured=self._measured,
             departed=np.concatenate([np.empty(0, np.int64), *self._slots.departed]),
+            **values,
+            **self._next_columns(order),
         )
         self._slots.emitted[:] = self._slots.begun
         self._segments, self._episodes, self._slots.departed, self._measured = [], [], [], {}
         self.num_complete, self._oldest_version = 0, _NO_VERSION
         return block
 
-    def _next_mask(self, order: Int64) -> Bool | None:
-        """What was allowed after each whole segment, in that order."""
-        if all(segments.next_mask is None for segments in self._segments):
-            return None
-        size = self._spec.actions.mask_size
-        masks = [
-            np.ones((len(s.slots), size), np.bool_) if s.next_mask is None else s.next_mask for s in self._segments
-        ]
-        ordered: Bool = np.concatenate(masks)[order]
-        return ordered
+    def _next_columns(self, order: Int64) -> dict[str, Any]:
+        """What the columns that are kept had after each whole segment, in that order."""
+        counts = [len(segments.slots) for segments in self._segments]
+        after: dict[str, Any] = {}
+        for index, column in enumerate(self._following):
+            values = join_column(column, [segments.next_columns[index] for segments in self._segments], counts)
+            after[f"next_{column.name}"] = None if values is None else values[order]
+        return after
 
-    def _reward(self, slots: Int64, rewards: NDArray[np.float32]) -> None:
-        self._columns["rewards"][self._slots.rows(slots, self._slots.written[slots] - 1)] = rewards
+    def _credit(self, slots: Int64, steps: DecisionSteps | TerminalSteps, acted: Int64 | None = None) -> None:
+        """Credit the last actions in these slots with what followed; acted: rows of `steps`, None for all."""
+        rows = self._slots.rows(slots, self._slots.written[slots] - 1)
+        values, rewards = self._credited_values(steps), steps.total_rewards
+        if acted is not None:
+            values = tuple([None if value is None else value[acted] for value in values])
+            rewards = rewards[acted]
+        self._write(self._credited, rows, values)
         self._returns[slots] += rewards
         self._episode_lengths[slots] += 1
+
+    def _write(self, columns: list[Column], rows: Int64, values: tuple[NDArray[Any] | None, ...]) -> None:
+        """Write columns, where the absent ones have been made; an optional one is made when it first appears."""
+        for column, value in zip(columns, values, strict=True):
+            target = self._columns.get(column.name)
+            if value is not None:
+                if target is None:
+                    target = self._make_column(column)
+                target[rows] = value
+            elif target is not None:
+                target[rows] = column.fill
 
     def _complete(
         self,
@@ -221,16 +241,16 @@ class Assembly:
         endings: NDArray[np.int8],
         observations: Observations,
         rows: Int64,
-        mask: Bool | None = None,
+        following: tuple[NDArray[Any] | None, ...],
     ) -> None:
-        """End the segments of these slots; what was observed next, and allowed, is in these rows of the arrays."""
+        """End the segments of these slots; what was observed next, and what is kept of it, is in these rows."""
         lengths = self._slots.written[slots] - self._slots.begun[slots]
         self._slots.begun[slots] = self._slots.written[slots]
         self._oldest_version = min(self._oldest_version, int(self._begin_versions[slots].min(initial=_NO_VERSION)))
         self._begin_versions[slots] = self._version
         copied = tuple([o.take(rows, axis=0) for o in observations])  # the environment may reuse its arrays
-        allowed = None if mask is None else mask.take(rows, axis=0)
-        self._segments.append(_Segments(slots, lengths, endings, copied, allowed))
+        kept = tuple([None if value is None else value.take(rows, axis=0) for value in following])
+        self._segments.append(_Segments(slots, lengths, endings, copied, kept))
         self.num_complete += int(lengths.sum())
 
     def _slots_of(self, agent_ids: Int64) -> Int64:
@@ -249,6 +269,7 @@ class Assembly:
         slots, released = self._slots.admit(newcomers)
         if (added := len(self._slots) - len(self._returns)) > 0:
             self._columns = {name: _longer(column, added * self._capacity) for name, column in self._columns.items()}
+            self._bind()
             self._memories, self._returns = _longer(self._memories, added), _longer(self._returns, added)
             self._episode_lengths = _longer(self._episode_lengths, added)
             self._begin_versions = _longer(self._begin_versions, added)
@@ -262,26 +283,27 @@ class Assembly:
         self._episode_lengths[slots] = 0
         self._memories[slots] = 0
 
-    def _new_columns(self) -> dict[str, NDArray[np.generic]]:
-        """Room for one slot's rows."""
-        rows, actions = self._capacity, self._spec.actions
-        columns: dict[str, NDArray[np.generic]] = {
-            f"observation.{i}": np.zeros((rows, *o.shape), o.dtype) for i, o in enumerate(self._spec.observations)
+    def _new_columns(self) -> dict[str, NDArray[Any]]:
+        """Room for one slot's rows, without optional columns other than memories."""
+        memory_size = self._memories.shape[1]
+        shapes: dict[str, tuple[tuple[int, ...], str]] = {
+            f"observation.{i}": (o.shape, o.dtype) for i, o in enumerate(self._spec.observations)
         }
-        columns["continuous"] = np.zeros((rows, actions.continuous), np.float32)
-        columns["discrete"] = np.zeros((rows, len(actions.branches)), np.int64)
-        columns["log_probs"] = np.zeros((rows, actions.num_columns), np.float32)
-        columns["rewards"] = np.zeros(rows, np.float32)
-        if self._has_memory:
-            columns["memories"] = np.zeros((rows, self._memories.shape[1]), np.float32)
-        return columns
+        for column in columns_of(Trajectories):
+            if not column.is_optional or (column.name == "memories" and memory_size):
+                shapes[column.name] = column.shape(self._spec, memory_size), column.dtype
+        return {name: np.zeros((self._capacity, *shape), dtype) for name, (shape, dtype) in shapes.items()}
 
-    def _mask(self) -> NDArray[np.generic]:
-        """The column of action masks, made when the first mask appears; rows before it allowed everything."""
-        if "mask" not in self._columns:
-            shape = (len(self._columns["rewards"]), self._spec.actions.mask_size)
-            self._columns["mask"] = np.ones(shape, np.bool_)
-        return self._columns["mask"]
+    def _make_column(self, column: Column) -> NDArray[Any]:
+        """Make an optional column; rows before it had nothing in it."""
+        shape = len(self._columns["rewards"]), *column.shape(self._spec, 0)
+        self._columns[column.name] = np.full(shape, column.fill, column.dtype)
+        return self._columns[column.name]
+
+    def _bind(self) -> None:
+        """Find the arrays that every step writes."""
+        self._observation_arrays = [self._columns[f"observation.{i}"] for i in range(len(self._spec.observations))]
+        self._chosen_arrays = [self._columns[column.name] for column in self._chosen]
 
 
 def _longer(column: NDArray[Scalar], added: int) -> NDArray[Scalar]:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.experience import join_decisions
 from rl_tui.engine.sampling.assembly import Assembly
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Trajectories, Weights
@@ -150,18 +151,4 @@ class Collector:
         if len(ids) != len(last) or any(a is not b for a, b in zip(ids, last, strict=True)):
             joined = np.concatenate(ids)
             self._joined[name] = (ids, joined)
-        masks = [part.action_mask for part in parts]
-        width = next((mask.shape[1] for mask in masks if mask is not None), None)
-        return DecisionSteps(
-            agent_ids=joined,
-            observations=tuple(np.concatenate(o) for o in zip(*(part.observations for part in parts), strict=True)),
-            rewards=np.concatenate([part.rewards for part in parts]),
-            action_mask=None
-            if width is None
-            else np.concatenate(
-                [
-                    np.ones((len(part.agent_ids), width), np.bool_) if mask is None else mask
-                    for part, mask in zip(parts, masks, strict=True)
-                ]
-            ),
-        )
+        return join_decisions(joined, parts)

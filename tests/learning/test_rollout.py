@@ -107,17 +107,17 @@ def test_a_rollout_is_its_blocks_one_after_the_other() -> None:
     assert buffer.num_rows == 0
     for index in range(len(SPEC.observations)):
         joined = np.concatenate([block.observations[index] for block in blocks])
-        np.testing.assert_array_equal(rollout.observations[index], joined)
+        np.testing.assert_array_equal(rollout.experience.observations[index], joined)
     np.testing.assert_array_equal(rollout.rewards[:, 0], np.concatenate([block.rewards for block in blocks]))
-    np.testing.assert_array_equal(rollout.lengths, [3, 1, 5, 2])
-    np.testing.assert_array_equal(rollout.log_probs, np.concatenate([block.log_probs for block in blocks]))
-    np.testing.assert_array_equal(rollout.endings, np.concatenate([block.endings for block in blocks]))
-    assert [following.shape for following in rollout.next_observations] == [(4, 3), (4, 4)]
-    assert rollout.memories is None
-    assert rollout.action_mask is not None
-    np.testing.assert_array_equal(rollout.action_mask[4:9], blocks[1].action_mask)
-    assert rollout.action_mask[:4].all()
-    assert rollout.action_mask[9:].all()
+    np.testing.assert_array_equal(rollout.experience.lengths, [3, 1, 5, 2])
+    np.testing.assert_array_equal(rollout.experience.log_probs, np.concatenate([block.log_probs for block in blocks]))
+    np.testing.assert_array_equal(rollout.experience.endings, np.concatenate([block.endings for block in blocks]))
+    assert [following.shape for following in rollout.experience.next_observations] == [(4, 3), (4, 4)]
+    assert rollout.experience.memories is None
+    assert rollout.experience.action_mask is not None
+    np.testing.assert_array_equal(rollout.experience.action_mask[4:9], blocks[1].action_mask)
+    assert rollout.experience.action_mask[:4].all()
+    assert rollout.experience.action_mask[9:].all()
 
 
 def test_images_stay_bytes_and_a_single_block_is_not_copied() -> None:
@@ -126,7 +126,7 @@ def test_images_stay_bytes_and_a_single_block_is_not_copied() -> None:
     acting.load(Kind(camera, NetworkSettings(hidden_units=4, num_layers=1)).weights())
     block, buffer = acted(acting, np.random.default_rng(0), [3], camera), RolloutBuffer()
     buffer.add(block, block.rewards[:, None])
-    (seen,) = buffer.drain().observations
+    (seen,) = buffer.drain().experience.observations
     assert seen.dtype == np.uint8
     assert seen is block.observations[0]
 
@@ -140,6 +140,6 @@ def test_what_was_remembered_comes_along() -> None:
     for block in blocks:
         buffer.add(block, block.rewards[:, None])
     rollout = buffer.drain()
-    assert rollout.memories is not None
-    np.testing.assert_array_equal(rollout.memories, np.concatenate([block.memories for block in blocks]))
-    np.testing.assert_array_equal(rollout.agent_ids, np.concatenate([block.agent_ids for block in blocks]))
+    assert rollout.experience.memories is not None
+    np.testing.assert_array_equal(rollout.experience.memories, np.concatenate([block.memories for block in blocks]))
+    np.testing.assert_array_equal(rollout.experience.agent_ids, np.concatenate([block.agent_ids for block in blocks]))

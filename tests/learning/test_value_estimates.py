@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from rl_tui.engine.config.network import MemorySettings, NetworkSettings
+from rl_tui.engine.experience import join_trajectories
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.ppo.actor_critic import ActorCritic, NumpyActorCritic, TorchActorCritic
 from rl_tui.engine.learning.ppo.networks import PPONetworks
-from rl_tui.engine.learning.rollout import Rollout
 from rl_tui.engine.learning.value_estimates import ValueEstimates, ValueEstimator
 from rl_tui.engine.specs import Ending, Float32, Trajectories, Weights
 from tests.learning.rollouts import SPEC, Simulation
@@ -46,7 +46,7 @@ def simulation(of: PPONetworks, horizon: int = 7, seed: int = 0) -> Simulation:
 
 def estimated(
     network: ActorCritic,
-    rollout: Rollout,
+    rollout: Trajectories,
     agents: AgentState,
     is_shared: bool = False,
     memory: MemorySettings | None = MEMORY,
@@ -58,12 +58,12 @@ def estimated(
     return ValueEstimator(network, memory, batch_size, is_shared)(features, following, rollout, agents)
 
 
-def rollout_of(*blocks: Trajectories) -> Rollout:
-    return Rollout.of([(block, block.rewards[:, None]) for block in blocks])
+def rollout_of(*blocks: Trajectories) -> Trajectories:
+    return join_trajectories(blocks)
 
 
 def row_by_row(
-    of: PPONetworks, rollout: Rollout, kept: dict[int, torch.Tensor], is_shared: bool
+    of: PPONetworks, rollout: Trajectories, kept: dict[int, torch.Tensor], is_shared: bool
 ) -> tuple[Float32, Float32]:
     """Values of rows and after segments; `kept` holds the memories of unfinished episodes."""
     body = of.critic or of.actor.body

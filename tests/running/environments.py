@@ -14,7 +14,17 @@ from rl_tui.engine.learning.trainer import Metrics, always
 from rl_tui.engine.sampling.environments.toys.cues import Entities
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.sampling.environments.toys.one_step import OneStep
-from rl_tui.engine.specs import Actions, ActionSpec, BehaviorSpec, DecisionSteps, ObservationSpec, Steps, TerminalSteps
+from rl_tui.engine.specs import (
+    Actions,
+    ActionSpec,
+    BehaviorSpec,
+    DecisionSteps,
+    Float32,
+    Int64,
+    ObservationSpec,
+    Steps,
+    TerminalSteps,
+)
 
 RELEASE = threading.Event()  # ends every call that hangs
 
@@ -185,16 +195,18 @@ class Watched(Line):
 class Uneven:
     """Agents that see the step of their episode and earn one a step; the i-th agent's episodes have lengths[i] steps.
 
-    is_reborn: every episode has another agent, with an id of its own.
+    is_reborn: every episode has another agent, with an id of its own. group_reward: what the agents, who are a group,
+    earn together in each step; 0 without groups.
     """
 
-    def __init__(self, lengths: tuple[int, ...], is_reborn: bool = False) -> None:
+    def __init__(self, lengths: tuple[int, ...], is_reborn: bool = False, group_reward: float = 0.0) -> None:
         self.specs = {"Walker": BehaviorSpec("Walker", (ObservationSpec("step", (1,)),), ActionSpec(0, (2,)))}
         self.num_agents = {"Walker": len(lengths)}
         self._lengths = np.array(lengths)
         self._ids = np.arange(len(lengths))
         self._steps = np.zeros(len(lengths), np.int64)
         self._is_reborn = is_reborn
+        self._group_reward = group_reward
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
         self._steps[:] = 0
@@ -205,7 +217,8 @@ class Uneven:
         ended = self._steps >= self._lengths
         rewards = np.ones(int(ended.sum()), np.float32)
         seen = (self._steps[ended, None].astype(np.float32),)
-        final = TerminalSteps(self._ids[ended], seen, rewards, np.zeros(len(rewards), np.bool_))
+        groups, shared = self._group(rewards)
+        final = TerminalSteps(self._ids[ended], seen, rewards, np.zeros(len(rewards), np.bool_), groups, shared)
         self._steps[ended] = 0
         if self._is_reborn:
             self._ids = np.where(ended, self._ids + len(self._ids), self._ids)
@@ -215,4 +228,13 @@ class Uneven:
         pass
 
     def _decisions(self, earned: np.ndarray[Any, np.dtype[np.bool_]]) -> DecisionSteps:
-        return DecisionSteps(self._ids, (self._steps[:, None].astype(np.float32),), earned.astype(np.float32))
+        rewards = earned.astype(np.float32)
+        groups, shared = self._group(rewards)
+        seen = (self._steps[:, None].astype(np.float32),)
+        return DecisionSteps(self._ids, seen, rewards, group_ids=groups, group_rewards=shared)
+
+    def _group(self, rewards: Float32) -> tuple[Int64 | None, Float32 | None]:
+        """Group ids and rewards of those who earned these rewards themselves."""
+        if not self._group_reward:
+            return None, None
+        return np.full(len(rewards), 5), rewards * np.float32(self._group_reward)

@@ -43,7 +43,10 @@ class Row:
     mask: np.ndarray
     version: int
     memory: np.ndarray
+    group: int
+    team: int
     reward: float = np.nan
+    group_reward: float = 0.0
 
 
 @dataclass
@@ -72,11 +75,20 @@ class Track:
 class World:
     """Agents appear, leave, end and decide at random. Records what should be returned, for each agent and row."""
 
-    def __init__(self, seed: int, horizon: int, num_agents: int, masked: bool = True, memory_size: int = 0):
+    def __init__(
+        self,
+        seed: int,
+        horizon: int,
+        num_agents: int,
+        masked: bool = True,
+        memory_size: int = 0,
+        grouped: bool = False,
+    ):
         self.random = np.random.default_rng(seed)
         self.horizon = horizon
         self.num_agents = num_agents
         self.masked = masked
+        self.grouped = grouped
         self.memory_size = memory_size
         self.assembly = Assembly(SPEC, horizon, memory_size)
         self.tracks: dict[int, Track] = {}
@@ -87,6 +99,7 @@ class World:
         self.counter = 0
         self.departed: list[int] = []
         self.has_mask = False
+        self.has_groups = False
         self.ids = np.empty(0, np.int64)
         self.num_rows = 0
 
@@ -124,20 +137,21 @@ class World:
         ids = self.random.permutation(np.array(ending, np.int64))
         final = self.seen(len(ids))
         rewards = self._rewards(len(ids))
+        group_rewards = self._group_rewards(len(ids))
         truncated = self.random.random(len(ids)) < 0.5
         for row, agent in enumerate(ids):
             track = self.tracks.setdefault(int(agent), Track())
             track.memory, track.is_silent = None, False
             if not track.is_waiting_for_outcome:
                 continue
-            self._credit(track, rewards[row])
+            self._credit(track, rewards[row], group_rewards, row)
             ended = Ending.TRUNCATED if truncated[row] else Ending.TERMINATED
             track.whole.append(Segment(track.open, ended, [o[row].copy() for o in final]))
             episode = sum(track.episode), len(track.episode)
             self.episodes.append(episode)
             self.fresh.append(episode)
             track.open, track.episode, track.is_waiting_for_outcome = [], [], False
-        self.assembly.end(TerminalSteps(ids, final, rewards, truncated))
+        self.assembly.end(TerminalSteps(ids, final, rewards, truncated, group_rewards=group_rewards))
         self._follow_departures()
         for observation in final:
             observation[:] = 7
@@ -171,13 +185,15 @@ class World:
         if self.masked and self.random.random() < 0.5:
             mask = self.random.random((len(ids), SPEC.actions.mask_size)) < 0.7
         rewards = self._rewards(len(ids))
-        decisions = DecisionSteps(ids, self.seen(len(ids)), rewards, mask)
+        group_rewards = self._group_rewards(len(ids))
+        groups, teams = self._ids_of(len(ids), -1), self._ids_of(len(ids), 0)
+        decisions = DecisionSteps(ids, self.seen(len(ids)), rewards, mask, groups, group_rewards, teams)
         for row, agent in enumerate(ids):
             track = self.tracks.setdefault(int(agent), Track())
             track.is_silent = False
             if not track.is_waiting_for_outcome:
                 continue
-            self._credit(track, rewards[row])
+            self._credit(track, rewards[row], group_rewards, row)
             if len(track.open) == self.horizon:
                 allowed = NO_MASK if mask is None else mask[row].copy()
                 seen = [o[row].copy() for o in decisions.observations]
@@ -190,6 +206,7 @@ class World:
     def _act(self, decisions: DecisionSteps) -> None:
         count, actions = len(decisions.agent_ids), SPEC.actions
         self.has_mask |= decisions.action_mask is not None
+        self.has_groups |= decisions.group_ids is not None
         continuous = self.unique(count, actions.continuous)
         discrete = self.random.integers(0, 2, (count, len(actions.branches)))
         after = self.unique(count, self.memory_size) if self.memory_size else None
@@ -205,7 +222,9 @@ class World:
                 np.testing.assert_array_equal(before[row], memory)
                 track.memory = after[row].copy()
             chosen = continuous[row], discrete[row], choice.log_probs[row]
-            track.open.append(Row(seen, *chosen, mask, self.version, memory))
+            group = -1 if decisions.group_ids is None else int(decisions.group_ids[row])
+            team = 0 if decisions.team_ids is None else int(decisions.team_ids[row])
+            track.open.append(Row(seen, *chosen, mask, self.version, memory, group, team))
             track.is_waiting_for_outcome, track.is_idle = True, False
         self.assembly.act(decisions, choice)
         for reused in (before, after):
@@ -224,10 +243,17 @@ class World:
     def _rewards(self, count: int) -> np.ndarray:
         return (self.random.integers(-20, 20, count) / 4).astype(np.float32)  # sums of these are exact
 
+    def _group_rewards(self, count: int) -> np.ndarray | None:
+        return self._rewards(count) if self.grouped and self.random.random() < 0.5 else None
+
+    def _ids_of(self, count: int, lowest: int) -> np.ndarray | None:
+        return self.random.integers(lowest, 4, count) if self.grouped and self.random.random() < 0.5 else None
+
     @staticmethod
-    def _credit(track: Track, reward: float) -> None:
+    def _credit(track: Track, reward: float, group_rewards: np.ndarray | None, row: int) -> None:
         track.open[-1].reward = reward
-        track.episode.append(float(reward))
+        track.open[-1].group_reward = 0.0 if group_rewards is None else group_rewards[row]
+        track.episode.append(float(reward) + float(track.open[-1].group_reward))
 
     def check_drain(self) -> None:
         """Take a block, if there is anything, and compare it with what should be in it."""
@@ -238,6 +264,7 @@ class World:
             return
         block = self.assembly.drain()
         check_block(block, expected, self.has_mask, self.horizon)
+        assert (block.group_ids is not None) == self.has_groups
         assert list(zip(block.episode_returns, block.episode_lengths, strict=True)) == self.episodes
         assert sorted(block.departed.tolist()) == sorted(self.departed)
         self.num_rows -= block.num_rows
@@ -292,6 +319,12 @@ def check_segment(block: Trajectories, index: int, rows: slice, segment: Segment
     np.testing.assert_array_equal(block.discrete_actions[rows], np.stack([r.discrete for r in segment.rows]))
     np.testing.assert_array_equal(block.log_probs[rows], np.stack([r.log_probs for r in segment.rows]))
     np.testing.assert_array_equal(block.rewards[rows], [r.reward for r in segment.rows])
+    for values, absent, wanted in (
+        (block.group_rewards, 0, [r.group_reward for r in segment.rows]),
+        (block.group_ids, -1, [r.group for r in segment.rows]),
+        (block.team_ids, 0, [r.team for r in segment.rows]),
+    ):
+        assert wanted == ([absent] * len(wanted) if values is None else values[rows].tolist())
     if block.memories is not None:
         assert block.memories.dtype == np.float32
         np.testing.assert_array_equal(block.memories[rows], np.stack([r.memory for r in segment.rows]))
@@ -307,11 +340,12 @@ def check_segment(block: Trajectories, index: int, rows: slice, segment: Segment
     num_steps=st.integers(1, 60),
     masked=st.booleans(),
     memory_size=st.sampled_from([0, 2]),
+    grouped=st.booleans(),
 )
 def test_every_transition_of_a_random_world_comes_out_once(
-    seed: int, horizon: int, num_agents: int, num_steps: int, masked: bool, memory_size: int
+    seed: int, horizon: int, num_agents: int, num_steps: int, masked: bool, memory_size: int, grouped: bool
 ) -> None:
-    world = World(seed, horizon, num_agents, masked, memory_size)
+    world = World(seed, horizon, num_agents, masked, memory_size, grouped)
     for _ in range(num_steps):
         world.step()
         if world.random.random() < 0.1:

@@ -44,22 +44,23 @@ def advantage_columns(
     rollout: Rollout, estimates: ValueEstimates, streams: RewardStreams, branches: tuple[int, ...], hyper: PPOSettings
 ) -> dict[str, NDArray[Any]]:
     """The columns of `Batch` for N rows; "allowed" only if something was forbidden."""
-    ends = (rollout.endings == Ending.TERMINATED)[:, None] & streams.masks_terminal
+    block = rollout.experience
+    ends = (block.endings == Ending.TERMINATED)[:, None] & streams.masks_terminal
     next_values = np.where(ends, np.float32(0), estimates.next_values)
     advantages, returns = gae(
-        rollout.rewards, estimates.values, next_values, rollout.lengths, streams.gammas, hyper.lambd
+        rollout.rewards, estimates.values, next_values, block.lengths, streams.gammas, hyper.lambd
     )
     advantage = advantages.mean(1)
     columns: dict[str, NDArray[Any]] = {
-        "continuous": rollout.continuous_actions,
-        "chosen": one_hot(rollout.discrete_actions, branches),
-        "log_probs": rollout.log_probs.sum(1, keepdims=True) if hyper.joint_ratio else rollout.log_probs,
+        "continuous": block.continuous_actions,
+        "chosen": one_hot(block.discrete_actions, branches),
+        "log_probs": block.log_probs.sum(1, keepdims=True) if hyper.joint_ratio else block.log_probs,
         "values": estimates.values,
         "returns": returns,
         "advantage": normalized(advantage) if hyper.normalize_advantage == "buffer" else advantage,
     }
-    if rollout.action_mask is not None:
-        columns["allowed"] = rollout.action_mask.astype(np.float32)
+    if block.action_mask is not None:
+        columns["allowed"] = block.action_mask.astype(np.float32)
     return columns
 
 

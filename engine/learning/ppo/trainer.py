@@ -180,8 +180,9 @@ class PPOTrainer:
 
     def _prepare(self, rollout: Rollout) -> PreparedRollout:
         """Prepare a rollout with estimates of the current networks."""
-        features = self._features(rollout.observations)
-        estimates = self._estimator(features, self._features(rollout.next_observations), rollout, self._agents)
+        block = rollout.experience
+        features = self._features(block.observations)
+        estimates = self._estimator(features, self._features(block.next_observations), block, self._agents)
         columns = advantage_columns(rollout, estimates, self._streams, self._spec.actions.branches, self._hyper)
         placed = {name: self._network.place(column) for name, column in columns.items()}
         placed |= {f"{FEATURES}{index}": feature for index, feature in enumerate(features)}

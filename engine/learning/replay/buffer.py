@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.learning.replay.layout import ReplayLayout
+from rl_tui.engine.experience import Column
+from rl_tui.engine.learning.replay.layout import ReplayLayout, stored_name
 from rl_tui.engine.learning.replay.priorities import Priorities
 from rl_tui.engine.learning.replay.ring import BlockRows, Ring
 from rl_tui.engine.learning.replay.validation import require_fit
@@ -26,18 +27,19 @@ class Minibatch:
     rows: Int64  # i64[B], in the buffer, for `ReplayBuffer.update_priorities`
     observations: Observations  # each [B, ...]
     next_observations: Observations  # each [B, ...]: after the n steps, or after the segment's last one
-    continuous: Float32  # f32[B, A]
-    discrete: Int64  # i64[B, K]
-    action_mask: Bool | None  # bool[B, sum of branches], None while no mask was ever added
-    next_action_mask: Bool | None  # likewise of the next observations
+    continuous_actions: Float32  # f32[B, A]
+    discrete_actions: Int64  # i64[B, K]
     next_mask_is_known: Bool  # bool[B]: False after a truncation, where only the observation is known
     rewards: Float32  # f32[B, S]: the discounted sum over the n steps, or over fewer up to the segment's end
     discounts: Float32  # f32[B, S]: gamma to the number of steps summed
     terminated: Bool  # bool[B]: the episode ended after the steps summed
     weights: Float32  # f32[B]: importance weights, at most 1; 1 where all are drawn uniformly
+    action_mask: Bool | None = None  # bool[B, sum of branches], None while no mask was ever added
+    next_action_mask: Bool | None = None  # likewise of the next observations
     lengths: Int64 | None = None  # i64[Q] of the sequences, None without memory
     memories: Float32 | None = None  # f32[Q, M], the policy's memory before each sequence
     value_memories: Float32 | None = None  # f32[Q, V], the critic's; None without such a column
+    team_ids: Int64 | None = None  # i64[B], None while no team was ever added
 
 
 class ReplayBuffer:
@@ -54,7 +56,7 @@ class ReplayBuffer:
         }
         self._ring = Ring(self._columns, layout.sequence_length)
         self._priorities = None if layout.alpha is None else Priorities(layout.num_rows, layout.alpha)
-        self._has_masks = False  # a block had a mask
+        self._present: set[str] = set()  # optional columns that some block had
 
     @property
     def num_steps(self) -> int:
@@ -75,8 +77,7 @@ class ReplayBuffer:
         place = self._ring.add(block.lengths, block.endings, self.num_added)
         values: dict[str, NDArray[Any] | None] = {
             **{f"observation.{index}": observed for index, observed in enumerate(block.observations)},
-            "continuous": block.continuous_actions,
-            "discrete": block.discrete_actions,
+            **{stored_name(column): getattr(block, column.name) for column in self.layout.required},
             "rewards": rewards,
             "memories": block.memories,
             "value_memories": value_memories,
@@ -89,17 +90,28 @@ class ReplayBuffer:
                 self._columns[name][place.steps] = of_steps[place.first_step :]
         for index, observed in enumerate(block.next_observations):
             self._columns[f"observation.{index}"][place.closings] = observed[place.first_segment :]
-        self._add_masks(block, place)
+        self._add_optional(block, place)
         if self._priorities is not None:
             rows = np.concatenate([place.steps, place.closings])
             self._priorities[rows] = np.where(self._columns["remaining"].take(rows), self._priorities.largest, 0)
 
-    def _add_masks(self, block: Trajectories, place: BlockRows) -> None:
-        allowed, after = block.action_mask, block.next_action_mask
-        self._has_masks = self._has_masks or allowed is not None or after is not None
-        if self._has_masks:
-            self._columns["forbidden"][place.steps] = False if allowed is None else ~allowed[place.first_step :]
-            self._columns["forbidden"][place.closings] = False if after is None else ~after[place.first_segment :]
+    def _add_optional(self, block: Trajectories, place: BlockRows) -> None:
+        for column in self.layout.optional:
+            of_steps = getattr(block, column.name)
+            after = getattr(block, f"next_{column.name}") if column.has_next else None
+            if of_steps is not None or after is not None:
+                self._add_column(column)
+            if column.name in self._present:
+                stored = self._columns[stored_name(column)]
+                stored[place.steps] = 0 if of_steps is None else _combined(of_steps[place.first_step :], column)
+                stored[place.closings] = 0 if after is None else _combined(after[place.first_segment :], column)
+
+    def _add_column(self, column: Column) -> None:
+        """From now on, the buffer has this optional column."""
+        self._present.add(column.name)
+        if stored_name(column) not in self._columns:
+            shape = self.layout.num_rows, *column.shape(self.layout.spec, 0)
+            self._columns[stored_name(column)] = np.zeros(shape, column.dtype)
 
     def drop_newer(self, num_added: int) -> None:
         """Drop every block added after this `num_added`, and continue counting from it. What they overwrote is lost."""
@@ -152,8 +164,8 @@ class ReplayBuffer:
         largest = 1.0
         if self._priorities is not None:
             tensors["priorities"], largest = self._priorities[rows], self._priorities.largest
-        values: dict[str, Json] = {"num_added": self.num_added, "end": self._ring.end, "has_masks": self._has_masks}
-        return State(tensors, values | {"largest_priority": largest})
+        values: dict[str, Json] = {"num_added": self.num_added, "end": self._ring.end, "largest_priority": largest}
+        return State(tensors, values | {"has_masks": "action_mask" in self._present})
 
     def load(self, state: State) -> None:
         """Replace the contents by those of `state`, or their newest part if the buffer is smaller.
@@ -165,16 +177,29 @@ class ReplayBuffer:
         tensors, values = cast(dict[str, NDArray[Any]], state.tensors), state.values
         before, skipped = self._ring.in_use(), max(0, len(tensors["remaining"]) - self._ring.num_rows)
         rows = self._ring.reset(int(cast(int, values["end"])), len(tensors["remaining"]) - skipped)
+        self._load_present(state)
         for name, column in self._columns.items():
             column[rows] = tensors[name][skipped:]
         self._ring.count(rows)
         self.num_added = max(self.num_added, int(cast(int, values["num_added"])))
-        self._has_masks = bool(values.get("has_masks"))
         if self._priorities is not None:
             self._priorities[before] = 0
             self._priorities.largest = float(cast(float, values["largest_priority"]))
             as_added = np.where(tensors["remaining"], self._priorities.largest, 0)
             self._priorities[rows] = tensors.get("priorities", as_added)[skipped:]
+
+    def _load_present(self, state: State) -> None:
+        """Have the optional columns that the state has, and no others."""
+        for column in self.layout.optional:
+            name = stored_name(column)
+            if column.name == "action_mask":
+                is_present = bool(state.values.get("has_masks"))
+            else:
+                self._columns.pop(name, None)
+                is_present = name in state.tensors
+            self._present.discard(column.name)
+            if is_present:
+                self._add_column(column)
 
     def _minibatch(self, rows: Int64, n_step: int, gammas: Float32, weights: Float32) -> Minibatch:
         powers = (gammas ** np.arange(n_step + 1)[:, None]).astype(np.float32)
@@ -183,15 +208,13 @@ class ReplayBuffer:
             rows=rows,
             observations=self._observations(rows),
             next_observations=self._observations(next_rows),
-            continuous=self._columns["continuous"].take(rows, 0),
-            discrete=self._columns["discrete"].take(rows, 0),
-            action_mask=self._allowed(rows),
-            next_action_mask=self._allowed(next_rows),
-            next_mask_is_known=(endings != Ending.TRUNCATED) | (not self._has_masks),
+            next_mask_is_known=(endings != Ending.TRUNCATED) | ("action_mask" not in self._present),
             rewards=self._summed(rows, steps, powers),
             discounts=powers.take(steps, 0),
             terminated=endings == Ending.TERMINATED,
             weights=weights,
+            **{column.name: self._columns[stored_name(column)].take(rows, 0) for column in self.layout.required},
+            **self._optional(rows, next_rows),
         )
 
     def _with_memories(self, batch: Minibatch, starts: Int64, lengths: Int64) -> Minibatch:
@@ -208,8 +231,16 @@ class ReplayBuffer:
             self._columns[f"observation.{index}"].take(rows, 0) for index in range(len(self.layout.spec.observations))
         )
 
-    def _allowed(self, rows: Int64) -> Bool | None:
-        return ~self._columns["forbidden"].take(rows, 0) if self._has_masks else None
+    def _optional(self, rows: Int64, next_rows: Int64) -> dict[str, Any]:
+        """The optional columns in these rows, and next ones where they are kept; None where none ever appeared."""
+        values: dict[str, Any] = {}
+        for column in self.layout.optional:
+            stored = self._columns[stored_name(column)] if column.name in self._present else None
+            values[column.name] = None if stored is None else _combined(stored.take(rows, 0), column)
+            if column.has_next:
+                after = None if stored is None else _combined(stored.take(next_rows, 0), column)
+                values[f"next_{column.name}"] = after
+        return values
 
     def _summed(self, rows: Int64, steps: Int64, powers: Float32) -> Float32:
         """f32[B, S]: the sum over this many steps from each row of rewards times powers of gamma, f32[n + 1, S]."""
@@ -220,3 +251,11 @@ class ReplayBuffer:
         terms = rewards[(rows[:, None] + offsets) % self._ring.num_rows] * powers[:-1]
         summed: Float32 = (terms * (offsets < left)[:, :, None]).sum(1)
         return summed
+
+
+def _combined(values: NDArray[Any], column: Column) -> NDArray[Any]:
+    """From a column's values to what is stored, and back: zeros are stored for its `fill`."""
+    if not column.fill:
+        return values
+    combined: NDArray[Any] = values ^ np.array(column.fill, column.dtype)
+    return combined

@@ -7,8 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rl_tui.engine.experience import COLUMNS, Column, used_columns
 from rl_tui.engine.learning.replay.priorities import SumTree
 from rl_tui.engine.specs import BehaviorSpec
+
+_NAMES = {  # in the buffer and in saved ones, where they differ
+    "action_mask": "forbidden",
+    "continuous_actions": "continuous",
+    "discrete_actions": "discrete",
+}
+
+
+def stored_name(column: Column) -> str:
+    """Its name in the buffer."""
+    return _NAMES.get(column.name, column.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +49,37 @@ class ReplayLayout:
         return self.capacity + math.ceil(self.capacity / self.time_horizon)
 
     @property
+    def optional(self) -> tuple[Column, ...]:
+        """The columns that may be absent. They are stored combined with their `fill`: zeros mean what an absent one
+        does, and take no memory."""
+        return used_columns([column for column in COLUMNS if column.in_replay and column.is_optional], self.spec)
+
+    @property
+    def required(self) -> tuple[Column, ...]:
+        """The columns of the description that are always there."""
+        return tuple(column for column in COLUMNS if column.in_replay and not column.is_optional)
+
+    @property
     def columns(self) -> dict[str, tuple[tuple[int, ...], np.dtype[np.generic]]]:
-        """Row shape and type of every column; masks and memories only if there are any."""
-        actions = self.spec.actions
+        """Row shape and type of every column that is reserved; memories only if there are any.
+
+        Of the optional columns only masks, which any game with discrete actions may use; the others are made when they
+        first appear.
+        """
         shapes: dict[str, tuple[tuple[int, ...], str]] = {
             f"observation.{index}": (observation.shape, observation.dtype)
             for index, observation in enumerate(self.spec.observations)
         }
+        for column in (*self.required, *self.optional):
+            if not column.is_optional or column.name == "action_mask":
+                shapes[stored_name(column)] = column.shape(self.spec, self.memory_size), column.dtype
         shapes |= {
-            "continuous": ((actions.continuous,), "float32"),
-            "discrete": ((len(actions.branches),), "int64"),
             "rewards": ((self.num_streams,), "float32"),
             "remaining": ((), "int32"),  # steps left in the segment from here; 0: no step begins in this row
             "position": ((), "int32"),  # in the segment, from 0
             "ending": ((), "int8"),  # of the segment
             "added": ((), "int64"),  # `num_added` after the block of this row
         }
-        if actions.branches:
-            shapes["forbidden"] = (actions.mask_size,), "bool"  # instead of what is allowed: zeros forbid nothing
         if self.memory_size:
             shapes["memories"] = (self.memory_size,), "float32"
         if self.value_memory_size:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import CheckpointError
-from rl_tui.engine.learning.replay.layout import ReplayLayout
+from rl_tui.engine.learning.replay.layout import ReplayLayout, stored_name
 from rl_tui.engine.specs import Ending, State
 
 VALUES = ("num_added", "end", "largest_priority")
@@ -18,15 +18,18 @@ def require_fit(saved: State, layout: ReplayLayout) -> None:
     """Raise CheckpointError naming the first column that does not fit this layout, or inconsistent segments."""
     num_rows = len(saved.tensors.get("remaining", ()))
     expected = {name: ((num_rows, *shape), dtype) for name, (shape, dtype) in layout.columns.items()}
+    for column in layout.optional:
+        if (name := stored_name(column)) in saved.tensors:
+            expected[name] = (num_rows, *column.shape(layout.spec, 0)), np.dtype(column.dtype)
     if "priorities" in saved.tensors:  # optional with prioritized replay, ignored without
         expected["priorities"] = (num_rows,), np.dtype(np.float64)
     for name, (shape, dtype) in expected.items():
-        column = f"{name}, expected {dtype}{list(shape)}"
+        described = f"{name}, expected {dtype}{list(shape)}"
         if name not in saved.tensors:
-            raise CheckpointError(f"the saved replay buffer has no {column}")
+            raise CheckpointError(f"the saved replay buffer has no {described}")
         found = saved.tensors[name]
         if (found.shape, found.dtype) != (shape, dtype):
-            raise CheckpointError(f"the saved replay buffer has {found.dtype}{list(found.shape)} as {column}")
+            raise CheckpointError(f"the saved replay buffer has {found.dtype}{list(found.shape)} as {described}")
     if unknown := sorted(saved.tensors.keys() - expected.keys()):
         raise CheckpointError(f"the saved replay buffer has {', '.join(unknown)}, which this run does not have")
     if any(not isinstance(saved.values.get(name), (int, float)) for name in VALUES):

@@ -1,4 +1,4 @@
-"""The environment's own reward."""
+"""The rewards of the environment: each agent's own and its group's, added up as ML-Agents does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ExtrinsicReward:
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N]."""
-        return block.rewards if self._scaler is None else self._scaler(block)
+        return block.total_rewards if self._scaler is None else self._scaler(block)
 
     def state(self) -> State:
         """The scaler's statistics, if there is one."""

@@ -30,7 +30,7 @@ class RewardScaler:
         """f32[N]: the block's rewards, scaled by statistics that include the block."""
         returns = self._returns(block)
         self._include(returns)
-        scaled: Float32 = np.clip(block.rewards / np.float32(math.sqrt(self._variance + EPSILON)), -LIMIT, LIMIT)
+        scaled: Float32 = np.clip(block.total_rewards / np.float32(math.sqrt(self._variance + EPSILON)), -LIMIT, LIMIT)
         return scaled
 
     def _returns(self, block: Trajectories) -> NDArray[np.float64]:
@@ -43,7 +43,7 @@ class RewardScaler:
         continues[1:] = ~is_new[1:] & (block.endings[:-1] == Ending.CUT)
         factors = np.full(block.num_rows, self._gamma)
         factors[first[~continues]] = 0.0
-        terms = block.rewards.astype(np.float64)
+        terms = block.total_rewards.astype(np.float64)
         terms[first[is_new]] += self._gamma * self._carried.lookup(block.agent_ids[is_new])[:, 0]
         returns: NDArray[np.float64] = self._forward(terms, factors)
         self._carried = self._carried.updated(block.agent_ids, block.endings, returns[last][:, None], block.departed)

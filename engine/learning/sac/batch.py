@@ -63,12 +63,12 @@ def soft_batch(
     ends, weights = minibatch.terminated[:, None] & masks_terminal, minibatch.weights
     if networks.value is None:  # the next value needs the next mask
         weights = weights * minibatch.next_mask_is_known
-    features, continuous = to_features(minibatch.observations), place(minibatch.continuous)
+    features, continuous = to_features(minibatch.observations), place(minibatch.continuous_actions)
     return SoftBatch(
         features=features,
         next_features=to_features(minibatch.next_observations),
         continuous=continuous,
-        chosen=place(one_hot(minibatch.discrete, actions.branches)),
+        chosen=place(one_hot(minibatch.discrete_actions, actions.branches)),
         allowed=_placed_mask(minibatch.action_mask, place),
         next_allowed=_placed_mask(minibatch.next_action_mask, place),
         rewards=place(minibatch.rewards),

@@ -18,7 +18,6 @@ from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic
 from rl_tui.engine.learning.networks.flat import FlatParameters
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.rollout import Rollout
 from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sequences import split_segments
 from rl_tui.engine.learning.value_estimates import ValueEstimator
@@ -94,12 +93,11 @@ class CriticMemory:
 
         features, following: of the block's rows, and after its segments.
         """
-        rollout = Rollout.of([(block, block.rewards[:, None])])
-        estimates = self._estimate(features, following, rollout, self._agents)
+        estimates = self._estimate(features, following, block, self._agents)
         self._agents = estimates.agents
         assert estimates.sequences is not None
-        lengths, _ = split_segments(rollout.lengths, self._settings.sequence_length)
-        memories = np.zeros((len(rollout.rewards), self._settings.memory_size), np.float32)
+        lengths, _ = split_segments(block.lengths, self._settings.sequence_length)
+        memories = np.zeros((block.num_rows, self._settings.memory_size), np.float32)
         both: NDArray[np.float32] = estimates.sequences.memories.cpu().numpy()
         memories[np.cumsum(lengths) - lengths] = both[:, self._settings.memory_size :]
         return memories

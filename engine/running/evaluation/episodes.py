@@ -150,9 +150,11 @@ class _Tally:
     def add(self, steps: Steps) -> None:
         """Count the steps of one instance."""
         if steps.terminals is not None:
-            for agent, reward in zip(steps.terminals.agent_ids.tolist(), steps.terminals.rewards.tolist(), strict=True):
+            rewards = steps.terminals.total_rewards.tolist()
+            for agent, reward in zip(steps.terminals.agent_ids.tolist(), rewards, strict=True):
                 self._end(agent, reward)
-        for agent, reward in zip(steps.decisions.agent_ids.tolist(), steps.decisions.rewards.tolist(), strict=True):
+        rewards = steps.decisions.total_rewards.tolist()
+        for agent, reward in zip(steps.decisions.agent_ids.tolist(), rewards, strict=True):
             if agent in self._playing:
                 self._reward(self._playing[agent], reward)
             else:

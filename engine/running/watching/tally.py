@@ -39,11 +39,11 @@ class WatchedTally:
         waiting = _row(steps.decisions.agent_ids, self._agent)
         if ended is not None:
             assert steps.terminals is not None
-            self._add(float(steps.terminals.rewards[ended]), policy)
+            self._add(float(steps.terminals.total_rewards[ended]), policy)
             self._returns.append(self._total)
             self._lengths.append(self._step)
         elif waiting is not None:
-            self._add(float(steps.decisions.rewards[waiting]), policy)
+            self._add(float(steps.decisions.total_rewards[waiting]), policy)
         begins = self._begins(steps.decisions, has_ended=ended is not None, waits=waiting is not None)
         waiting = _row(steps.decisions.agent_ids, self._agent)
         if waiting is not None:

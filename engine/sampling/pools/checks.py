@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError
-from rl_tui.engine.specs import BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Measured, Steps, TerminalSteps
+from rl_tui.engine.experience import Column, columns_of, values_of
+from rl_tui.engine.specs import BehaviorSpec, Bool, DecisionSteps, Int64, Measured, Steps, TerminalSteps
+
+_CARRIED = {
+    carrier: (columns_of(carrier), values_of(columns_of(carrier))) for carrier in (DecisionSteps, TerminalSteps)
+}
 
 
 class AnswerCheck:
@@ -66,17 +72,24 @@ def _check_columns(spec: BehaviorSpec, steps: DecisionSteps | TerminalSteps, whi
                 f"{spec.name}: {which}observation {observation_spec.name!r} of agent {ids[found_at]} is not finite: "
                 f"{column[found_at]}"
             )
-    _check_rewards(spec.name, steps.rewards, ids)
+    columns, values = _CARRIED[type(steps)]
+    for described, value in zip(columns, values(steps), strict=True):
+        if value is not None:
+            _check_column(spec, described, value, ids)
 
 
-def _check_rewards(behavior: str, rewards: Float32, ids: Int64) -> None:
-    if rewards.dtype != np.float32 or rewards.shape != ids.shape:
+def _check_column(spec: BehaviorSpec, column: Column, value: NDArray[Any], ids: Int64) -> None:
+    shape = len(ids), *column.shape(spec, 0)
+    if value.dtype != column.dtype or value.shape != shape:
         raise EnvironmentFailure(
-            f"{behavior}: rewards must be float32 {ids.shape}, got {rewards.dtype} {rewards.shape}"
+            f"{spec.name}: {column.name} must be {column.dtype} {shape}, got {value.dtype} {value.shape}"
         )
-    if np.count_nonzero(np.isfinite(rewards)) != rewards.size:
-        row = _first_row(~np.isfinite(rewards))
-        raise NonFiniteError(f"{behavior}: the reward of agent {ids[row]} is not finite: {rewards[row]}")
+    if column.dtype == "float32" and np.count_nonzero(np.isfinite(value)) != value.size:
+        row, one = _first_row(~np.isfinite(value)), column.name.replace("_", " ").removesuffix("s")
+        raise NonFiniteError(f"{spec.name}: the {one} of agent {ids[row]} is not finite: {value[row]}")
+    if column.holds_ids and (value < -1).any():
+        row = _first_row(value < -1)
+        raise EnvironmentFailure(f"{spec.name}: {column.name} must be at least 0, or -1 for none, got {value[row]}")
 
 
 def _check_measured(behavior: str, measured: Measured) -> None:
@@ -88,10 +101,6 @@ def _check_measured(behavior: str, measured: Measured) -> None:
 
 
 def _check_mask(spec: BehaviorSpec, mask: Bool, ids: Int64) -> None:
-    if mask.dtype != np.bool_ or mask.shape != (len(ids), spec.actions.mask_size):
-        raise EnvironmentFailure(
-            f"{spec.name}: action_mask must be bool {(len(ids), spec.actions.mask_size)}, got {mask.dtype} {mask.shape}"
-        )
     first = 0
     for branch, size in enumerate(spec.actions.branches):
         possible: Bool = np.any(mask[:, first : first + size], axis=1)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
 from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.experience import COLUMNS
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Steps, TerminalSteps
 
 
@@ -46,8 +50,26 @@ def _no_actions(spec: BehaviorSpec) -> Actions:
     return Actions(continuous, np.zeros((0, len(spec.actions.branches)), np.int64))
 
 
+_VALUES = {
+    carrier: attrgetter(*(field.name for field in fields(carrier))) for carrier in (DecisionSteps, TerminalSteps)
+}
+_IDS_AT = {
+    carrier: [
+        i for i, field in enumerate(fields(carrier)) if any(c.name == field.name and c.holds_ids for c in COLUMNS)
+    ]
+    for carrier in _VALUES
+}
+
+
+def number_ids(ids: Int64, scale: int, offset: int) -> Int64:
+    """Ids of an instance under the pool's numbers; negative ones, which are none, stay."""
+    numbered: Int64 = np.where(ids < 0, ids, ids * scale + offset)
+    return numbered
+
+
 class PoolIds:
     """Numbers agents over all instances: id * num_instances + instance, so that equal populations fill 0, 1, 2, ...
+    Other ids, like those of groups, likewise.
 
     The same array of an instance's ids always gives the same array of the pool's.
     """
@@ -72,9 +94,16 @@ class PoolIds:
         if own is not seen.agent_ids:
             ids = self.number(instance, seen.agent_ids)
             self._last[instance, behavior] = (seen.agent_ids, ids)
-        decisions = DecisionSteps(ids, seen.observations, seen.rewards, seen.action_mask)
+        decisions = DecisionSteps(ids, *self._numbered(instance, seen))
         if (final := steps.terminals) is None:
             return Steps(decisions, measured=steps.measured)
-        final_ids = self.number(instance, final.agent_ids)
-        terminals = TerminalSteps(final_ids, final.observations, final.rewards, final.truncated)
+        terminals = TerminalSteps(self.number(instance, final.agent_ids), *self._numbered(instance, final))
         return Steps(decisions, terminals, steps.measured)
+
+    def _numbered(self, instance: int, steps: DecisionSteps | TerminalSteps) -> list[Any]:
+        """What follows the agents' ids in a class of steps, in its order."""
+        values = list(_VALUES[type(steps)](steps))
+        for index in _IDS_AT[type(steps)]:
+            if values[index] is not None:
+                values[index] = number_ids(values[index], self._num_instances, instance)
+        return values[1:]

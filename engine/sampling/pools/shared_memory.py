@@ -10,11 +10,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.experience import Column, columns_of, values_of
+from rl_tui.engine.sampling.pools.numbering import number_ids
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -31,6 +33,8 @@ from rl_tui.engine.specs import (
 Capacities: TypeAlias = Mapping[str, tuple[int, int]]  # behavior -> D, E
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _ALIGNMENT = 64  # a cache line
+_DECISIONS, _TERMINALS = columns_of(DecisionSteps), columns_of(TerminalSteps)
+_decision_values, _terminal_values = values_of(_DECISIONS), values_of(_TERMINALS)
 _ABSENT = -1  # written for a behavior that has no decisions, or no terminals, in a step
 
 
@@ -70,14 +74,14 @@ class BehaviorColumns:
         decisions, terminals = capacity
         branches = len(spec.actions.branches)
         self.spec = spec
-        self.counts: Int64 = carver.cut(np.int64, 5)  # N, version of the ids, has a mask, M, agents that act
+        # N, version of the ids, which columns its decisions have, M, which its terminals have, agents that act
+        self.counts: Int64 = carver.cut(np.int64, 6)
         self.ids: Int64 = carver.cut(np.int64, decisions)
         self.observations = _cut_observations(carver, spec, decisions)
-        self.rewards: Float32 = carver.cut(np.float32, decisions)
-        self.mask: Bool = carver.cut(np.bool_, decisions, spec.actions.mask_size)
+        self.columns = [_cut_column(carver, column, spec, decisions) for column in _DECISIONS]
         self.final_ids: Int64 = carver.cut(np.int64, terminals)
         self.final_observations = _cut_observations(carver, spec, terminals)
-        self.final_rewards: Float32 = carver.cut(np.float32, terminals)
+        self.final_columns = [_cut_column(carver, column, spec, terminals) for column in _TERMINALS]
         self.truncated: Bool = carver.cut(np.bool_, terminals)
         self.metrics = metrics
         self.sums: NDArray[np.float64] = carver.cut(np.float64, len(metrics))
@@ -102,32 +106,32 @@ class BehaviorColumns:
             self.ids[:count] = self._written_ids = seen.agent_ids
             self._version += 1
         _write(self.observations, seen.observations, count)
-        self.rewards[:count] = seen.rewards
-        if seen.action_mask is not None:
-            self.mask[:count] = seen.action_mask
-        final_count = _ABSENT if final is None else len(final.agent_ids)
-        self.counts[:4] = (count, self._version, seen.action_mask is not None, final_count)
+        present = _write_present(self.columns, _decision_values(seen), count)
+        final_count, final_present = _ABSENT, 0
         if final is not None:
+            final_count = len(final.agent_ids)
             self.final_ids[:final_count] = final.agent_ids
             _write(self.final_observations, final.observations, final_count)
-            self.final_rewards[:final_count] = final.rewards
+            final_present = _write_present(self.final_columns, _terminal_values(final), final_count)
             self.truncated[:final_count] = final.truncated
+        self.counts[:5] = (count, self._version, present, final_count, final_present)
 
     def read_steps(self, scale: int, offset: int) -> Steps | None:
         """Pool: views of what the worker wrote, with agent ids as id * scale + offset."""
-        count, version, has_mask, final_count, _ = self.counts.tolist()
+        count, version, present, final_count, final_present, _ = self.counts.tolist()
         if count == _ABSENT:
             return None
         if version != self._read_version:
             self._read_version, self._read_ids = version, self.ids[:count] * scale + offset
-        mask = self.mask[:count] if has_mask else None
-        decisions = DecisionSteps(self._read_ids, _read(self.observations, count), self.rewards[:count], mask)
+        values = _read_present(_DECISIONS, self.columns, present, count, scale, offset)
+        decisions = DecisionSteps(self._read_ids, _read(self.observations, count), **values)
         measured = self._read_measured() if self.metrics else None
         if final_count == _ABSENT:
             return Steps(decisions, measured=measured)
         final_ids = self.final_ids[:final_count] * scale + offset
-        observations, rewards = _read(self.final_observations, final_count), self.final_rewards[:final_count]
-        terminals = TerminalSteps(final_ids, observations, rewards, self.truncated[:final_count])
+        observations, truncated = _read(self.final_observations, final_count), self.truncated[:final_count]
+        values = _read_present(_TERMINALS, self.final_columns, final_present, final_count, scale, offset)
+        terminals = TerminalSteps(final_ids, observations, truncated=truncated, **values)
         return Steps(decisions, terminals, measured)
 
     def _read_measured(self) -> Measured | None:
@@ -137,7 +141,7 @@ class BehaviorColumns:
     def write_actions(self, actions: Actions | None) -> None:
         """Pool: write actions for the worker; None where no agent waits."""
         count = 0 if actions is None else len(actions.continuous)
-        self.counts[4] = count
+        self.counts[5] = count
         if actions is None:
             return
         self.continuous[:count] = actions.continuous
@@ -145,7 +149,7 @@ class BehaviorColumns:
 
     def read_actions(self) -> Actions:
         """Worker: views of what the pool wrote."""
-        count = int(self.counts[4])
+        count = int(self.counts[5])
         return Actions(self.continuous[:count], self.discrete[:count])
 
 
@@ -248,6 +252,10 @@ def _cut_observations(carver: _Carver, spec: BehaviorSpec, rows: int) -> Observa
     return tuple(carver.cut(np.dtype(o.dtype).type, rows, *o.shape) for o in spec.observations)
 
 
+def _cut_column(carver: _Carver, column: Column, spec: BehaviorSpec, rows: int) -> NDArray[Any]:
+    return carver.cut(np.dtype(column.dtype).type, rows, *column.shape(spec, 0))
+
+
 def _doubled(capacity: int, needed: int) -> int:
     return capacity if needed <= capacity else 2 * needed
 
@@ -263,3 +271,25 @@ def _write(columns: Observations, values: Observations, count: int) -> None:
 
 def _read(columns: Observations, count: int) -> Observations:
     return tuple([column[:count] for column in columns])
+
+
+def _write_present(arrays: Sequence[NDArray[Any]], values: Sequence[NDArray[Any] | None], count: int) -> int:
+    """Write the columns that are not absent; returns which these are, a bit for each."""
+    present = 0
+    for index, (array, value) in enumerate(zip(arrays, values, strict=True)):
+        if value is not None:
+            array[:count] = value
+            present |= 1 << index
+    return present
+
+
+def _read_present(
+    columns: Sequence[Column], arrays: Sequence[NDArray[Any]], present: int, count: int, scale: int, offset: int
+) -> dict[str, Any]:
+    """Views of the columns that were written, by name, with ids as id * scale + offset."""
+    values: dict[str, Any] = {}
+    for index, (column, array) in enumerate(zip(columns, arrays, strict=True)):
+        if present >> index & 1:
+            value = array[:count]
+            values[column.name] = number_ids(value, scale, offset) if column.holds_ids else value
+    return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
-from rl_tui.engine.specs import Ending, Float32, Int64
+from rl_tui.engine.specs import Ending, Float32, Int64, State
 from tests.learning.replay.numbered import block, camera, layout, mask, rewards, speed
 
 GAMMAS = np.array([0.9, 0.5], np.float32)
@@ -93,8 +93,8 @@ def assert_follows(batch: Minibatch, drawn: list[Row]) -> None:
             summed += GAMMAS**step * np.array([np.sin(row.number + step), np.cos(row.number + step)])
         np.testing.assert_allclose(batch.rewards[index], summed, atol=1e-6)
         np.testing.assert_allclose(batch.discounts[index], GAMMAS**steps, rtol=1e-6)
-        assert batch.continuous[index].tolist() == [2 * row.number, -2 * row.number]
-        assert batch.discrete[index].tolist() == [row.number % 3, row.number % 2]
+        assert batch.continuous_actions[index].tolist() == [2 * row.number, -2 * row.number]
+        assert batch.discrete_actions[index].tolist() == [row.number % 3, row.number % 2]
 
 
 @settings(deadline=None, max_examples=100, derandomize=True)
@@ -186,16 +186,16 @@ def test_one_step_ahead_is_the_next_row_and_its_own_reward() -> None:
 def test_types_stay_what_they_are() -> None:
     batch = filled([5]).sample(4, np.random.default_rng(0), 3, GAMMAS)
     assert [seen.dtype for seen in (*batch.observations, *batch.next_observations)] == [np.float32, np.uint8] * 2
-    floats = batch.continuous, batch.rewards, batch.discounts, batch.weights
+    floats = batch.continuous_actions, batch.rewards, batch.discounts, batch.weights
     assert {column.dtype for column in floats} == {np.dtype(np.float32)}
-    others = [column.dtype.name for column in (batch.rows, batch.discrete, batch.terminated)]
+    others = [column.dtype.name for column in (batch.rows, batch.discrete_actions, batch.terminated)]
     assert others == ["int64", "int64", "bool"]
 
 
 def test_a_minibatch_is_no_part_of_the_buffer() -> None:
     buffer = filled([5])
     first = buffer.sample(4, np.random.default_rng(0), 1, GAMMAS)
-    for column in (*first.observations, *first.next_observations, first.rewards, first.continuous):
+    for column in (*first.observations, *first.next_observations, first.rewards, first.continuous_actions):
         column[:] = 77
     assert (buffer.sample(4, np.random.default_rng(0), 1, GAMMAS).observations[0] != 77).all()
 
@@ -231,6 +231,25 @@ def test_what_is_allowed_next_is_unknown_after_a_truncation_only(n_step: int) ->
         batch = buffer.all_steps(n_step, GAMMAS)
         unknown = numbers(batch)[~batch.next_mask_is_known].tolist()
         assert unknown == (list(range(14 - n_step, 14)) if masked else [])
+
+
+def test_teams_are_kept_from_the_first_block_that_has_them_and_saved() -> None:
+    """Teams of the steps before are 0. A buffer without them can be loaded where there are some, and the reverse."""
+    buffer, plain = filled([4]), filled([3])
+    state = plain.state()
+    assert buffer.all_steps(1, GAMMAS).team_ids is None
+    experience = replace(block(5, [3, 2]), team_ids=np.array([1, 0, 2, 3, 1]))
+    buffer.add(experience, rewards(experience))
+    for batch in (buffer.all_steps(1, GAMMAS), loaded(plain, buffer.state()).all_steps(1, GAMMAS)):
+        assert batch.team_ids is not None
+        assert batch.team_ids.tolist() == [0, 0, 0, 0, 1, 0, 2, 3, 1]
+    assert loaded(buffer, state).all_steps(1, GAMMAS).team_ids is None
+
+
+def loaded(buffer: ReplayBuffer, state: State) -> ReplayBuffer:
+    """The buffer with the contents of `state`."""
+    buffer.load(state)
+    return buffer
 
 
 @pytest.mark.parametrize("lengths", [[5], [2, 2]])
@@ -326,7 +345,15 @@ def test_a_restored_buffer_draws_the_same(alpha: float | None) -> None:
     random, again = np.random.default_rng(5), np.random.default_rng(5)
     for _ in range(3):
         batch, same = buffer.sample(30, random, 2, GAMMAS, 0.4), restored.sample(30, again, 2, GAMMAS, 0.4)
-        for field_name in ("rows", "rewards", "discounts", "terminated", "weights", "continuous", "discrete"):
+        for field_name in (
+            "rows",
+            "rewards",
+            "discounts",
+            "terminated",
+            "weights",
+            "continuous_actions",
+            "discrete_actions",
+        ):
             np.testing.assert_array_equal(getattr(batch, field_name), getattr(same, field_name))
         np.testing.assert_array_equal(batch.observations[1], same.observations[1])
     assert restored.num_added == buffer.num_added

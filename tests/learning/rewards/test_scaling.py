@@ -128,3 +128,11 @@ def test_without_normalization_rewards_are_the_environments() -> None:
     assert signal.evaluate(block).tolist() == [1e6, -3.0]
     signal.load(signal.state())
     assert signal.evaluate(block).tolist() == [1e6, -3.0]
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_reward_of_a_group_counts_as_each_members_own(normalize: bool) -> None:
+    shared = replace(rewarded([(0, [1.0, 2.0, -3.0], Ending.CUT)]), group_rewards=np.array([0, 10, 0.5], np.float32))
+    alone = rewarded([(0, [1.0, 12.0, -2.5], Ending.CUT)])
+    both = [ExtrinsicReward(0.9, 1.0, normalize).evaluate(block).tolist() for block in (shared, alone)]
+    assert both[0] == both[1]

@@ -41,3 +41,29 @@ def test_another_type_is_named(wrong: dict[str, object], words: str) -> None:
 def test_a_set_that_is_not_finite_is_named(value: float) -> None:
     with pytest.raises(NonFiniteError, match="'others' of agent 0 is not finite"):
         CHECK.check({"B": steps(value=value)})
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("group_ids", np.zeros(2, np.int32), r"B: group_ids must be int64 \(2,\), got int32 \(2,\)"),
+        ("group_ids", np.array([3, -2]), "B: group_ids must be at least 0, or -1 for none, got -2"),
+        ("group_rewards", np.zeros(3, np.float32), r"B: group_rewards must be float32 \(2,\), got float32 \(3,\)"),
+        ("group_rewards", np.array([1, np.nan], np.float32), "B: the group reward of agent 1 is not finite: nan"),
+        ("team_ids", np.zeros((2, 1), np.int64), r"B: team_ids must be int64 \(2,\), got int64 \(2, 1\)"),
+    ],
+)
+def test_groups_and_teams_that_do_not_fit_are_named(column: str, value: np.ndarray, words: str) -> None:
+    wrong = steps()
+    setattr(wrong.decisions, column, value)
+    with pytest.raises((EnvironmentFailure, NonFiniteError), match=words):
+        CHECK.check({"B": wrong})
+
+
+def test_groups_and_teams_that_fit_pass() -> None:
+    fine = steps()
+    fine.decisions.group_ids, fine.decisions.team_ids = np.array([7, -1]), np.array([0, 1])
+    assert fine.terminals is not None
+    for part in (fine.decisions, fine.terminals):
+        part.group_rewards = np.ones(2, np.float32)
+    CHECK.check({"B": fine})
