@@ -70,7 +70,7 @@ def settings_class(kind: str, name: str) -> type:
     Raises NotSupportedError for an unknown name, PluginError for an installed one that cannot be imported.
     """
     if name in BUILT_IN[kind]:
-        return _resolve(BUILT_IN[kind][name])
+        return resolve(BUILT_IN[kind][name])
     for point in _installed(kind):
         if point.name == name:
             with _blaming(kind, point):
@@ -101,16 +101,17 @@ def implementation(kind: str, name: str) -> type:
         raise NotSupportedError(f"{kind}: {name} is not supported yet")
     point = next((point for point in _installed(kind) if point.name == name), None)
     if name in BUILT_IN[kind] or point is None:
-        return _resolve(target)
+        return resolve(target)
     with _blaming(kind, point):
-        return _require_class(_resolve(target))
+        return _require_class(resolve(target))
 
 
 def _implementation_of(settings: type) -> str:
     return str(getattr(settings, "implementation", ""))
 
 
-def _resolve(target: str) -> type:
+def resolve(target: str) -> type:
+    """The class named "module:Class", imported now."""
     module, _, attribute = target.partition(":")
     found: type = getattr(importlib.import_module(module), attribute)
     return found

@@ -4,7 +4,7 @@ Each trainer's own class is in the trainer's folder (engine/learning/ppo/setting
 configuration is read without importing any algorithm.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, ValidationInfo
@@ -33,6 +33,12 @@ class Hyperparameters(PluginSettings):
 
     changeable: ClassVar[tuple[str, ...]] = ()  # numbers that may be changed while it trains
     squashes_actions: ClassVar[bool] = False  # the policy bounds continuous actions by a tanh
+
+    # For warnings, by their kind (engine/session/health/monitor.py lists the common ones).
+    health_rules: ClassVar[Mapping[str, str]] = {}  # rules of its own as "module:Class"; "": a common one is left out
+    advice: ClassVar[Mapping[str, str]] = {}  # what to try, in place of the rule's advice
+    entropy_target: ClassVar[str] = ""  # the changeable number at which it holds the policy's entropy
+    headline_metrics: ClassVar[tuple[str, ...]] = ()  # tags of its own that the screen shows before the usual ones
 
     @classmethod
     def complete(cls, written: dict[str, object]) -> dict[str, object]:

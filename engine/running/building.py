@@ -192,6 +192,7 @@ class Builder:
                 replay_steps=config.hyperparameters.replay_steps if keeps_steps else 0,
                 replay_bytes=trainer.replay_bytes if keeps_steps else 0,
                 first_update_step=step + warmup_steps if warmup_steps else 0,
+                headline_metrics=tuple(config.hyperparameters.headline_metrics),
             )
         )
         if self._is_training:

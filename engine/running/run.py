@@ -28,6 +28,7 @@ from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.running.threads import UiPriority, spawn
+from rl_tui.engine.running.trainer_health import trainer_health
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.health.monitor import HealthMonitor
@@ -57,7 +58,7 @@ class HealthReporter:
     def __init__(self, bus: EventBus):
         self._bus = bus
         self._subscription = bus.subscribe(HEALTH_MAILBOX)
-        self._watch = HealthMonitor()
+        self._watch = HealthMonitor(trainer_health)
 
     def tick(self) -> None:
         """Publish the warnings that began or ended with the events since the last call."""

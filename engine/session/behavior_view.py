@@ -46,9 +46,10 @@ class BehaviorView:
     num_agents: int = 0
     num_parameters: int = 0
     threaded: bool = False
-    replay_steps: int = 0  # this and the next two as BehaviorStarted has them
+    replay_steps: int = 0  # this and the next three as BehaviorStarted has them
     replay_bytes: int = 0
     first_update_step: int = 0
+    headline_metrics: tuple[str, ...] = ()
     silent_since: float | None = None  # wall time of its last step, where no other came for a moment
     waits_for: WaitsFor = "environment"  # what that silence is
     reported_steps_per_second: float = 0.0  # before it

@@ -45,7 +45,8 @@ class BehaviorStarted:
     """A behavior's trainer exists. algorithm: "ppo", ...; environment: the text that named it.
 
     replay_steps: the capacity of the replay buffer, replay_bytes: its size in memory; 0 without one.
-    first_update_step: no update comes before it, 0 where an update needs only a batch.
+    first_update_step: no update comes before it, 0 where an update needs only a batch. headline_metrics: tags of the
+    trainer's own metrics that say most about its learning.
     """
 
     behavior: str
@@ -59,6 +60,7 @@ class BehaviorStarted:
     replay_steps: int = 0
     replay_bytes: int = 0
     first_update_step: int = 0
+    headline_metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

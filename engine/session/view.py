@@ -193,6 +193,7 @@ def _behavior_started(_view: RunView, behavior: BehaviorView, event: BehaviorSta
     behavior.num_parameters, behavior.threaded = event.num_parameters, event.threaded
     behavior.replay_steps, behavior.replay_bytes = event.replay_steps, event.replay_bytes
     behavior.first_update_step = event.first_update_step
+    behavior.headline_metrics = event.headline_metrics
 
 
 def _rolled_back(view: RunView, behavior: BehaviorView, event: BehaviorRolledBack, time: float) -> None:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_tui.engine.running.trainer_health import trainer_health
 from rl_tui.engine.session.health.monitor import LONGEST_MESSAGE, HealthMonitor
+from rl_tui.engine.session.health.rules import Finding, TrainerHealth, metric
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -21,6 +23,7 @@ from rl_tui.engine.session.messages import (
     Gpu,
     HyperparametersReported,
     LessonChanged,
+    LogEmitted,
     MetricsReported,
     ProgressReported,
     RunStarted,
@@ -40,8 +43,8 @@ Q1, Q2, COEFFICIENT = "Losses/Q1 Loss", "Losses/Q2 Loss", "Policy/Continuous Ent
 class Story:
     """A run event by event; `warnings` are those so far. Its behavior is in that state."""
 
-    def __init__(self, algorithm="ppo", state="training", num_agents=8, step=0, **plan):
-        self.watch = HealthMonitor()
+    def __init__(self, algorithm="ppo", state="training", num_agents=8, step=0, health_of=trainer_health, **plan):
+        self.watch = HealthMonitor(health_of)
         self.warnings = []
         self.name = "Walker"
         self.time = 1000.0
@@ -85,7 +88,7 @@ class Story:
             if isinstance(event, WarningRaised):
                 assert (event.kind, event.behavior) not in kinds, "raised twice"
                 kinds[event.kind, event.behavior] = event
-            else:
+            elif isinstance(event, WarningCleared):
                 del kinds[event.kind, event.behavior]
         return {kind for kind, _ in kinds}
 
@@ -311,6 +314,68 @@ def test_another_lesson_is_another_task():
     for mean in (60.0, 50.0, 55.0, 70.0):
         story.summary(mean=mean)
     assert story.warnings == []
+
+
+# ------------------------------------------------------------------------------------------------------ of a trainer
+
+
+class LowEntropy:
+    def judge(self, event, history):
+        value = metric(event, ENTROPY)
+        return None if value is None else "fine" if value > 0.5 else Finding(f"entropy {value}", "its own advice")
+
+
+class Broken:
+    def judge(self, event, history):
+        if isinstance(event, MetricsReported) and event.step > 100_000:
+            raise KeyError("Losses/Critic Loss")
+        return Finding("not yet broken", "wait") if isinstance(event, MetricsReported) else None
+
+
+class WithoutVerdict(LowEntropy):
+    def judge(self, event, history):
+        return True
+
+
+def cannot_be_made():
+    raise ImportError("no module named a2c")
+
+
+def story_with(**health):
+    return Story(health_of=lambda algorithm: TrainerHealth(**health))
+
+
+def test_trainer_brings_rules_and_replaces_or_leaves_out_common_ones():
+    story = story_with(rules={"low_entropy": LowEntropy, "entropy_collapse": LowEntropy, "clip_fraction": None})
+    raised = story.summary({ENTROPY: 0.4, CLIP: 1.0})
+    assert {warning.kind: warning.message for warning in raised} == {
+        "low_entropy": "entropy 0.4",
+        "entropy_collapse": "entropy 0.4",
+    }
+    assert story.summaries(CLIP, [1.0] * 6) == []
+    story.publish(BehaviorRolledBack("Walker", 0, story.step, "x"))
+    assert len(story.summary({ENTROPY: 0.4})) == 2, "the new policy is judged by them, too"
+
+
+def test_advice_of_a_trainer_replaces_that_of_a_rule():
+    story = story_with(rules={"low_entropy": LowEntropy}, advice={"low_entropy": "raise entropy_bonus"})
+    assert only(story.summary({ENTROPY: 0.4})).advice == "raise entropy_bonus"
+
+
+@pytest.mark.parametrize("rule", [Broken, WithoutVerdict, cannot_be_made])
+def test_rule_that_raises_is_reported_once_with_its_traceback_and_left_out(rule):
+    story = story_with(rules={"broken": rule, "low_entropy": LowEntropy})
+    for _ in range(5):
+        story.summary({ENTROPY: 0.4})
+    story.publish(BehaviorRolledBack("Walker", 0, story.step, "x"))
+    story.publish(BehaviorStarted("Runner", "ppo", "", 0, 10, 1, 1, False))
+    (report,) = [event for event in story.warnings if isinstance(event, LogEmitted)]
+    first, *detail = report.message.splitlines()
+    assert first.startswith("the rule of the warning broken failed and is left out from now on: ")
+    assert "Error" in first
+    assert "Traceback" in report.message or detail[0] == "...", "the lines of its author's file are there"
+    story.summary({ENTROPY: 0.4})
+    assert story.open == {"low_entropy"}, "what it had raised is cleared, other rules go on judging"
 
 
 # --------------------------------------------------------------------------------------------------------- progress
@@ -560,7 +625,7 @@ ANY_EVENT = st.one_of(
 @given(st.lists(st.tuples(ANY_FLOAT, ANY_EVENT), max_size=60))
 def test_no_event_in_any_order_breaks_the_watch(timed):
     """Every warning is raised once before it is cleared, has text, and comes again from the same events."""
-    one, two, raised = HealthMonitor(), HealthMonitor(), set()
+    one, two, raised = HealthMonitor(trainer_health), HealthMonitor(trainer_health), set()
     for number, (time, event) in enumerate(timed):
         envelope = Envelope(number, time, event)
         warnings = one.apply(envelope)

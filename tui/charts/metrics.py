@@ -33,18 +33,21 @@ INTERESTING = (
 )
 
 
-def metric_order(tags: Iterable[str]) -> list[str]:
+def metric_order(tags: Iterable[str], headline: Iterable[str] = ()) -> list[str]:
     """The return first and what was measured apart, then the most informative on learning, then the rest by name.
 
-    Each stands once: where there is the return of episodes, the summaries' means of it are left out.
+    headline: what the trainer itself names as most informative. Each stands once: where there is the return of
+    episodes, the summaries' means of it are left out.
     """
     there = set(tags)
     there -= {REWARD} if RETURN in there else set()
-    first = [tag for tag in (RETURN, EVALUATION, *INTERESTING) if tag in there]
+    first = [tag for tag in dict.fromkeys((RETURN, EVALUATION, *headline, *INTERESTING)) if tag in there]
     return first + sorted(there - set(first))
 
 
-def grid_metrics(tags: Iterable[str], pinned: Sequence[str], drawn: Sequence[str]) -> list[str]:
+def grid_metrics(
+    tags: Iterable[str], pinned: Sequence[str], drawn: Sequence[str], headline: Iterable[str] = ()
+) -> list[str]:
     """The metrics in the grid of a behavior that has `tags`: those pinned, else the usual ones.
 
     drawn: the metrics of the large chart, which the usual ones do not repeat. What the behavior does not have is left
@@ -54,7 +57,7 @@ def grid_metrics(tags: Iterable[str], pinned: Sequence[str], drawn: Sequence[str
     if there <= {RETURN, EVALUATION}:
         return list(pinned) or [tag for tag in USUAL if tag not in drawn]
     kept = [tag for tag in pinned if tag in there]
-    return kept or [tag for tag in metric_order(there - {EVALUATION}) if tag not in drawn][: len(USUAL)]
+    return kept or [tag for tag in metric_order(there - {EVALUATION}, headline) if tag not in drawn][: len(USUAL)]
 
 
 def full_name(tag: str) -> str:

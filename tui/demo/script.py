@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from rl_tui.engine.session.health.entropy import EntropyCoefficient
+from rl_tui.engine.session.health.replay import QDivergence
+from rl_tui.engine.session.health.rules import TrainerHealth
 from rl_tui.engine.session.messages import AddNote, LogLevel, Pause, SetHyperparameter
 
 HOURS = 1.7  # of the past: about half of what the first behavior needs
@@ -14,6 +17,14 @@ Act: TypeAlias = AddNote | SetHyperparameter | Pause
 Fate: TypeAlias = Literal["rises", "collapses"]
 PPO = {"learning_rate": 3e-4, "beta": 5e-3, "epsilon": 0.2, "lambd": 0.95, "num_epoch": 3.0, "value_coefficient": 0.5}
 SAC = {"learning_rate": 3e-4, "tau": 5e-3, "steps_per_update": 8.0, "target_entropy": -60.0}
+HEALTH: Mapping[str, TrainerHealth] = {  # as the settings of those trainers have it, without importing them
+    "ppo": TrainerHealth(advice={"entropy_collapse": "raise beta, or roll back to an earlier checkpoint"}),
+    "sac": TrainerHealth(
+        rules={"value_loss_explosion": None, "q_divergence": QDivergence, "entropy_coefficient": EntropyCoefficient},
+        advice={"entropy_collapse": "raise target_entropy or init_entcoef, or roll back to an earlier checkpoint"},
+        entropy_target="target_entropy",
+    ),
+}
 UP_TO_ONE = ("epsilon", "lambd", "tau")
 ANY_SIGN = ("target_entropy",)
 WHOLE = ("num_epoch",)
@@ -82,6 +93,11 @@ CAST: tuple[Role, ...] = (
     Role("LunarLander", "ppo", "rises", 14_000_000, 1300.0, (-180.0, 271.0), 420),
     Role("CarRacing", "ppo", "rises", 16_000_000, 1700.0, (-52.0, 880.0), 1000),
 )  # fmt: skip
+
+
+def health_of(algorithm: str) -> TrainerHealth:
+    """What the rules about health know of a trainer."""
+    return HEALTH.get(algorithm, TrainerHealth())
 
 
 def cast(number: int, hours: float = HOURS) -> tuple[Role, ...]:

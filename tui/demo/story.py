@@ -33,7 +33,7 @@ from rl_tui.engine.version import VERSION
 from rl_tui.tui.demo.actor import Actor
 from rl_tui.tui.demo.jobs import Job, Jobs, Outcome
 from rl_tui.tui.demo.machine import Machine
-from rl_tui.tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, refusal
+from rl_tui.tui.demo.script import CHATTER, CHATTER_SECONDS, CHATTER_WEIGHTS, Role, cues, health_of, refusal
 
 PAST_BEAT_SECONDS = 30.0  # while the past is played; more if it is long
 PAST_BEATS = 1500
@@ -60,7 +60,7 @@ class Story:
         self._chance = Random(f"{seed}")
         self.actors = {role.name: Actor(role, run_id, Random(f"{seed} {role.name}")) for role in roles}
         self._machine = Machine(Random(f"{seed} machine"))
-        self._health = HealthMonitor()
+        self._health = HealthMonitor(health_of)
         self._jobs = Jobs()
         self._stops: list[Stop] = []
         self._ending_seconds = END_SECONDS

@@ -202,14 +202,10 @@ def lesson_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]
 
 
 def metric_pairs(behavior: BehaviorView) -> list[Pair]:
-    """The newest summary."""
-    known = [(name, behavior.metrics[tag]) for tag, name in METRICS.items() if tag in behavior.metrics]
-    others = [
-        (metric_title(tag).lower(), value)
-        for tag, value in behavior.metrics.items()
-        if tag not in METRICS and tag not in SHOWN_ELSEWHERE
-    ]
-    return [(name, number(value)) for name, value in known + others]
+    """The newest summary, what its trainer names first."""
+    order = dict.fromkeys((*behavior.headline_metrics, *METRICS, *behavior.metrics))
+    shown = [tag for tag in order if tag in behavior.metrics and tag not in SHOWN_ELSEWHERE]
+    return [(METRICS.get(tag) or metric_title(tag).lower(), number(behavior.metrics[tag])) for tag in shown]
 
 
 def setup_pairs(behavior: BehaviorView) -> list[Pair]:

@@ -12,11 +12,6 @@ from rl_tui.tui.drawing.text import count, duration, left, right, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame
 from rl_tui.tui.panes.list import Entry, ListPane, same
 
-SCHEDULED = {  # the metric that has the value as the schedule moved it
-    "learning_rate": "Policy/Learning Rate",
-    "epsilon": "Policy/Epsilon",
-    "beta": "Policy/Beta",
-}
 NAME_WIDTH = 22
 VALUE_WIDTH = 12
 
@@ -91,9 +86,14 @@ def figure(value: float) -> str:
     return f"{value:.6g}"
 
 
+def metric_of(name: str) -> str:
+    """The metric that has the value as a schedule moved it, if any has: `Policy/Learning Rate` for `learning_rate`."""
+    return f"Policy/{name.replace('_', ' ').title()}"
+
+
 def moved_to(name: str, behavior: BehaviorView) -> float | None:
     """The value in the last summary; None if no metric has it."""
-    return behavior.metrics.get(SCHEDULED.get(name, ""))
+    return behavior.metrics.get(metric_of(name))
 
 
 def _value_row(

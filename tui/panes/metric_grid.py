@@ -89,7 +89,8 @@ def metrics_of(view: RunView, state: ScreenState) -> list[str]:
         return list(USUAL)
     owners = view.behaviors.values() if state.chart.has_all_behaviors else [behavior]
     tags = [tag for each in owners for tag in each.histories]
-    return grid_metrics(tags, state.chart.pinned.get(behavior.algorithm, ()), state.chart.metrics)
+    pinned = state.chart.pinned.get(behavior.algorithm, ())
+    return grid_metrics(tags, pinned, state.chart.metrics, behavior.headline_metrics)
 
 
 def arranged(num_charts: int, size: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:

@@ -59,7 +59,8 @@ class ChartActions(RunScreen):
     def tags(self) -> Mapping[str, str]:
         """Every metric there is, in the order of `m`, with a word on whose it is."""
         behaviors = self.context.view.behaviors
-        order = metric_order(tag for behavior in behaviors.values() for tag in behavior.histories)
+        headline = [tag for behavior in behaviors.values() for tag in behavior.headline_metrics]
+        order = metric_order((tag for behavior in behaviors.values() for tag in behavior.histories), headline)
         owners = {tag: [name for name in behaviors if tag in behaviors[name].histories] for tag in order}
         return {tag: "" if len(owners[tag]) == len(behaviors) else f"{len(owners[tag])} of {len(behaviors)} behaviors"
                 for tag in order}  # fmt: skip
@@ -77,7 +78,9 @@ class ChartActions(RunScreen):
         """The next metric that the selected behavior has, or with all drawn any of them has."""
         behavior = self.context.controls.selected
         is_alone = behavior is not None and not self.chart_state.has_all_behaviors
-        order = metric_order(behavior.histories) if behavior is not None and is_alone else list(self.tags())
+        order = list(self.tags())
+        if behavior is not None and is_alone:
+            order = metric_order(behavior.histories, behavior.headline_metrics)
         self.chart_state.next_metric(order, by)
         self._shown(f"metric: {metric_title(self.chart_state.metrics[0])}" if len(order) < 2 else "")
 

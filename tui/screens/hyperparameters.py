@@ -14,7 +14,7 @@ from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import HyperparameterChanged, Range, SetHyperparameter
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.keys.keymap import bindings
-from rl_tui.tui.panes.hyperparameter_list import SCHEDULED, ChangesList, HyperparameterList, figure, moved_to
+from rl_tui.tui.panes.hyperparameter_list import ChangesList, HyperparameterList, figure, metric_of, moved_to
 from rl_tui.tui.screens.base import RunScreen
 from rl_tui.tui.screens.confirm import ConfirmScreen
 from rl_tui.tui.screens.context import Context
@@ -112,7 +112,7 @@ def _scheduled(name: str, behavior: BehaviorView) -> float | None:
     A summary is a mean, so the first one after a change is of both.
     """
     changed_at = max((change.step for _, change in behavior.changes if change.name == name), default=None)
-    history = behavior.histories.get(SCHEDULED.get(name, ""), History())
+    history = behavior.histories.get(metric_of(name), History())
     if changed_at is not None and len(history) - bisect_right(history.steps, changed_at) < 2:
         return None
     return moved_to(name, behavior)

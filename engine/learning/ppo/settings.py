@@ -29,6 +29,11 @@ class PPOSettings(Hyperparameters):
         *("learning_rate", "beta", "epsilon", "lambd"),
         *("num_epoch", "value_coefficient", "target_kl"),
     )
+    advice: ClassVar = {
+        "entropy_collapse": "raise beta, or roll back to an earlier checkpoint",
+        "kl_spike": "lower learning_rate or epsilon",
+        "clip_fraction": "lower learning_rate or num_epoch",
+    }
 
     batch_size: PositiveWhole = 1024
     buffer_size: PositiveWhole = 10240

@@ -59,6 +59,16 @@ class SACSettings(Hyperparameters):
 
     changeable: ClassVar = ("learning_rate", "tau", "steps_per_update", "target_entropy")
     squashes_actions: ClassVar = True
+    entropy_target: ClassVar = "target_entropy"
+    health_rules: ClassVar = {
+        "value_loss_explosion": "",  # the Q losses are judged instead
+        "q_divergence": "rl_tui.engine.session.health.replay:QDivergence",
+        "entropy_coefficient": "rl_tui.engine.session.health.entropy:EntropyCoefficient",
+        "no_updates": "rl_tui.engine.session.health.replay:NoUpdates",
+    }
+    advice: ClassVar = {
+        "entropy_collapse": "raise target_entropy or init_entcoef, or roll back to an earlier checkpoint",
+    }
 
     def for_playing(self) -> Self:
         """With the smallest replay buffer."""

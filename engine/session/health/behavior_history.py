@@ -78,7 +78,7 @@ class BehaviorHistory:
     """One behavior so far. Seconds count only while it trains.
 
     started: None when only later events were seen. hyperparameters: those that can be changed during training.
-    advanced_at: the value of `seconds` when it last made progress.
+    advanced_at: the value of `seconds` when it last made progress. entropy_target: as in TrainerHealth.
     """
 
     started: BehaviorStarted | None = None
@@ -92,11 +92,7 @@ class BehaviorHistory:
     seconds: float = 0.0
     advanced_at: float = 0.0
     returns: Returns = field(default_factory=Returns)
-
-    @property
-    def algorithm(self) -> str:
-        """The trainer's name, "" while unknown."""
-        return self.started.algorithm if self.started is not None else ""
+    entropy_target: str = ""
 
     def restarted(self) -> BehaviorHistory:
         """The empty history of another policy of the same behavior."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from rl_tui.engine.session.health.rules import Finding, Streak, Verdict
 from rl_tui.engine.session.messages import DevicesSampled
@@ -15,16 +15,12 @@ SAMPLES = 3  # in a row, so that a short peak gives no warning
 class MachineRule(Protocol):
     """One thing that can be wrong with the machine, with the state needed to detect it."""
 
-    kind: ClassVar[str]
-
     def judge(self, sample: DevicesSampled, now: float) -> Verdict:
         """Judge this sample. now: seconds, never decreasing."""
 
 
 class DiskFilling:
     """At the rate of the last minutes the disk will soon be full."""
-
-    kind: ClassVar[str] = "disk_filling"
 
     def __init__(self) -> None:
         self._window: deque[tuple[float, int]] = deque(maxlen=60)  # ten minutes of (now, free bytes)
@@ -53,8 +49,6 @@ class DiskFilling:
 class DiskNearlyFull:
     """The disk has no room for many more checkpoints."""
 
-    kind: ClassVar[str] = "disk_full"
-
     def judge(self, sample: DevicesSampled, now: float) -> Verdict:
         """Judge by a limit of 1 GiB, on a small disk by a twentieth of its size."""
         free, low = sample.disk_free_bytes, min(GIB, sample.disk_total_bytes // 20)
@@ -69,8 +63,6 @@ class DiskNearlyFull:
 
 class MemoryNearlyFull:
     """The memory of the machine, or of this program's share of it, is nearly used up."""
-
-    kind: ClassVar[str] = "memory_full"
 
     def __init__(self) -> None:
         self._is_high = Streak(SAMPLES)
@@ -91,8 +83,6 @@ class MemoryNearlyFull:
 
 class GpuHot:
     """A GPU is so hot that its driver may slow it down."""
-
-    kind: ClassVar[str] = "gpu_hot"
 
     def __init__(self) -> None:
         self._is_high = Streak(SAMPLES)

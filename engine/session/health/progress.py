@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.rules import Finding, Verdict, short_count
 from rl_tui.engine.session.messages import CheckpointFailed, CheckpointSaved, EpisodesFinished, Event, ProgressReported
@@ -14,8 +12,6 @@ LONG_EPISODE = 3_000  # steps of each agent, longer than nearly all episodes in 
 
 class NoEpisodes:
     """Steps are made, but no episode ends."""
-
-    kind: ClassVar[str] = "no_episodes"
 
     def __init__(self) -> None:
         self._ended_at: int | None = None  # the step of the newest end, or the first step
@@ -46,8 +42,6 @@ class NoEpisodes:
 class NoSteps:
     """No step is made, although training is not paused."""
 
-    kind: ClassVar[str] = "no_steps"
-
     def __init__(self) -> None:
         self._advanced_at = 0.0
         self._longest = 0.0
@@ -70,8 +64,6 @@ class NoSteps:
 
 class CheckpointTrouble:
     """The newest checkpoint could not be saved."""
-
-    kind: ClassVar[str] = "checkpoint_failed"
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge attempts to save."""

@@ -1,17 +1,22 @@
 """What a health rule is.
 
 A rule judges every event that concerns it: something is wrong, everything is fine, or no change. Between its two limits
-it reports no change, so that an active warning does not flicker.
+it reports no change, so that an active warning does not flicker. The same events must give the same verdicts: a rule
+reads no clock, no file and no random number.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
 
 from rl_tui.engine.session.health.behavior_history import BehaviorHistory
-from rl_tui.engine.session.messages import Event
+from rl_tui.engine.session.messages import Event, MetricsReported
+
+WARM_UP = 3  # summaries before a policy has usual values
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,39 @@ Verdict: TypeAlias = Finding | Literal["fine"] | None  # None: no change
 
 
 class Rule(Protocol):
-    """One thing that can be wrong with a behavior, with the state needed to detect it."""
+    """One thing that can be wrong with a behavior, with the state needed to detect it.
 
-    kind: ClassVar[str]
+    Made without arguments for each behavior, and again when it is rolled back.
+    """
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge this event, which has already been applied to `history`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerHealth:
+    """What health rules know of a trainer.
+
+    rules: by kind of warning, in addition to the common ones or in place of those of the same kind; None: not judged.
+    advice: by kind of warning, in place of the rules' own. entropy_target: the hyperparameter that is the target at
+    which it holds the policy's entropy; "" for none.
+    """
+
+    rules: Mapping[str, Callable[[], Rule] | None] = field(default_factory=dict)
+    advice: Mapping[str, str] = field(default_factory=dict)
+    entropy_target: str = ""
+
+
+def metric(event: Event, tag: str) -> float | None:
+    """That metric of a summary; None for any other event, and if it is missing or not finite."""
+    value = event.metrics.get(tag) if isinstance(event, MetricsReported) and event.is_training else None
+    return value if value is not None and math.isfinite(value) else None
+
+
+def metrics(event: Event, tags: tuple[str, ...]) -> list[float]:
+    """The finite values of these metrics in a summary."""
+    values = (metric(event, tag) for tag in tags)
+    return [value for value in values if value is not None]
 
 
 class Streak:

@@ -70,6 +70,15 @@ def test_figures_stand_in_order_without_those_of_networks_that_are_not_there() -
     ]  # fmt: skip
 
 
+def test_metrics_that_a_trainer_names_come_first() -> None:
+    behavior = scenes.soft().view().behaviors["Pendulum"]
+    behavior.headline_metrics = ("Policy/Gradient Norm", "Losses/Q2 Loss", "Policy/None")
+    behavior.metrics["Policy/Gradient Norm"] = 0.5
+    assert [name for name, _ in metric_pairs(behavior)][:3] == ["gradient norm", "Q2 loss", "entropy"]
+    grid = grid_metrics([*behavior.histories, "Policy/Gradient Norm"], (), [RETURN], behavior.headline_metrics)
+    assert grid[:3] == ["Policy/Gradient Norm", "Losses/Q2 Loss", "Environment/Episode Length"]
+
+
 def test_charts_are_of_what_shows_most() -> None:
     histories = scenes.soft().view().behaviors["Pendulum"].histories
     assert [tag.rpartition("/")[2] for tag in grid_metrics(histories, (), [RETURN])] == [
