@@ -4,7 +4,7 @@ Each trainer's own class is in the trainer's folder (engine/learning/ppo/setting
 configuration is read without importing any algorithm.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, ValidationInfo
@@ -12,6 +12,7 @@ from pydantic_core import PydanticUseDefault
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of, suggest, visible
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.types import (
     PluginSettings,
     as_diagnostic,
@@ -87,7 +88,7 @@ class Hyperparameters(PluginSettings):
         """Why no memory can be trained with these settings; empty when one can."""
         return ""
 
-    def unused(self, reward_signals: Collection[str]) -> Iterator[tuple[str, str]]:
+    def unused(self, reward_signals: Mapping[str, RewardSignalSettings]) -> Iterator[tuple[str, str]]:
         """Every key that changes nothing in this behavior, and why."""
         yield from ()
 

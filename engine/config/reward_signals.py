@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, create_model, field_validator
 
@@ -21,6 +21,9 @@ KIND = "reward_signals"
 
 class RewardSignalSettings(PluginSettings):
     """The settings of one reward signal."""
+
+    learns: ClassVar[bool] = False  # it has something to train, such as a network of its own
+    title: ClassVar[str] = ""  # its name in metrics, as in "Policy/Extrinsic Reward"; empty: its key, capitalized
 
     gamma: Fraction = 0.99
     strength: float = 1.0

@@ -118,8 +118,10 @@ def _sections(config: RunConfig) -> Iterator[tuple[KeyPath, BehaviorConfig]]:
 
 
 def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
-    signal = (*path, "reward_signals", "extrinsic", "network_settings")
-    yield Diagnostic(signal, "no effect: the environment's reward needs no network", of_key=True)
+    for name, signal in behavior.reward_signals.items():
+        if not signal.learns:
+            place = (*path, "reward_signals", name, "network_settings")
+            yield Diagnostic(place, f"no effect: {name} rewards need no network", of_key=True)
     for key, reason in behavior.hyperparameters.unused(behavior.reward_signals):
         yield Diagnostic((*path, "hyperparameters", key), f"no effect: {reason}", of_key=True)
     if behavior.even_checkpoints:

@@ -156,7 +156,7 @@ checkpoint_settings: {train_model: true}
         "c.yaml:3:5: behaviors.A.checkpoint_interval: no effect: even_checkpoints makes it 200",
         (
             "c.yaml:6:34: behaviors.A.reward_signals.extrinsic.network_settings: "
-            "no effect: the environment's reward needs no network"
+            "no effect: extrinsic rewards need no network"
         ),
         "c.yaml:7:39: env_settings.base_port: no effect: used only with Unity players",
         "c.yaml:7:56: env_settings.restarts_rate_limit_n: no effect: a failed environment is not restarted yet",
@@ -199,7 +199,7 @@ env_settings: {env: "gymnasium:X-v1"}
     assert find_unused(parse(text % "extrinsic")) == [
         (
             "c.yaml:4:23: behaviors.A.hyperparameters.reward_signal_steps_per_update: "
-            "no effect: the environment's reward learns nothing"
+            "no effect: no reward signal of this behavior learns"
         )
     ]
     assert find_unused(parse(text % "rnd")) == []

@@ -11,10 +11,13 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.learning.rewards.base import RewardSignal
+from rl_tui.engine.config.reward_signals import reward_signal_settings
+from rl_tui.engine.learning.rewards.base import RewardContext, RewardSignal
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.specs import Ending, State, Trajectories
 from tests.learning.rollouts import SPEC, acted, rewarded
+
+CPU = torch.device("cpu")
 
 
 def supported(kind: str) -> list[str]:
@@ -33,7 +36,7 @@ def trainer(name: str, seed: int = 0) -> Trainer:
             "normalize_reward": True,
         }
     )
-    made: Trainer = registry.implementation("trainers", name)(SPEC, config, seed, torch.device("cpu"))
+    made: Trainer = registry.implementation("trainers", name)(SPEC, config, seed, CPU)
     return made
 
 
@@ -135,8 +138,10 @@ def test_a_new_policy_acts_with_the_newest_weights(name: str) -> None:
 @pytest.mark.parametrize("name", supported("reward_signals"))
 @pytest.mark.parametrize("normalize", [False, True])
 def test_a_reward_signal_gives_one_finite_reward_a_row_and_continues_from_its_state(name: str, normalize: bool) -> None:
-    first, second = (make_signal(name, normalize) for _ in range(2))
-    assert first.name == name
+    context = RewardContext(SPEC, BehaviorConfig.model_validate({"normalize_reward": normalize}), 0, CPU)
+    settings = reward_signal_settings(name).model_validate({})
+    first, second = (registry.implementation("reward_signals", name)(settings, context) for _ in range(2))
+    assert isinstance(first, RewardSignal)
     block = rewarded([(0, [1.0, -2.0, 3.0], Ending.TERMINATED), (1, [5.0], Ending.TRUNCATED)])
     rewards = first.evaluate(block)
     assert rewards.shape == (4,)
@@ -145,13 +150,6 @@ def test_a_reward_signal_gives_one_finite_reward_a_row_and_continues_from_its_st
     state = first.state()
     second.load(State(state.tensors, json.loads(json.dumps(state.values))))
     np.testing.assert_array_equal(first.evaluate(block), second.evaluate(block))
-
-
-def make_signal(name: str, normalize: bool) -> RewardSignal:
-    """As the trainers make it."""
-    signal: RewardSignal = registry.implementation("reward_signals", name)(0.9, 2.0, normalize)
-    assert (signal.gamma, signal.strength) == (0.9, 2.0)
-    return signal
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ class PPOTrainer:
         self._hyper = config.hyperparameters
         self._layout = FeatureLayout(spec.observations)
         self._random = np.random.Generator(np.random.PCG64(seed))
-        self._streams = RewardStreams(config)
+        self._streams = RewardStreams(spec, config, seed, device)
         self._network = self._make_network(device)
         self._step = GradientStep(self._network, self._hyper.adam_epsilon, self._hyper.max_grad_norm)
         is_normalized = config.network_settings.normalize and self._layout.columns > 0

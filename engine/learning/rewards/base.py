@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
-from rl_tui.engine.specs import Float32, State, Trajectories
+from rl_tui.engine.learning.transitions import Transitions
+from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
+
+Numbers: TypeAlias = Mapping[str, float | torch.Tensor]  # by tag; a tensor has one element, on any device
 
 
-class RewardSignal(Protocol):
-    """One stream of rewards with its own discount, evaluated once for every block."""
+@dataclass(frozen=True, slots=True)
+class RewardContext:
+    """What a reward signal is made for: a behavior, and the device of its networks.
 
-    name: str
-    gamma: float
-    strength: float
-    ignores_dones: bool  # the next value after an end is not zero for this stream
+    seed: for the signal's own generator; no two signals of a behavior have the same.
+    """
+
+    spec: BehaviorSpec
+    config: BehaviorConfig
+    seed: int
+    device: torch.device
+
+
+class RewardSignal:
+    """One stream of rewards. A signal derives from it and defines `evaluate` or `evaluate_transitions`, or both.
+
+    It is made by its class, with its settings and a context. What is the same for every signal is done elsewhere: the
+    trainer multiplies by `strength`, discounts by `gamma`, and reports "Policy/<Title> Reward" and the value estimates.
+    Used by one thread.
+    """
+
+    ignores_dones: ClassVar[bool] = False  # what follows the end of an episode still counts for this stream
+    is_reevaluated: ClassVar[bool] = False  # a replayed step is paid what it is worth now, not when it was new
+
+    def __init__(self, settings: RewardSignalSettings, context: RewardContext):
+        """Raises ConfigError for settings that do not fit the behavior."""
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers it trains."""
+        return 0
 
     def evaluate(self, block: Trajectories) -> Float32:
-        """f32[N], not yet multiplied by `strength`."""
+        """f32[N], not yet multiplied by `strength`. Called once for each new block; may update statistics."""
+        return self.evaluate_transitions(Transitions.of(block))
+
+    def evaluate_transitions(self, transitions: Transitions) -> Float32:
+        """f32[B]: what these steps are paid now. Changes nothing."""
+        raise NotImplementedError
+
+    def update(self, transitions: Transitions) -> Numbers:
+        """Learn from a mini-batch of the trainer's; returns finite metrics, which are averaged over mini-batches.
+
+        Called only if `learns` of the settings is True.
+        """
+        raise NotImplementedError
 
     def state(self) -> State:
-        """The state for `load`."""
+        """A copy of everything that `load` needs to continue as if training had never stopped.
+
+        Its arrays have the same names and shapes from the beginning.
+        """
+        return State()
 
     def load(self, state: State) -> None:
-        """Restore `state`."""
-
-
-class RewardSignalKind(Protocol):
-    """A class registered under "reward_signals"."""
-
-    @staticmethod
-    def make(settings: RewardSignalSettings, config: BehaviorConfig) -> RewardSignal:
-        """The signal with these settings of a behavior."""
+        """Restore `state`. What is kept of unfinished episodes is dropped: environments restart."""

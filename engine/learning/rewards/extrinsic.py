@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
+from rl_tui.engine.learning.rewards.base import RewardContext, RewardSignal
 from rl_tui.engine.learning.rewards.scaling import RewardScaler
 from rl_tui.engine.specs import Float32, State, Trajectories
 
 
-class ExtrinsicReward:
+class ExtrinsicReward(RewardSignal):
     """The environment's rewards, scaled by the running return with `normalize_reward`."""
 
-    name = "extrinsic"
-    ignores_dones = False
-
-    def __init__(self, gamma: float, strength: float, normalize: bool):
-        self.gamma = gamma
-        self.strength = strength
-        self._scaler = RewardScaler(gamma) if normalize else None
-
-    @staticmethod
-    def make(settings: RewardSignalSettings, config: BehaviorConfig) -> ExtrinsicReward:
-        """The signal with these settings of a behavior."""
-        return ExtrinsicReward(settings.gamma, settings.strength, config.normalize_reward)
+    def __init__(self, settings: RewardSignalSettings, context: RewardContext):
+        self._scaler = RewardScaler(settings.gamma) if context.config.normalize_reward else None
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N]."""

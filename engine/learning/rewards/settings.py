@@ -15,6 +15,8 @@ class ExtrinsicSettings(RewardSignalSettings):
 class IntrinsicSettings(RewardSignalSettings):
     """A reward that the agent computes, with a network of its own."""
 
+    learns: ClassVar = True
+
     learning_rate: Positive = 3e-4
 
 

@@ -1,45 +1,149 @@
-"""All reward streams of a behavior.  Shapes: N rows of a block, E episodes that end in it, S streams."""
+"""All reward streams of a behavior.  Shapes: N rows of a block, B steps, E episodes that end in it, S streams."""
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.reward_signals import KIND, RewardSignalSettings
+from rl_tui.engine.errors import NonFiniteError, PluginError
 from rl_tui.engine.learning.agent_state import AgentState
-from rl_tui.engine.learning.rewards.base import RewardSignal, RewardSignalKind
+from rl_tui.engine.learning.rewards.base import Numbers, RewardContext, RewardSignal
 from rl_tui.engine.learning.trainer import Metrics, Samples
-from rl_tui.engine.specs import Bool, Ending, Float32, State, Trajectories
+from rl_tui.engine.learning.transitions import Transitions
+from rl_tui.engine.specs import BehaviorSpec, Bool, Ending, Float32, State, Trajectories
+
+SignalStates: TypeAlias = Sequence[State]  # of every signal that learns
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A signal by its key under `reward_signals`."""
+
+    name: str
+    settings: RewardSignalSettings
+    signal: RewardSignal
+
+    @staticmethod
+    def make(name: str, settings: RewardSignalSettings, context: RewardContext) -> Stream:
+        """The stream of a signal with these settings. Raises NotSupportedError, PluginError."""
+        kind = cast(type[RewardSignal], registry.implementation(KIND, name))
+        if settings.learns != (kind.update is not RewardSignal.update):
+            text = "must define `update` if and only if `learns` of its settings is True"
+            raise PluginError(f"{KIND}.{name}: {kind.__name__} {text}")
+        return Stream(name, settings, kind(settings, context))
+
+    @property
+    def title(self) -> str:
+        """Its name in the tags of metrics."""
+        return self.settings.title or self.name.capitalize()
+
+    def evaluate(self, block: Trajectories) -> Float32:
+        """f32[N]. Raises NonFiniteError, PluginError."""
+        return self._weighted(self.signal.evaluate(block), block.num_rows)
+
+    def peek(self, block: Trajectories) -> Float32:
+        """The same without a change to the signal."""
+        if self.signal.is_reevaluated:
+            return self.reevaluate(Transitions.of(block))
+        return self._weighted(copy.deepcopy(self.signal).evaluate(block), block.num_rows)
+
+    def reevaluate(self, transitions: Transitions) -> Float32:
+        """f32[B]. Raises NonFiniteError, PluginError."""
+        return self._weighted(self.signal.evaluate_transitions(transitions), transitions.num_rows)
+
+    def _weighted(self, rewards: Float32, count: int) -> Float32:
+        """Multiplied by `strength`, if there are so many."""
+        if rewards.shape != (count,):
+            raise PluginError(f"{KIND}.{self.name}: must give rewards of shape ({count},), got {rewards.shape}")
+        weighted: Float32 = rewards * np.float32(self.settings.strength)
+        if not np.isfinite(weighted).all():
+            raise NonFiniteError(f"{KIND}.{self.name}: a reward is not finite; the policy was not changed")
+        return weighted
 
 
 class RewardStreams:
     """One signal per entry of `reward_signals`, in the file's order."""
 
-    def __init__(self, config: BehaviorConfig):
-        """Raises NotSupportedError for a signal that is not registered."""
-        self._signals: list[RewardSignal] = []
-        for name, settings in config.reward_signals.items():
-            kind = cast(type[RewardSignalKind], registry.implementation("reward_signals", name))
-            self._signals.append(kind.make(settings, config))
-        self.gammas: Float32 = np.array([signal.gamma for signal in self._signals], np.float32)
-        self.masks_terminal: Bool = np.array([not signal.ignores_dones for signal in self._signals], np.bool_)
-        self._sums = EpisodeSums(len(self._signals))
+    def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
+        """seed: of the trainer; every signal gets one of its own. Raises NotSupportedError, PluginError."""
+        signals = config.reward_signals.items()
+        seeds = np.random.SeedSequence(seed).generate_state(len(signals)).tolist()
+        self._streams = [
+            Stream.make(name, settings, RewardContext(spec, config, own, device))
+            for (name, settings), own in zip(signals, seeds, strict=True)
+        ]
+        self._learning = [stream for stream in self._streams if stream.settings.learns]
+        self._reevaluated = [i for i, stream in enumerate(self._streams) if stream.signal.is_reevaluated]
+        self._reported: list[Numbers] = []  # by each signal that learns, for each mini-batch
+        self.gammas: Float32 = np.array([stream.settings.gamma for stream in self._streams], np.float32)
+        self.masks_terminal: Bool = np.array([not stream.signal.ignores_dones for stream in self._streams], np.bool_)
+        self._sums = EpisodeSums(len(self._streams))
 
     def __len__(self) -> int:
-        return len(self._signals)
+        return len(self._streams)
+
+    @property
+    def learn(self) -> bool:
+        """Whether `update` does anything."""
+        return bool(self._learning)
+
+    @property
+    def are_reevaluated(self) -> bool:
+        """Whether `reevaluate` changes anything."""
+        return bool(self._reevaluated)
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers the signals train."""
+        return sum(stream.signal.num_parameters for stream in self._learning)
 
     def evaluate(self, block: Trajectories) -> Float32:
-        """f32[N, S], each stream multiplied by its strength."""
-        return _evaluated(self._signals, block)
+        """f32[N, S], each stream multiplied by its strength. Raises NonFiniteError, PluginError."""
+        return np.stack([stream.evaluate(block) for stream in self._streams], axis=1)
 
     def peek(self, block: Trajectories) -> Float32:
         """The same without a change to the signals' state."""
-        return _evaluated(copy.deepcopy(self._signals), block)
+        return np.stack([stream.peek(block) for stream in self._streams], axis=1)
+
+    def reevaluate(self, transitions: Transitions, rewards: Float32) -> Float32:
+        """f32[B, S]: `rewards`, which these steps were paid when they were new, as far as they are still valid."""
+        rewards = rewards.copy()
+        for index in self._reevaluated:
+            rewards[:, index] = self._streams[index].reevaluate(transitions)
+        return rewards
+
+    def update(self, transitions: Transitions) -> None:
+        """Let every signal that learns do so, once for each mini-batch."""
+        self._reported += [stream.signal.update(transitions) for stream in self._learning]
+
+    def snapshot(self) -> SignalStates:
+        """A copy for `restore`; empty, and free, where no signal learns."""
+        return [stream.signal.state() for stream in self._learning]
+
+    def restore(self, snapshot: SignalStates) -> None:
+        """Undo every update since `snapshot`."""
+        self._reported.clear()
+        for stream, state in zip(self._learning, snapshot, strict=True):
+            stream.signal.load(state)
+
+    def metrics(self) -> Metrics:
+        """What the signals reported in every update since the last call, averaged. Raises NonFiniteError."""
+        reported, self._reported = self._reported, []
+        means = {tag: _mean([numbers[tag] for numbers in reported if tag in numbers]) for tag in _tags(reported)}
+        for tag, value in means.items():
+            if not math.isfinite(value):
+                raise NonFiniteError(f"{KIND}: {tag} is not finite; the state before this update was kept")
+        return means
 
     def episodes(self, block: Trajectories, rewards: Float32) -> Samples:
         """What each stream paid in every episode that ended in a block with rewards f32[N, S].
@@ -48,21 +152,21 @@ class RewardStreams:
         sums = self._sums(block, rewards)
         if not len(sums):
             return {}
-        return {f"Policy/{s.name.capitalize()} Reward": sums[:, i].tolist() for i, s in enumerate(self._signals)}
+        return {f"Policy/{s.title} Reward": sums[:, i].tolist() for i, s in enumerate(self._streams)}
 
     def named(self, values: Sequence[float], what: str) -> Metrics:
         """One number per stream by metric, e.g. "Policy/Extrinsic Value" for what = "Value"."""
-        return {f"Policy/{s.name.capitalize()} {what}": value for s, value in zip(self._signals, values, strict=True)}
+        return {f"Policy/{s.title} {what}": value for s, value in zip(self._streams, values, strict=True)}
 
     def state(self) -> dict[str, State]:
         """Each signal's state by its part of the trainer's state."""
-        return {f"reward_{signal.name}": signal.state() for signal in self._signals}
+        return {f"reward_{stream.name}": stream.signal.state() for stream in self._streams}
 
     def load(self, state: State) -> None:
         """Restore the trainer's state and drop unfinished episodes."""
-        self._sums = EpisodeSums(len(self._signals))
-        for signal in self._signals:
-            signal.load(state.part(f"reward_{signal.name}"))
+        self._sums = EpisodeSums(len(self._streams))
+        for stream in self._streams:
+            stream.signal.load(state.part(f"reward_{stream.name}"))
 
 
 class EpisodeSums:
@@ -89,5 +193,12 @@ class EpisodeSums:
         return ended
 
 
-def _evaluated(signals: Sequence[RewardSignal], block: Trajectories) -> Float32:
-    return np.stack([signal.evaluate(block) * np.float32(signal.strength) for signal in signals], axis=1)
+def _tags(reported: Sequence[Numbers]) -> list[str]:
+    return list(dict.fromkeys(tag for numbers in reported for tag in numbers))
+
+
+def _mean(numbers: Sequence[Any]) -> float:
+    """Of floats or tensors of one element, which are waited for once."""
+    if isinstance(numbers[0], torch.Tensor):
+        return float(torch.stack([number.detach().reshape(()) for number in numbers]).mean())
+    return float(sum(numbers) / len(numbers))

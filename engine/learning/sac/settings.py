@@ -1,12 +1,13 @@
 """Hyperparameters of SAC: ML-Agents' keys in its order, then rl-tui's additions, which have a description."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from rl_tui.engine.config.diagnostics import must_be
 from rl_tui.engine.config.hyperparameters import Hyperparameters, Schedule
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.types import (
     Fraction,
     Positive,
@@ -98,10 +99,10 @@ class SACSettings(Hyperparameters):
             return "must be null unless prioritized_replay is null"
         return ""
 
-    def unused(self, reward_signals: Collection[str]) -> Iterator[tuple[str, str]]:
-        """The environment's reward has no network to update."""
-        if list(reward_signals) == ["extrinsic"]:
-            yield "reward_signal_steps_per_update", "the environment's reward learns nothing"
+    def unused(self, reward_signals: Mapping[str, RewardSignalSettings]) -> Iterator[tuple[str, str]]:
+        """How often reward signals learn, where none does."""
+        if not any(signal.learns for signal in reward_signals.values()):
+            yield "reward_signal_steps_per_update", "no reward signal of this behavior learns"
 
     def suspicious(self, time_horizon: int, max_steps: int) -> Iterator[tuple[str, str]]:
         """A warm-up longer than the buffer or the training, and sums longer than their experience."""

@@ -54,7 +54,7 @@ class SACTrainer:
         self._config = config
         self._hyper = hyper = _with_target(config.hyperparameters, spec.actions)
         self._random = np.random.Generator(np.random.PCG64(seed))
-        self._streams = RewardStreams(config)
+        self._streams = RewardStreams(spec, config, seed, device)
         self._layout = FeatureLayout(spec.observations)
         network, actions = config.network_settings, spec.actions
         self._networks = soft_networks(

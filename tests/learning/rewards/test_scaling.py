@@ -9,13 +9,17 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.rewards.base import RewardContext
 from rl_tui.engine.learning.rewards.extrinsic import ExtrinsicReward
 from rl_tui.engine.learning.rewards.scaling import LIMIT, RewardScaler
+from rl_tui.engine.learning.rewards.settings import ExtrinsicSettings
 from rl_tui.engine.specs import Ending, State
-from tests.learning.rollouts import rewarded
+from tests.learning.rollouts import SPEC, rewarded
 
 Segments: TypeAlias = list[tuple[int, list[float], Ending]]
 
@@ -122,9 +126,14 @@ def test_loading_forgets_episodes_that_were_followed_before() -> None:
     np.testing.assert_array_equal(first(block), second(block))
 
 
+def extrinsic(normalize: bool) -> ExtrinsicReward:
+    config = BehaviorConfig.model_validate({"normalize_reward": normalize})
+    return ExtrinsicReward(ExtrinsicSettings(), RewardContext(SPEC, config, 0, torch.device("cpu")))
+
+
 def test_without_normalization_rewards_are_the_environments() -> None:
     block = rewarded([(0, [1e6, -3.0], Ending.TERMINATED)])
-    signal = ExtrinsicReward(0.9, 1.0, normalize=False)
+    signal = extrinsic(normalize=False)
     assert signal.evaluate(block).tolist() == [1e6, -3.0]
     signal.load(signal.state())
     assert signal.evaluate(block).tolist() == [1e6, -3.0]
@@ -134,5 +143,5 @@ def test_without_normalization_rewards_are_the_environments() -> None:
 def test_the_reward_of_a_group_counts_as_each_members_own(normalize: bool) -> None:
     shared = replace(rewarded([(0, [1.0, 2.0, -3.0], Ending.CUT)]), group_rewards=np.array([0, 10, 0.5], np.float32))
     alone = rewarded([(0, [1.0, 12.0, -2.5], Ending.CUT)])
-    both = [ExtrinsicReward(0.9, 1.0, normalize).evaluate(block).tolist() for block in (shared, alone)]
+    both = [extrinsic(normalize).evaluate(block).tolist() for block in (shared, alone)]
     assert both[0] == both[1]

@@ -6,24 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.reward_signals import RewardSignalSettings
-from rl_tui.engine.learning.rewards.extrinsic import ExtrinsicReward
+from rl_tui.engine.learning.rewards.base import RewardSignal
 from rl_tui.engine.learning.rewards.settings import CuriositySettings
 from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.specs import Ending, Float32, State, Trajectories
-from tests.learning.rollouts import rewarded
+from tests.learning.rollouts import SPEC, rewarded
 
 
-class OnePerStep(ExtrinsicReward):
+class OnePerStep(RewardSignal):
     """A stream of its own, whose episodes pay as much as they are long."""
-
-    name = "curiosity"
-
-    @staticmethod
-    def make(settings: RewardSignalSettings, config: BehaviorConfig) -> OnePerStep:
-        return OnePerStep(settings.gamma, settings.strength, normalize=False)
 
     def evaluate(self, block: Trajectories) -> Float32:
         return np.ones(block.num_rows, np.float32)
@@ -33,8 +27,9 @@ class OnePerStep(ExtrinsicReward):
 def streams(monkeypatch: pytest.MonkeyPatch) -> RewardStreams:
     """Extrinsic rewards, doubled, and one half for every step."""
     monkeypatch.setattr(CuriositySettings, "implementation", f"{__name__}:OnePerStep")
+    monkeypatch.setattr(CuriositySettings, "learns", False)
     signals = {"extrinsic": {"strength": 2.0}, "curiosity": {"strength": 0.5}}
-    return RewardStreams(BehaviorConfig.model_validate({"reward_signals": signals}))
+    return RewardStreams(SPEC, BehaviorConfig.model_validate({"reward_signals": signals}), 0, torch.device("cpu"))
 
 
 def test_each_stream_reports_its_own_rewards_of_every_episode(streams: RewardStreams) -> None:

@@ -1,0 +1,52 @@
+"""Single steps of experience, as reward signals see them.  Shapes: B steps, N rows in P segments of a block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_tui.engine.specs import Bool, Ending, Float32, Int64, Observation, Observations, Trajectories
+
+
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """B steps in any order, as read-only numpy arrays."""
+
+    observations: Observations  # each [B, ...]
+    next_observations: Observations  # each [B, ...]: after the step, the final ones where the episode ended
+    continuous_actions: Float32  # f32[B, A], as `Choice.continuous` had them
+    discrete_actions: Int64  # i64[B, K]
+    action_mask: Bool | None  # bool[B, sum of branches], None: everything was allowed
+    endings: NDArray[np.int8]  # i8[B] of Ending: how the episode ended with the step, CUT where it continued
+
+    @property
+    def num_rows(self) -> int:
+        """B."""
+        return len(self.endings)
+
+    @staticmethod
+    def of(block: Trajectories, rows: Int64 | None = None) -> Transitions:
+        """The steps in these rows of a block, i64[B]; all of them without `rows`."""
+        if rows is None:
+            rows = np.arange(block.num_rows)
+        last = np.cumsum(block.lengths) - 1  # i64[P]
+        segments = last.searchsorted(rows)
+        is_last = rows == last[segments]
+        following = zip(block.observations, block.next_observations, strict=True)
+        return Transitions(
+            observations=tuple(column.take(rows, 0) for column in block.observations),
+            next_observations=tuple(_following(within, after, rows, segments, is_last) for within, after in following),
+            continuous_actions=block.continuous_actions.take(rows, 0),
+            discrete_actions=block.discrete_actions.take(rows, 0),
+            action_mask=None if block.action_mask is None else block.action_mask.take(rows, 0),
+            endings=np.where(is_last, block.endings[segments], np.int8(Ending.CUT)),
+        )
+
+
+def _following(within: Observation, after: Observation, rows: Int64, segments: Int64, is_last: Bool) -> Observation:
+    """The next row of `within` [N, ...] for each row, or of `after` [P, ...] where it is its segment's last."""
+    following: Observation = within.take(np.where(is_last, rows, rows + 1), 0)
+    following[is_last] = after[segments[is_last]]
+    return following
