@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import queue
 import random
+import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -43,6 +45,7 @@ from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.run_folder import RunFolder
 
+LATE_SEEDS = 1000  # more than any run has behaviors when it starts, and any environment later
 RANDOM_SEEDS = 10_000  # ML-Agents draws a seed from 0 to 9999 when none is given
 
 
@@ -72,10 +75,23 @@ def derived_seed(*parts: int) -> int:
     return int(np.random.SeedSequence(list(parts)).generate_state(1)[0])
 
 
-class Builder:
-    """Makes the environment workers of a run. Used by the coordinator while the run starts.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a behavior acts: the environment of this index in the run. target: how its behaviors are watched."""
 
-    Its public attributes, by behavior, are complete once every worker is built.
+    index: int
+    source: EnvironmentSource
+    pool: EnvironmentPool
+    control: Control
+    saver: Saver
+    target: WatchTarget
+
+
+class Builder:
+    """Makes the environment workers of a run. Used by the coordinator while the run starts, and by the threads of
+    collectors when a behavior appears, one at a time.
+
+    Its public attributes, by behavior, grow when one appears: other threads look up names, or iterate over copies.
     """
 
     def __init__(
@@ -102,6 +118,7 @@ class Builder:
         self._is_training = not config.checkpoint_settings.inference
         self._restorer = Restorer(config.checkpoint_settings, folder.results_dir, bus)
         self._started_at = time.monotonic()
+        self._lock = threading.Lock()
 
     def workers(self, saver: Saver) -> list[EnvironmentWorker]:
         """One worker for the environment of all behaviors, or one for each behavior's own."""
@@ -117,47 +134,56 @@ class Builder:
                 return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, self._folder.run_logs)
             return SerialPool(source.env, source.make, settings.num_envs)
 
-        def make_behaviors(pool: EnvironmentPool, control: Control) -> dict[str, Behavior]:
-            for name in environment.behaviors:
-                if name not in pool.specs:
-                    raise ConfigError(
-                        f"behaviors.{name}: {source.env} has no such behavior, it has {', '.join(pool.specs)}. For"
-                        " several environments in one run, make env_settings.env a mapping from behavior to"
-                        " environment."
-                    )
-            behaviors = {name: self._behavior(spec, source, pool, control, saver) for name, spec in pool.specs.items()}
-            self._add_watch_target(source, {name: behavior.learner for name, behavior in behaviors.items()})
-            return behaviors
-
         # ML-Agents gives environment i seed + i; the workers of a run must not share seeds
         seed = self._seed + index * 1_000_003
         start_seconds = None if settings.num_workers else max(START_SECONDS, settings.timeout_wait)
         output = self._folder.output
         names = environment.behaviors
+        maker = _EnvironmentBehaviors(self, environment, index, saver)
         return EnvironmentWorker(
-            source.env, make_pool, make_behaviors, seed, self._bus, self._ui_priority, output, start_seconds, names
+            source.env, make_pool, maker, seed, self._bus, self._ui_priority, output, start_seconds, names
         )
 
-    def _add_watch_target(self, source: EnvironmentSource, learners: Mapping[str, Learner]) -> None:
-        """The behaviors of one environment are watched together."""
-        seed = derived_seed(self._seed, len(self.watch_targets), 4)
-        acting = {  # holds no learner, so that none outlives the run
-            name: (partial(_policy_to_watch, settings_of(self._config, name), seed), learner.latest_policy)
-            for name, learner in learners.items()
-        }
-        target = WatchTarget(
-            source, acting, seed, self._config.env_settings.timeout_wait, self._folder.run_logs, self._folder.output
-        )
-        self.watch_targets.update(dict.fromkeys(learners, target))
+    def require_behaviors(self, environment: NamedEnvironment, specs: Mapping[str, BehaviorSpec]) -> None:
+        """A warning names the behaviors of the file that are not there yet. Raises ConfigError where none is."""
+        missing = [name for name in environment.behaviors if name not in specs]
+        if not missing:
+            return
+        env, found = environment.source.env, f"it has {', '.join(specs) or 'none'}"
+        advice = "For several environments in one run, make env_settings.env a mapping from behavior to environment."
+        may_train = self._config.default_settings is not None or len(missing) < len(environment.behaviors)
+        if not may_train or environment.source.has_one_behavior:
+            raise ConfigError(f"behaviors.{missing[0]}: {env} has no such behavior, {found}. {advice}")
+        self._bus.log("warning", "run", f"{env} has no behavior {', '.join(missing)} yet, {found}. {advice}")
 
-    def _behavior(
-        self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, control: Control, saver: Saver
-    ) -> Behavior:
-        config = settings_of(self._config, spec.name)
+    def watch_target(self, source: EnvironmentSource) -> WatchTarget:
+        """The behaviors of one environment are watched together; `behavior` adds them."""
+        seed, timeout = derived_seed(self._seed, len(self.watch_targets), 4), self._config.env_settings.timeout_wait
+        return WatchTarget(source, {}, seed, timeout, self._folder.run_logs, self._folder.output)
+
+    def behavior(self, spec: BehaviorSpec, place: Place, late_number: int | None = None) -> Behavior:
+        """One behavior with all it needs. late_number: of those that have appeared in its environment, from 0; None at
+        the start. Raises RlTuiError."""
+        with self._lock:
+            index = len(self.learners) if late_number is None else (place.index + 1) * LATE_SEEDS + late_number
+            if spec.name in self.learners:
+                raise ConfigError(f"behaviors.{spec.name}: two environments of this run have a behavior of this name")
+            behavior = self._behavior(spec, place, index, is_late=late_number is not None)
+            name, learner, seed = spec.name, behavior.learner, place.target.seed
+            make = partial(_policy_to_watch, settings_of(self._config, name), seed)
+            place.target.behaviors[name] = (
+                make,
+                learner.latest_policy,
+            )  # holds no learner, so that none outlives the run
+            self.watch_targets[name] = place.target
+            self.learners[name] = learner
+        return behavior
+
+    def _behavior(self, spec: BehaviorSpec, place: Place, index: int, *, is_late: bool) -> Behavior:
+        config, source = settings_of(self._config, spec.name), place.source
         self._bus.log("debug", spec.name, describe(spec))
-        index = len(self.learners)
-        files = self.files[spec.name] = self._files(spec, config)
-        evaluator = self._evaluator(spec, source, pool, config, index)
+        files = self._files(spec, config)
+        evaluator = self._evaluator(spec, place, config, index, is_late=is_late)
         trainer = self._trainer(spec, config, index)
         self._warn_of_goals(spec, config, trainer.num_parameters)
         policy = trainer.make_policy(derived_seed(self._seed, index, 1))
@@ -172,11 +198,12 @@ class Builder:
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
         settings = LearnerSettings(spec.name, config, self._is_training, self._started_at, source.metrics)
-        learner = Learner(settings, trainer, saver, self._bus, self._report, step, policy.state(), evaluator)
+        learner = Learner(settings, trainer, place.saver, self._bus, self._report, step, policy.state(), evaluator)
         learner.hyperparameters.restore(restored)
+        self.files[spec.name] = files
         if step and self._is_training and _lacks_export(files.folder, config, step):
-            saver.put_first(SaveJob(spec.name, step, trainer.weights(), None, "interval", None))
-        self.learners[spec.name] = learner
+            put = place.saver.put if is_late else place.saver.put_first
+            put(SaveJob(spec.name, step, trainer.weights(), None, "interval", None))
         keeps_steps = self._is_training and trainer.replay_bytes > 0
         warmup_steps = config.hyperparameters.warmup_steps if keeps_steps and not has_replay else 0
         self._bus.publish(
@@ -186,7 +213,7 @@ class Builder:
                 environment=source.env,
                 step=step,
                 max_steps=config.max_steps if self._is_training else 0,
-                num_agents=pool.num_agents[spec.name],
+                num_agents=place.pool.num_agents[spec.name],
                 num_parameters=trainer.num_parameters,
                 threaded=config.threaded,
                 replay_steps=config.hyperparameters.replay_steps if keeps_steps else 0,
@@ -203,7 +230,7 @@ class Builder:
             policy=policy,
             time_horizon=trainer.time_horizon,
             summary_freq=config.summary_freq,
-            control=control,
+            control=place.control,
             blocks=queue.Queue(queue_size) if config.threaded and self._is_training else None,
         )
 
@@ -241,20 +268,24 @@ class Builder:
             self._bus.log("warning", spec.name, warning)
 
     def _evaluator(
-        self, spec: BehaviorSpec, source: EnvironmentSource, pool: EnvironmentPool, config: BehaviorConfig, index: int
+        self, spec: BehaviorSpec, place: Place, config: BehaviorConfig, index: int, *, is_late: bool
     ) -> Evaluator | None:
-        settings = config.evaluation
+        settings, source = config.evaluation, place.source
         if settings is None:
             return None
         if not self._is_training:
             self._bus.log("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")
             return None
-        if len(pool.specs) > 1:
-            raise NotSupportedError(
-                f"behaviors.{spec.name}.evaluation: {source.env} has the behaviors {', '.join(pool.specs)}, and one of"
-                " several in an environment cannot be evaluated while it trains yet. It must be null;"
-                " `rl-tui evaluate` plays the policies of a run together."
+        if len(place.pool.specs) > 1:
+            reason = (
+                f"{source.env} has the behaviors {', '.join(place.pool.specs)}, and one of several in an environment"
+                " cannot be evaluated while it trains yet."
             )
+            instead = "`rl-tui evaluate` plays the policies of a run together."
+            if not is_late:
+                raise NotSupportedError(f"behaviors.{spec.name}.evaluation: {reason} It must be null; {instead}")
+            self._bus.log("warning", spec.name, f"evaluation: no effect: {reason} {instead}")
+            return None
         num_copies = min(self._config.env_settings.num_envs, settings.episodes)
         network = config.network_settings.model_copy(update={"deterministic": settings.deterministic})
         return Evaluator(
@@ -269,6 +300,33 @@ class Builder:
     @cached_property
     def _budget(self) -> MemoryBudget:
         return MemoryBudget(available_bytes())
+
+
+class _EnvironmentBehaviors:
+    """Implements BehaviorMaker for the environment of this index."""
+
+    def __init__(self, builder: Builder, environment: NamedEnvironment, index: int, saver: Saver):
+        self._builder = builder
+        self._environment = environment
+        self._index = index
+        self._saver = saver
+        self._num_late = 0
+        self._target = builder.watch_target(environment.source)
+
+    def make_first(self, pool: EnvironmentPool, control: Control) -> Mapping[str, Behavior]:
+        """Those that the environments have when they have just been made."""
+        self._builder.require_behaviors(self._environment, pool.specs)
+        place = self._place(pool, control)
+        return {name: self._builder.behavior(spec, place) for name, spec in pool.specs.items()}
+
+    def make_late(self, spec: BehaviorSpec, pool: EnvironmentPool, control: Control) -> Behavior:
+        """One that has appeared since."""
+        behavior = self._builder.behavior(spec, self._place(pool, control), self._num_late)
+        self._num_late += 1
+        return behavior
+
+    def _place(self, pool: EnvironmentPool, control: Control) -> Place:
+        return Place(self._index, self._environment.source, pool, control, self._saver, self._target)
 
 
 def _policy_to_watch(config: BehaviorConfig, seed: int, spec: BehaviorSpec, is_greedy: bool) -> Policy:

@@ -6,34 +6,46 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
+from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError, RlTuiError
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.behavior import Behavior
-from rl_tui.engine.running.block_sizes import BlockSizes
 from rl_tui.engine.running.call_timeout import CallTimer, call_with_timeout, locate_call
+from rl_tui.engine.running.collection import Collection
 from rl_tui.engine.running.progress import ProgressReporter
 from rl_tui.engine.running.threads import Control, UiPriority
-from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged, EnvironmentFailed, WaitsFor
+from rl_tui.engine.specs import BehaviorSpec
 
 RECEIVE_SECONDS = 0.1  # how long an idle collector may take to see a stop or a command
+
+
+class BehaviorMaker(Protocol):
+    """Makes the behaviors of one environment. Both methods raise RlTuiError."""
+
+    def make_first(self, pool: EnvironmentPool, control: Control) -> Mapping[str, Behavior]:
+        """Those that the environments have when they have just been made. Called in the run's thread."""
+
+    def make_late(self, spec: BehaviorSpec, pool: EnvironmentPool, control: Control) -> Behavior:
+        """One that has appeared since. Called in the collector's thread."""
 
 
 class EnvironmentWorker:
     """Runs in the thread `collector:NAME`. Owns pool, collector, policies, and the learners that are not threaded.
 
-    Before a thread starts for `main` or for a behavior, its starter calls `control.join`.
+    Before a thread starts for `main` or for a behavior that `build` made, its starter calls `control.join`. behaviors:
+    replaced, never changed, when one appears; the supervisor then starts the thread of its learner.
     """
 
     def __init__(
         self,
         environment: str,
         make_pool: Callable[[], EnvironmentPool],
-        make_behaviors: Callable[[EnvironmentPool, Control], Mapping[str, Behavior]],
+        maker: BehaviorMaker,
         seed: int,
         bus: EventBus,
         ui_priority: UiPriority,
@@ -55,7 +67,7 @@ class EnvironmentWorker:
         self._is_submitting = False  # to a threaded learner
         self._is_renewed = False  # a behavior that diverged was rolled back
         self._make_pool = make_pool
-        self._make_behaviors = make_behaviors
+        self._maker = maker
         self._names = names
         self._seed = seed
         self._start_seconds = start_seconds
@@ -80,7 +92,7 @@ class EnvironmentWorker:
         made = time.monotonic()
         where = f"worker processes {', '.join(map(str, self.pool.pids))}" if self.pool.pids else "this process"
         log(f"{self.pool.num_instances} instances in {where}, started in {made - start:.3f} s")
-        self.behaviors = self._make_behaviors(self.pool, self.control)
+        self.behaviors = self._maker.make_first(self.pool, self.control)
         log(f"trainers of {', '.join(self.behaviors)} made in {time.monotonic() - made:.3f} s")
 
     def _start(self, pool: EnvironmentPool) -> None:
@@ -190,30 +202,40 @@ class EnvironmentWorker:
             behavior.learner.recount()
 
     def _collect(self, pool: EnvironmentPool) -> None:
-        policies = {name: behavior.policy for name, behavior in self.behaviors.items()}
-        horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
-        collector = Collector(pool, policies, horizons)
-        reporter = ProgressReporter(self.behaviors, collector, self._bus, lambda: self.waiting_seconds)
-        block_sizes = {name: BlockSizes(name, behavior, collector) for name, behavior in self.behaviors.items()}
-        resumed_at = max(behavior.learner.step for behavior in self.behaviors.values())
+        running = Collection(
+            pool, self.behaviors, lambda spec: self._meet(spec, pool), self._bus, lambda: self.waiting_seconds
+        )
         self._bus.log("debug", self.environment, "resetting every instance")
         self._stepped_at = time.monotonic()
-        pool.reset(self._seed + resumed_at)  # a resumed run must not see the same episodes again
-        for name in () if self._is_renewed else self.behaviors:
+        pool.reset(self._seed + running.first_step)  # a resumed run must not see the same episodes again
+        for name in () if self._is_renewed else running.behaviors:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
-            while self._should_continue(reporter) and not self._is_over():
-                if collector.receive(RECEIVE_SECONDS) and not self.control.is_lost:
+            while self._should_continue(running.reporter) and not self._is_over():
+                if running.collector.receive(RECEIVE_SECONDS) and not self.control.is_lost:
                     self._stepped_at = time.monotonic()
-                    self._advance(collector, block_sizes, reporter)
+                    self._advance(running)
                 if not self.control.is_lost:
-                    reporter.publish_due()
+                    running.reporter.publish_due()
         finally:
             if not self.control.is_lost:
-                reporter.publish_all()
+                running.reporter.publish_all()
         if not self.control.is_lost:
             for behavior in self._inline:
                 behavior.finish()
+
+    def _meet(self, spec: BehaviorSpec, pool: EnvironmentPool) -> Behavior:
+        """The behavior that has appeared; new environments may meet one that is known. Raises RlTuiError."""
+        if spec.name in self.behaviors:
+            return self.behaviors[spec.name]
+        start = time.monotonic()
+        behavior = self._maker.make_late(spec, pool, self.control)
+        if behavior.is_threaded:
+            self.control.join()  # before it can count as parked
+        self.behaviors = {**self.behaviors, spec.name: behavior}
+        self._bus.publish(BehaviorStateChanged(spec.name, "training"))
+        self._bus.log("debug", self.environment, f"trainer of {spec.name} made in {time.monotonic() - start:.3f} s")
+        return behavior
 
     def _should_continue(self, reporter: ProgressReporter) -> bool:
         """Serve the learners of this thread, and park while paused."""
@@ -229,12 +251,13 @@ class EnvironmentWorker:
         reporter.resume()
         return should_continue
 
-    def _advance(self, collector: Collector, block_sizes: Mapping[str, BlockSizes], reporter: ProgressReporter) -> None:
+    def _advance(self, running: Collection) -> None:
         """Pass every block that is due to its learner, load the weights that result, and let agents act."""
-        for name, behavior in self.behaviors.items():
-            while collector.is_due(name, block_sizes[name].size):
+        collector, reporter = running.collector, running.reporter
+        for name, behavior in running.behaviors.items():
+            while collector.is_due(name, running.block_sizes[name].size):
                 block = collector.drain(name)
-                block_sizes[name].count(block.num_rows)
+                running.block_sizes[name].count(block.num_rows)
                 start = time.monotonic()
                 self._is_submitting = behavior.is_threaded
                 behavior.submit(block, lambda: self._should_continue(reporter))
@@ -247,7 +270,7 @@ class EnvironmentWorker:
                 reporter.follow_rollbacks()
         if not self.control.is_lost:
             collector.act()
-            for sizes in block_sizes.values():
+            for sizes in running.block_sizes.values():
                 sizes.look_ahead()
 
     @property
@@ -260,11 +283,13 @@ class EnvironmentWorker:
             behavior.learner.serve()
 
     def _is_over(self) -> bool:
-        return all(behavior.learner.is_over for behavior in self.behaviors.values())
+        """Not before the first behavior has appeared."""
+        return bool(self.behaviors) and all(behavior.learner.is_over for behavior in self.behaviors.values())
 
     def _fail(self, error: RlTuiError) -> None:
-        """The environment is lost: its behaviors end with what they have learned."""
-        self._publish_failure(error, tuple(self.behaviors))
+        """The environment is lost, or has a behavior that cannot be trained: all end with what they have learned."""
+        if isinstance(error, EnvironmentFailure | NonFiniteError):
+            self._publish_failure(error, tuple(self.behaviors))
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
             if not behavior.is_threaded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.sampling.collector import Collector
@@ -35,22 +35,22 @@ class Throttle:
 class ProgressReporter:
     """Used in the collector's thread."""
 
-    def __init__(
-        self,
-        behaviors: Mapping[str, Behavior],
-        collector: Collector,
-        bus: EventBus,
-        waiting_seconds: Callable[[], float],
-    ):
-        self._behaviors = behaviors
+    def __init__(self, collector: Collector, bus: EventBus, waiting_seconds: Callable[[], float]):
+        self._behaviors: dict[str, Behavior] = {}
         self._waiting_seconds = waiting_seconds
         self._collector = collector
         self._bus = bus
         self._start = self._last = time.monotonic()
-        self._offsets = {name: behavior.learner.step for name, behavior in behaviors.items()}  # step minus sampled
-        self._first_versions = {name: behavior.learner.first_version for name, behavior in behaviors.items()}
-        self._sampled = dict.fromkeys(behaviors, 0)
+        self._offsets: dict[str, int] = {}  # by behavior: step minus sampled
+        self._first_versions: dict[str, int] = {}
+        self._sampled: dict[str, int] = {}
         self._episodes, self._progress, self._time_split = map(Throttle, (EPISODES_HZ, PROGRESS_HZ, TIME_SPLIT_HZ))
+
+    def add(self, name: str, behavior: Behavior) -> None:
+        """Report on this behavior, too, which the collector has by the next call of another method."""
+        self._offsets[name], self._sampled[name] = behavior.learner.step, 0
+        self._first_versions[name] = behavior.learner.first_version
+        self._behaviors[name] = behavior
 
     def publish_due(self) -> None:
         """Publish what is due."""

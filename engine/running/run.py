@@ -7,7 +7,7 @@ import platform
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import numpy as np
@@ -43,7 +43,12 @@ from rl_tui.engine.session.text import excerpt
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.run_folder import RunFolder
-from rl_tui.engine.storage.training_status import read_training_status, status_of, write_training_status
+from rl_tui.engine.storage.training_status import (
+    BehaviorStatus,
+    read_training_status,
+    status_of,
+    write_training_status,
+)
 from rl_tui.engine.version import VERSION
 
 DEVICES_SECONDS = 1.0
@@ -94,6 +99,7 @@ class Run:
         self._is_training = not config.checkpoint_settings.inference
         self._has_trained = False
         self._has_traceback = False  # in the run's folder, of an environment that failed at the start
+        self._earlier_status: Mapping[str, BehaviorStatus] = {}  # of a resumed run: some may not have appeared yet
         self._ended = threading.Event()
 
     def main(self) -> int:
@@ -199,9 +205,10 @@ class Run:
         for line in (*list_warnings(self._config), *find_unused(self._config)):
             self._bus.log("warning", "run", line)
         if settings.resume and self._folder.training_status.exists():
-            warning = read_training_status(self._folder.training_status, torch.__version__).warning
-            if warning:
-                self._bus.log("warning", "run", warning)
+            status = read_training_status(self._folder.training_status, torch.__version__)
+            self._earlier_status = status.behaviors
+            if status.warning:
+                self._bus.log("warning", "run", status.warning)
 
     def _write_configuration(self) -> None:
         settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
@@ -214,7 +221,7 @@ class Run:
     def _tick(self, supervisor: Supervisor, router: CommandRouter) -> None:
         """Carry out one command, finish others, check the workers."""
         router.receive()
-        if self._internal_error is not None and router.stop is None:
+        if (self._internal_error is not None or supervisor.is_refused) and router.stop is None:
             router.halt(Stop("checkpoint"))
         supervisor.check(self._config.env_settings.timeout_wait)
         self._ledger.settle()
@@ -272,9 +279,9 @@ class Run:
     ) -> None:
         statuses = {
             name: status_of(files.folder, listed(name), has_ended, settings_of(self._config, name).max_steps)
-            for name, files in builder.files.items()
+            for name, files in builder.files.copy().items()
         }
-        write_training_status(self._folder.training_status, statuses, torch.__version__)
+        write_training_status(self._folder.training_status, {**self._earlier_status, **statuses}, torch.__version__)
 
     def _sample_devices(self, device: torch.device) -> None:
         """The main of the thread `devices`: a driver that hangs must not delay the coordinator."""

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from rl_tui.engine.errors import CheckpointError, RlTuiError
+from rl_tui.engine.errors import CheckpointError, ConfigError, NotSupportedError, RlTuiError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
@@ -52,16 +52,30 @@ class Supervisor:
         for worker in self._workers:
             for name, behavior in worker.behaviors.items():
                 if behavior.is_threaded:
-                    thread = self._start(f"learner:{name}", worker, behavior.learn, behavior.rescue)
-                    self._learner_threads[name] = thread
-            thread = self._start(f"collector:{next(iter(worker.behaviors))}", worker, worker.main, worker.rescue)
+                    worker.control.join()
+                    self._start_learner(name, behavior)
+            worker.control.join()
+            name = next(iter(worker.behaviors), worker.environment)
+            thread = self._start(f"collector:{name}", worker.main, worker.rescue)
             self._collector_threads.append(thread)
             for name in worker.behaviors:
                 self._learner_threads.setdefault(name, thread)
 
-    def _start(
-        self, name: str, worker: EnvironmentWorker, main: Callable[[], None], rescue: Callable[[BaseException], None]
-    ) -> threading.Thread:
+    def _serve_late(self) -> None:
+        """Learners of behaviors that have appeared run, each in its own thread or in that of its collector."""
+        for worker, thread in zip(self._workers, self._collector_threads, strict=False):  # it may not have started all
+            for name, behavior in worker.behaviors.items():
+                if name in self._learner_threads:
+                    continue
+                if behavior.is_threaded:
+                    self._start_learner(name, behavior)
+                else:
+                    self._learner_threads[name] = thread
+
+    def _start_learner(self, name: str, behavior: Behavior) -> None:
+        self._learner_threads[name] = self._start(f"learner:{name}", behavior.learn, behavior.rescue)
+
+    def _start(self, name: str, main: Callable[[], None], rescue: Callable[[BaseException], None]) -> threading.Thread:
         def observed() -> None:
             try:
                 main()
@@ -75,7 +89,6 @@ class Supervisor:
             finally:
                 self._on_failure(error)
 
-        worker.control.join()
         return spawn(name, observed, self._bus, crashed)
 
     @property
@@ -104,6 +117,11 @@ class Supervisor:
         """What ended behaviors early; once where it ended several."""
         failures = [b.learner.failure for worker in self._workers for b in worker.behaviors.values()]
         return list(dict.fromkeys(failure for failure in failures if failure is not None))
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether an environment has shown a behavior for which the configuration has no settings, or unusable ones."""
+        return any(isinstance(failure, ConfigError | NotSupportedError) for failure in self.failures)
 
     @property
     def losses(self) -> list[CheckpointError]:
@@ -155,6 +173,7 @@ class Supervisor:
 
     def check(self, timeout_wait: float) -> None:
         """Publish who has parked or is idle, abandon calls that do not return, serve learners without a thread."""
+        self._serve_late()
         reports_idle = self._idle_throttle.is_due()
         for worker, thread in zip(self._workers, self._collector_threads, strict=True):
             if worker.control.is_parked:
@@ -178,13 +197,18 @@ class Supervisor:
         """Let every worker leave, serve the last commands, and wait for the saver to write everything."""
         self.stop("checkpoint")
         deadline = time.monotonic() + timeout
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        self._join(set(self._collector_threads), deadline)
+        self._serve_late()  # no behavior can appear any more
+        self._join(self._threads, deadline)
         for name in self._learner_threads:
             self._behavior(name).learner.serve(may_wait=True)
         self._saver.end()
         if self._saver_thread is not None:
             self._saver_thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _join(self, threads: set[threading.Thread], deadline: float) -> None:
+        for thread in threads - self._abandoned:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     @property
     def _threads(self) -> set[threading.Thread]:

@@ -241,7 +241,8 @@ def test_second_writer_of_a_run_is_refused(tmp_path: Path) -> None:
     [
         ("toy:lime", ["Walker"], {}, "Did you mean toy:line"),
         ("tests.nowhere:make", ["Walker"], {}, "no module named"),
-        ("tests.running.environments:Pair", ["Left", "Middle"], {}, "behaviors.Middle"),
+        ("tests.running.environments:Pair", ["Middle"], {}, "behaviors.Middle"),
+        ("gymnasium:CartPole-v1", ["Left", "Right"], {}, "behaviors.Right"),
         ("tests.running.environments:Pair", ["Left"], {}, "'Right'"),
         ("gymnasium:CartPole-v1", ["Walker"], {"no": 1}, "no"),
     ],

@@ -29,8 +29,8 @@ class WatchService:
         self._viewer: Viewer | None = None
 
     def offer(self, targets: Mapping[str, WatchTarget]) -> None:
-        """These behaviors can be watched from now on. Called once, by the run."""
-        self._targets = dict(targets)
+        """These behaviors can be watched from now on, and those that are added. Called once, by the run."""
+        self._targets = targets
 
     def training_ended(self) -> None:
         """Watching no longer has to spare training."""

@@ -6,7 +6,7 @@ import os
 import queue
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,12 +36,12 @@ VARIABLES = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HID
 class WatchTarget:
     """One environment whose policies can be watched.
 
-    behaviors: for each in it, how to make a policy, and the newest weights. logs: the folder for what the environment
-    prints. output: the file for the traceback of a failure.
+    behaviors: for each that has appeared in it, how to make a policy, and the newest weights; training adds more. logs:
+    the folder for what the environment prints. output: the file for the traceback of a failure.
     """
 
     source: EnvironmentSource
-    behaviors: Mapping[str, tuple[MakePolicy, LatestPolicy]]
+    behaviors: dict[str, tuple[MakePolicy, LatestPolicy]]
     seed: int
     timeout: float
     logs: Path

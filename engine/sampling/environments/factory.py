@@ -51,6 +51,11 @@ class EnvironmentSource:
                 environment.measure(self.metrics)
         return made
 
+    @property
+    def has_one_behavior(self) -> bool:
+        """Whether it is known to have one behavior, and never more."""
+        return self.env.partition(":")[0] in ("gymnasium", "toy")
+
     def showing_frames(self) -> EnvironmentSource:
         """A source of the same environment whose instances render frames, if it has a render mode."""
         kind, _, name = self.env.partition(":")

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from rl_tui.engine.errors import EnvironmentFailure
-from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Measured, Steps, TerminalSteps, add_up
+from rl_tui.engine.experience import join_decisions, join_terminals
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Measured, Steps, add_up
 
 _NAME = re.compile(r"(?P<behavior>[^?]+)(\?team=(?P<team>[0-9]{1,9}))?", re.DOTALL)
 
@@ -40,6 +41,7 @@ class Teams:
         self._has_teams = False
         self._ids: dict[str, dict[str, Int64]] = defaultdict(dict)  # by behavior and name: the last that decided
         self._joined: dict[str, tuple[Sequence[Int64], Int64]] = {}  # by behavior: the teams' ids, and all of them
+        self._team_ids: dict[str, Int64] = {}  # by name: the last column
         self._shares: dict[str, list[tuple[str, int]]] = {}  # by behavior: names and numbers of agents that wait
 
     def add(self, specs: Mapping[str, BehaviorSpec]) -> None:
@@ -95,10 +97,22 @@ class Teams:
 
     def _join(self, behavior: str, named: Mapping[str, Steps]) -> Steps:
         ids = self._join_ids(behavior, {name: steps.decisions.agent_ids for name, steps in named.items()})
-        decisions = _joined_decisions(ids, [steps.decisions for steps in named.values()])
+        decisions = join_decisions(ids, [self._of_team(name, steps.decisions) for name, steps in named.items()])
         terminals = [steps.terminals for steps in named.values() if steps.terminals is not None]
         measured = [steps.measured for steps in named.values() if steps.measured is not None]
-        return Steps(decisions, _joined_terminals(terminals) if terminals else None, _sum(measured))
+        return Steps(decisions, join_terminals(terminals) if terminals else None, _sum(measured))
+
+    def _of_team(self, name: str, decisions: DecisionSteps) -> DecisionSteps:
+        """The decisions with the team of that name."""
+        team, count = self._members[name][1], len(decisions.agent_ids)
+        if team is None:
+            return decisions
+        if decisions.team_ids is not None and (decisions.team_ids != team).any():
+            raise EnvironmentFailure(f"{name}: team_ids must be {team} as in its name, got {decisions.team_ids}")
+        column = self._team_ids.get(name)
+        if column is None or len(column) != count:
+            column = self._team_ids[name] = np.full(count, team)
+        return replace(decisions, team_ids=column)
 
     def _join_ids(self, behavior: str, named: Mapping[str, Int64]) -> Int64:
         acting = self._ids[behavior]
@@ -124,33 +138,6 @@ def _require_unique(teams: Mapping[str, Int64]) -> None:
                 raise EnvironmentFailure(
                     f"agent_ids must be unique over the teams of a behavior, got {agent} in {other} and in {name}"
                 )
-
-
-def _joined_decisions(ids: Int64, parts: Sequence[DecisionSteps]) -> DecisionSteps:
-    if len(parts) == 1:
-        return replace(parts[0], agent_ids=ids)
-    width = next((part.action_mask.shape[1] for part in parts if part.action_mask is not None), None)
-    masks = [
-        np.ones((len(part.agent_ids), width or 0), np.bool_) if part.action_mask is None else part.action_mask
-        for part in parts
-    ]
-    return DecisionSteps(
-        ids,
-        tuple(np.concatenate(columns) for columns in zip(*(part.observations for part in parts), strict=True)),
-        np.concatenate([part.rewards for part in parts]),
-        None if width is None else np.concatenate(masks),
-    )
-
-
-def _joined_terminals(parts: Sequence[TerminalSteps]) -> TerminalSteps:
-    if len(parts) == 1:
-        return parts[0]
-    return TerminalSteps(
-        np.concatenate([part.agent_ids for part in parts]),
-        tuple(np.concatenate(columns) for columns in zip(*(part.observations for part in parts), strict=True)),
-        np.concatenate([part.rewards for part in parts]),
-        np.concatenate([part.truncated for part in parts]),
-    )
 
 
 def _sum(measured: Sequence[Measured]) -> Measured | None:

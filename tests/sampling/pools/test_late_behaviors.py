@@ -45,6 +45,9 @@ def test_behavior_appears_with_its_teams_as_one_and_every_team_gets_its_own_acti
                     newcomers = np.isin(ids // 3, [20, 21, 22] if step == 4 else [10, 11] if step == 3 else [])
                     paid = np.where(newcomers | (step == 0), 0, ids)
                     np.testing.assert_array_equal(steps.decisions.rewards, paid)
+                    teams = None if name == "Early" else np.where(ids // 3 < 20, 0, 3).tolist()
+                    found = steps.decisions.team_ids
+                    assert (found if found is None else found.tolist()) == teams
                     seen = np.where(ids // 3 < 10, 0, np.where(ids // 3 < 20, 0.5, 1.5))
                     np.testing.assert_array_equal(steps.decisions.observations[0][:, 0], seen)
                 done = {name: steps.decisions.agent_ids[:, None].astype(np.float32) for name, steps in answer.items()}

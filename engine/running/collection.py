@@ -1,0 +1,55 @@
+"""What follows the behaviors of a pool while it is collected from: collector, sizes of blocks, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.running.block_sizes import BlockSizes
+from rl_tui.engine.running.progress import ProgressReporter
+from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.specs import BehaviorSpec, Policy
+
+
+class Collection:
+    """Used in the collector's thread, from a reset of the pool to its end.
+
+    behaviors, block_sizes: of the behaviors that have appeared in this pool.
+    """
+
+    def __init__(
+        self,
+        pool: EnvironmentPool,
+        known: Mapping[str, Behavior],
+        meet: Callable[[BehaviorSpec], Behavior],
+        bus: EventBus,
+        waiting_seconds: Callable[[], float],
+    ):
+        """known: behaviors, some of which the pool may not have yet. meet: called with each one that appears; it may
+        raise."""
+        self.behaviors = {name: behavior for name, behavior in known.items() if name in pool.specs}
+        policies = {name: behavior.policy for name, behavior in self.behaviors.items()}
+        horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
+        self.collector = Collector(pool, policies, horizons, meet=self._add)
+        self.reporter = ProgressReporter(self.collector, bus, waiting_seconds)
+        self.block_sizes: dict[str, BlockSizes] = {}
+        self._meet = meet
+        for name, behavior in self.behaviors.items():
+            self._follow(name, behavior)
+
+    @property
+    def first_step(self) -> int:
+        """The largest step that a behavior begins at."""
+        return max((behavior.learner.step for behavior in self.behaviors.values()), default=0)
+
+    def _add(self, spec: BehaviorSpec) -> tuple[Policy, int]:
+        behavior = self._meet(spec)
+        self.behaviors[spec.name] = behavior
+        self._follow(spec.name, behavior)
+        return behavior.policy, behavior.time_horizon
+
+    def _follow(self, name: str, behavior: Behavior) -> None:
+        self.reporter.add(name, behavior)
+        self.block_sizes[name] = BlockSizes(name, behavior, self.collector)

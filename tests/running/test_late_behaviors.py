@@ -1,0 +1,151 @@
+"""Runs in which a behavior appears while others train."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.session.messages import (
+    BehaviorStarted,
+    BehaviorStateChanged,
+    CheckpointSaved,
+    EnvironmentFailed,
+    EpisodesFinished,
+    HyperparametersReported,
+    LogEmitted,
+    MetricsReported,
+    Pause,
+    PolicyExported,
+    ProgressReported,
+    Resume,
+    RunStateChanged,
+    SetHyperparameter,
+    Stop,
+    TimeSplit,
+    WorkerFailed,
+)
+from rl_tui.engine.storage.checkpoint_format import read
+from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end, tensors_of
+
+GROWING = "tests.running.environments:Growing"
+
+
+def growing(folder: Path, at: int = 100, behaviors: Any = None, env: str = GROWING, **changes: Any) -> RunConfig:
+    """Two environments, with default settings for what has none, unless `behaviors` has everything."""
+    settings = {"env_kwargs": {"at": at}, "num_envs": 2} | changes.pop("env_settings", {})
+    behaviors = behaviors or {name: behavior() for name in ("Left", "Right")}
+    return configuration(folder, behaviors, env, env_settings=settings, **changes)
+
+
+def states(run: LiveRun, name: str) -> list[str]:
+    return [event.state for event in run.of(BehaviorStateChanged) if event.behavior == name]
+
+
+def warnings(run: LiveRun) -> str:
+    return "\n".join(event.message for event in run.of(LogEmitted) if event.level == "warning")
+
+
+@pytest.mark.parametrize(("threaded", "workers"), [(False, 0), (True, 0), (False, 2)])
+def test_behavior_that_appears_trains_to_its_end(tmp_path: Path, threaded: bool, workers: int) -> None:
+    behaviors = {name: behavior(threaded=threaded, max_steps=400) for name in ("Left", "Right")}
+    run = run_to_end(growing(tmp_path, behaviors=behaviors, env_settings={"num_workers": workers}))
+    assert run.launch.exit_code == 0, ending(run).reason
+    assert f"{GROWING} has no behavior Right yet, it has Left" in warnings(run)
+    for name in ("Left", "Right"):
+        assert states(run, name) == ["training", "finished"]
+        assert [event.step for event in run.of(MetricsReported) if event.behavior == name] == [100, 200, 300, 400]
+        for kind in (EpisodesFinished, ProgressReported, TimeSplit, HyperparametersReported, PolicyExported):
+            assert name in {event.behavior for event in run.of(kind)}, kind  # type: ignore[attr-defined]  # all have one
+        saved = [event for event in run.of(CheckpointSaved) if event.behavior == name][-1]
+        assert 400 <= saved.step < 400 + 64
+        assert (run.folder / f"{name}.onnx").exists()
+    started = {event.behavior: event for event in run.of(BehaviorStarted)}
+    assert (started["Left"].num_agents, started["Right"].num_agents) == (2, 4 if not workers else 2)
+    sampled = [event.sampled for event in run.of(ProgressReported) if event.behavior == "Left"]
+    at = [run.events.index(event) for event in run.of(BehaviorStarted)]
+    assert 0 < at[0] < at[1]
+    assert sampled[-1] > 200
+    status = json.loads((run.folder / "run_logs/training_status.json").read_text())
+    assert {"Left", "Right"} < set(status)
+    timers = json.loads((run.folder / "run_logs/timers.json").read_text())
+    assert "Right" in json.dumps(timers)
+
+
+def test_behavior_without_an_entry_trains_with_the_default_settings(tmp_path: Path) -> None:
+    config = growing(tmp_path, behaviors={"Left": behavior()})
+    assert config.default_settings is None
+    config = config.model_copy(update={"default_settings": config.behaviors["Left"]})
+    run = run_to_end(config)
+    assert run.launch.exit_code == 0
+    assert states(run, "Right") == ["training", "finished"]
+    assert "yet" not in warnings(run)
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_behavior_without_settings_ends_the_run_with_the_others_saved(tmp_path: Path, threaded: bool) -> None:
+    run = run_to_end(growing(tmp_path, at=60, behaviors={"Left": behavior(threaded=threaded, max_steps=ENDLESS)}))
+    assert run.launch.exit_code == 2
+    assert ending(run).state == "failed"
+    assert "the environment has a behavior 'Right', the file has Left" in ending(run).reason
+    assert states(run, "Left") == ["training", "failed"]
+    assert not run.of(EnvironmentFailed)
+    assert not run.of(WorkerFailed)
+    assert read(Path(run.of(CheckpointSaved)[-1].path))[1].step > 0
+    assert not (run.folder / "Right").exists()
+
+
+def test_behavior_without_settings_stops_every_environment_of_the_run(tmp_path: Path) -> None:
+    behaviors = {"Left": behavior(max_steps=ENDLESS), "Pole": behavior(max_steps=ENDLESS)}
+    config = configuration(
+        tmp_path,
+        behaviors,
+        {"Left": GROWING, "Pole": "toy:line"},
+        env_settings={"env_kwargs": {"Left": {"at": 60}}, "num_envs": 2},
+    )
+    run = run_to_end(config)
+    assert run.launch.exit_code == 2
+    assert "'Right'" in ending(run).reason
+    assert states(run, "Pole") == ["training", "stopped"]
+    assert {event.behavior for event in run.of(CheckpointSaved)} == {"Left", "Pole"}
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_late_behavior_obeys_commands_and_resumes_where_it_stopped(tmp_path: Path, threaded: bool) -> None:
+    behaviors = {name: behavior(threaded=threaded, max_steps=ENDLESS) for name in ("Left", "Right")}
+    with live(growing(tmp_path, behaviors=behaviors)) as run:
+        run.wait_for(MetricsReported, lambda event: event.behavior == "Right")
+        assert run.send(SetHyperparameter("Right", "learning_rate", 1e-4)).ok
+        assert run.send(Pause("Right")).ok
+        assert run.of(RunStateChanged)[-1].state == "paused" or run.wait_for(
+            RunStateChanged, lambda event: event.state == "paused"
+        )
+        assert run.send(Resume()).ok
+        assert run.send(Stop()).ok
+    assert run.wait() == 0
+    saved = {event.behavior: event for event in run.of(CheckpointSaved)}
+    assert states(run, "Right") == ["training", "paused", "training", "stopped"]
+    resumed = growing(tmp_path, behaviors=behaviors, checkpoint_settings={"resume": True})
+    with live(resumed) as again:
+        again.wait_for(BehaviorStarted, lambda event: event.behavior == "Left")
+        status = json.loads((again.folder / "run_logs/training_status.json").read_text())
+        assert status["Right"]["checkpoints"][-1]["steps"] == saved["Right"].step
+        started = again.wait_for(BehaviorStarted, lambda event: event.behavior == "Right")
+        assert started.step == saved["Right"].step
+        again.wait_for(MetricsReported, lambda event: event.behavior == "Right")
+        assert again.send(Stop()).ok
+    before, after = (tensors_of(Path(path)) for path in (saved["Right"].path, again.of(CheckpointSaved)[-1].path))
+    assert before.keys() == after.keys()
+
+
+def test_late_behavior_plays_with_inference(tmp_path: Path) -> None:
+    run_to_end(growing(tmp_path))
+    config = growing(tmp_path, at=20, checkpoint_settings={"resume": True, "inference": True})
+    with live(config) as run:
+        run.wait_for(EpisodesFinished, lambda event: event.behavior == "Right")
+        assert run.send(Stop()).ok
+    assert run.wait() == 0
+    assert states(run, "Right") == ["training", "stopped"]
