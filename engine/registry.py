@@ -9,12 +9,14 @@ class to the group `rl_tui.<kind>`. docs/plugins.md describes every kind.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
-from rl_tui.engine.errors import NotSupportedError, PluginError
+from rl_tui.engine.errors import NotSupportedError, PluginError, RlTuiError
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "trainers": {
@@ -28,11 +30,19 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "curiosity": "rl_tui.engine.learning.rewards.settings:CuriositySettings",
         "rnd": "rl_tui.engine.learning.rewards.settings:RNDSettings",
     },
+    "encoders": {
+        "simple": "rl_tui.engine.learning.encoders.settings:SimpleSettings",
+        "nature_cnn": "rl_tui.engine.learning.encoders.settings:NatureSettings",
+        "resnet": "rl_tui.engine.learning.encoders.settings:ResnetSettings",
+        "match3": "rl_tui.engine.learning.encoders.settings:Match3Settings",
+        "fully_connected": "rl_tui.engine.learning.encoders.settings:FullyConnectedSettings",
+    },
     "environments": {
         "gymnasium": "rl_tui.engine.sampling.environments.gymnasium:GymnasiumEnvironment",
         "toy": "rl_tui.engine.sampling.environments.toys.factory:ToyEnvironment",
     },
 }
+_MLAGENTS = ("mlagents.stats_writer", "mlagents.trainer_type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +77,16 @@ def has(kind: str, name: object) -> bool:
 def settings_class(kind: str, name: str) -> type:
     """The class of its settings. An installed plug-in cannot replace a built-in one.
 
-    Raises NotSupportedError for an unknown name, PluginError for an installed one that cannot be imported.
+    Raises NotSupportedError for an unknown name, PluginError for an installed one that cannot be imported, and for a
+    name that two packages have.
     """
     if name in BUILT_IN[kind]:
         return resolve(BUILT_IN[kind][name])
-    for point in _installed(kind):
-        if point.name == name:
-            with _blaming(kind, point):
-                return _require_class(point.load())
-    raise NotSupportedError(f"{kind}: {name} is not supported yet; there are {', '.join(names(kind))}")
-
-
-def settings_classes(kind: str) -> dict[str, type]:
-    """The class of the settings of every name that can be imported."""
-    found: dict[str, type] = {}
-    for name in names(kind):
-        try:
-            found[name] = settings_class(kind, name)
-        except PluginError:  # it fails where it is used
-            continue
-    return found
+    point = _find(kind, name)
+    if point is None:
+        raise NotSupportedError(f"{kind}: {name} is not supported yet; there are {', '.join(names(kind))}")
+    with blaming(kind, name):
+        return _require_class(point.load())
 
 
 def is_supported(kind: str, name: str) -> bool:
@@ -99,11 +99,33 @@ def implementation(kind: str, name: str) -> type:
     target = _implementation_of(settings_class(kind, name))
     if not target:
         raise NotSupportedError(f"{kind}: {name} is not supported yet")
-    point = next((point for point in _installed(kind) if point.name == name), None)
-    if name in BUILT_IN[kind] or point is None:
-        return resolve(target)
-    with _blaming(kind, point):
+    with blaming(kind, name):
         return _require_class(resolve(target))
+
+
+@contextmanager
+def blaming(kind: str, name: str) -> Iterator[None]:
+    """What an installed plug-in raises in here is a PluginError that names its package; our own errors pass."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        point = None if isinstance(error, RlTuiError) else _find(kind, name)
+        if point is None:
+            raise
+        what, reason = f"{name} of {_package(point)}", f"{type(error).__name__}: {error}".splitlines()[0]
+        raise PluginError(f"{what} ({kind}: {point.value}) cannot be used: {reason}") from error
+
+
+def package_of(kind: str, name: str) -> str:
+    """Name and version of the package that installed it; empty if it is built in."""
+    point = _find(kind, name)
+    return _package(point) if point else ""
+
+
+def plugins_of_mlagents() -> list[Plugin]:
+    """The plug-ins that other packages have installed for ML-Agents, which are never loaded."""
+    found = [Plugin(group, point.name, point.value, _package(point)) for group in _MLAGENTS for point in _group(group)]
+    return [plugin for plugin in found if plugin.target.partition(".")[0] != "mlagents"]
 
 
 def _implementation_of(settings: type) -> str:
@@ -117,8 +139,33 @@ def resolve(target: str) -> type:
     return found
 
 
+def _find(kind: str, name: str) -> EntryPoint | None:
+    """The entry point of an installed one; None if it is built in or unknown. Raises PluginError for two of a name."""
+    if name in BUILT_IN[kind]:
+        return None
+    found = [point for point in _installed(kind) if point.name == name]
+    if len(found) > 1:
+        packages = " and ".join(map(_package, found))
+        raise PluginError(f"{name} ({kind}) is provided by {packages}: only one of them may be installed")
+    return found[0] if found else None
+
+
 def _installed(kind: str) -> list[EntryPoint]:
-    return sorted(entry_points(group=f"rl_tui.{kind}"), key=lambda point: (point.name, _package(point)))
+    return _group(f"rl_tui.{kind}")
+
+
+def _group(group: str) -> list[EntryPoint]:
+    return _entry_points(tuple(sys.path))[group]
+
+
+@lru_cache(maxsize=4)
+def _entry_points(_path: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
+    """Those that concern this program by group; the packages of a search path are looked through once."""
+    found = entry_points()
+    return {
+        group: sorted(found.select(group=group), key=lambda point: (point.name, _package(point)))
+        for group in (*(f"rl_tui.{kind}" for kind in BUILT_IN), *_MLAGENTS)
+    }
 
 
 def _package(point: EntryPoint) -> str:
@@ -129,13 +176,3 @@ def _require_class(found: object) -> type:
     if not isinstance(found, type):
         raise TypeError(f"must be a class, got {found!r}")
     return found
-
-
-@contextmanager
-def _blaming(kind: str, point: EntryPoint) -> Iterator[None]:
-    """Whatever a plug-in raises while it is imported is a PluginError that names its package."""
-    try:
-        yield
-    except Exception as error:
-        what, reason = f"{point.name} of {_package(point)}", f"{type(error).__name__}: {error}".splitlines()[0]
-        raise PluginError(f"{what} ({kind}: {point.value}) cannot be used: {reason}") from error

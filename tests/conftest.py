@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.packages import Packages
 
 
 @pytest.fixture(autouse=True)
@@ -31,3 +34,12 @@ def mlagents_data() -> Path:
     if not folder:
         pytest.skip("MLAGENTS_DATA is not set: no sample files of ML-Agents here")
     return Path(folder)
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Packages]:
+    """A folder to install packages into, which this process searches."""
+    found = Packages(tmp_path / "packages")
+    monkeypatch.syspath_prepend(found.folder)
+    yield found
+    found.remove()

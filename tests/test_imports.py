@@ -70,7 +70,7 @@ print(*sys.modules, file=sys.stderr)
     imported = imported_by(program)
     assert imported & {"gymnasium", "numpy", "torch"} == set()
     learning = {name for name in imported if name.startswith("rl_tui.engine.learning.")}
-    folders = {f"rl_tui.engine.learning.{folder}" for folder in ("ppo", "rewards", "sac")}
+    folders = {f"rl_tui.engine.learning.{folder}" for folder in ("encoders", "ppo", "rewards", "sac")}
     assert learning == folders | {f"{folder}.settings" for folder in folders}
 
 

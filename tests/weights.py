@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from rl_tui.engine.config.encoders import encoder_settings
 from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
@@ -55,7 +56,7 @@ def _seen(name: str, actions: ActionSpec, *observations: ObservationSpec) -> Beh
 
 
 def _encoder(name: str) -> NetworkSettings:
-    return SMALL.model_copy(update={"vis_encode_type": name})
+    return SMALL.model_copy(update={"vis_encode_type": name, "encoder_settings": encoder_settings(name)()})
 
 
 _VECTOR = ObservationSpec("vector", (3,))

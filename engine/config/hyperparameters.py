@@ -7,20 +7,20 @@ configuration is read without importing any algorithm.
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, SerializeAsAny, ValidationError, ValidationInfo
-from pydantic_core import PydanticUseDefault
+from pydantic import SerializeAsAny, ValidationError
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.diagnostics import must_be_one_of, one_of, suggest, visible
+from rl_tui.engine.config.diagnostics import one_of, suggest, visible
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.types import (
     PluginSettings,
     as_diagnostic,
-    refusal,
+    plugin_name,
+    plugin_settings,
     settings_of_plugin,
     settings_of_plugins,
 )
-from rl_tui.engine.errors import ConfigError, PluginError
+from rl_tui.engine.errors import ConfigError
 
 KIND = "trainers"
 Schedule: TypeAlias = Literal["constant", "linear"]
@@ -117,22 +117,8 @@ def every_hyperparameters() -> dict[str, type[Hyperparameters]]:
     return settings_of_plugins(KIND, Hyperparameters)
 
 
-def _check_trainer(name: object) -> object:
-    if not isinstance(name, str) or not is_trainer(name):
-        raise refusal(must_be_one_of(trainer_names(), name))
-    try:
-        hyperparameters_of(name)
-    except PluginError as error:
-        raise refusal(str(error)) from error
-    return name
-
-
-def _read_hyperparameters(value: object, info: ValidationInfo) -> object:
-    if "trainer_type" not in info.data:
-        raise PydanticUseDefault  # there is no such trainer, so no key is known to be wrong
-    return hyperparameters_of(info.data["trainer_type"]).model_validate(value, context=info.context)
-
-
-TrainerType: TypeAlias = Annotated[str, BeforeValidator(_check_trainer)]
-TrainerHyperparameters: TypeAlias = Annotated[SerializeAsAny[Hyperparameters], BeforeValidator(_read_hyperparameters)]
+TrainerType: TypeAlias = Annotated[str, plugin_name(KIND, Hyperparameters)]
+TrainerHyperparameters: TypeAlias = Annotated[
+    SerializeAsAny[Hyperparameters], plugin_settings(KIND, Hyperparameters, "trainer_type")
+]
 """Those of the `trainer_type` that is declared before."""

@@ -13,9 +13,11 @@ from pydantic.json_schema import models_json_schema
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, one_of, own_and_inherited, visible
+from rl_tui.engine.config.encoders import EncoderSettings, every_encoder
 from rl_tui.engine.config.flags import set_flags, settle_start
 from rl_tui.engine.config.hyperparameters import Hyperparameters, every_hyperparameters, is_trainer, trainer_names
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.config.reward_signals import RewardSignalSettings, reward_signals_model
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.types import Settings, as_diagnostic, settings_of_plugins
@@ -130,7 +132,12 @@ def _mapped_environments(raw: Mapping[str, object]) -> list[str]:
 
 
 def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
-    """Mappings merged key by key at every level; anything else above replaces what is below. All dicts are new."""
+    """Mappings merged key by key at every level; anything else above replaces what is below. All dicts are new.
+
+    The settings of an encoder are not inherited by another one.
+    """
+    if above.get("vis_encode_type", below.get("vis_encode_type")) != below.get("vis_encode_type"):
+        below = {key: value for key, value in below.items() if key != "encoder_settings"}
     merged: dict[str, object] = {}
     for key in {**below, **above}:
         low, high = below.get(key), above[key] if key in above else below[key]
@@ -172,15 +179,24 @@ def effective_yaml(config: RunConfig) -> str:
 def json_schema() -> dict[str, JsonValue]:
     """The JSON Schema of a configuration file, for editors, with the settings of every plug-in that works."""
     trainers, signals = every_hyperparameters(), settings_of_plugins("reward_signals", RewardSignalSettings)
-    models: list[type[Settings]] = [RunConfig, *trainers.values(), reward_signals_model(signals)]
+    encoders = every_encoder()
+    encoders, rewards = every_encoder(), reward_signals_model(signals)
+    models: list[type[Settings]] = [RunConfig, *trainers.values(), *encoders.values(), rewards]
     references, schema = models_json_schema([(model, "validation") for model in models])
     definitions = schema["$defs"]
     keys = definitions["BehaviorConfig"]["properties"]
     keys["trainer_type"]["enum"] = list(trainers)
     keys["hyperparameters"] = {"anyOf": [references[trainer, "validation"] for trainer in trainers.values()]}
     keys["hyperparameters"]["title"] = "Hyperparameters"
-    keys["reward_signals"] = references[models[-1], "validation"]
-    for base in (Hyperparameters, RewardSignalSettings):
+    keys["reward_signals"] = references[rewards, "validation"]
+    keys = definitions["NetworkSettings"]["properties"]
+    keys["vis_encode_type"]["enum"] = list(encoders)
+    keys["encoder_settings"] = {
+        "anyOf": [references[encoder, "validation"] for encoder in encoders.values()],
+        "description": NetworkSettings.model_fields["encoder_settings"].description,
+        "title": "Encoder Settings",
+    }
+    for base in (Hyperparameters, RewardSignalSettings, EncoderSettings):
         definitions.pop(base.__name__, None)
     root = {**definitions.pop("RunConfig"), "title": "rl-tui configuration"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions, **root}

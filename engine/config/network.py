@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from rl_tui.engine.config.diagnostics import must_be
+from rl_tui.engine.config.encoders import EncoderName, SettingsOfEncoder, encoder_settings
 from rl_tui.engine.config.types import PositiveWhole, Settings, refusal
 
 
@@ -34,11 +35,15 @@ class NetworkSettings(Settings):
     normalize: bool = False
     hidden_units: PositiveWhole = 128
     num_layers: PositiveWhole = 2
-    vis_encode_type: Literal["fully_connected", "match3", "simple", "nature_cnn", "resnet"] = "simple"
+    vis_encode_type: EncoderName = "simple"
     memory: MemorySettings | None = None
     goal_conditioning_type: Literal["hyper", "none"] = "hyper"
     deterministic: bool = False
     activation: Literal["swish", "tanh", "relu"] = Field("swish", description="Between the hidden layers.")
     precision: Literal["float32", "bfloat16"] = Field(
         "float32", description="What image encoders compute in while training; bfloat16 needs a processor that has it."
+    )
+    encoder_settings: SettingsOfEncoder = Field(
+        default_factory=lambda before: encoder_settings(before["vis_encode_type"]).model_validate({}),
+        description="Settings of an installed encoder that vis_encode_type names.",
     )

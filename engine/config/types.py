@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError, PydanticUseDefault
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import (
@@ -72,15 +72,49 @@ P = TypeVar("P", bound=PluginSettings)
 
 def settings_of_plugins(kind: str, base: type[P]) -> dict[str, type[P]]:
     """The class of every plug-in's settings by name, without those that cannot be used."""
-    return {name: found for name, found in registry.settings_classes(kind).items() if issubclass(found, base)}
+    found: dict[str, type[P]] = {}
+    for name in registry.names(kind):
+        try:
+            found[name] = settings_of_plugin(kind, name, base)
+        except PluginError:  # reported where it is used
+            continue
+    return found
 
 
 def settings_of_plugin(kind: str, name: str, base: type[P]) -> type[P]:
     """The class of a plug-in's settings. Raises NotSupportedError where there is none of that name, PluginError."""
     found = registry.settings_class(kind, name)
-    if not issubclass(found, base):
-        raise PluginError(f"{kind}: the settings of {name} must be a subclass of {base.__name__}, got {found.__name__}")
+    with registry.blaming(kind, name):
+        if not issubclass(found, base):
+            raise TypeError(f"must be a subclass of {base.__name__}, got {found.__name__}")
+        found.model_rebuild()
     return found
+
+
+def plugin_name(kind: str, base: type[PluginSettings]) -> BeforeValidator:
+    """Of a key that names a plug-in: there is one, and its settings can be read."""
+
+    def check(name: object) -> object:
+        if not isinstance(name, str) or not registry.has(kind, name):
+            raise refusal(must_be_one_of(registry.names(kind), name))
+        try:
+            settings_of_plugin(kind, name, base)
+        except PluginError as error:
+            raise refusal(str(error)) from error
+        return name
+
+    return BeforeValidator(check)
+
+
+def plugin_settings(kind: str, base: type[PluginSettings], named_by: str) -> BeforeValidator:
+    """Of a key with the settings of the plug-in that another key names, which is declared before it."""
+
+    def read(value: object, info: ValidationInfo) -> object:
+        if named_by not in info.data:
+            raise PydanticUseDefault  # there is no such plug-in, so no key is known to be wrong
+        return settings_of_plugin(kind, info.data[named_by], base).model_validate(value, context=info.context)
+
+    return BeforeValidator(read)
 
 
 def is_positive(value: object) -> TypeGuard[int | float]:
@@ -162,7 +196,7 @@ def _unknown_key(key: str, section: type[Settings] | None) -> str:
     close = key if key in synonyms else closest(key, [*known, *synonyms])
     if close is not None:
         return f"unknown key. Did you mean {synonyms.get(close, close)}?"
-    return f"unknown key. Must be one of: {one_of(sorted(known))}"
+    return f"unknown key. Must be one of: {one_of(sorted(known))}" if known else "unknown key. There are none here"
 
 
 def _hint(kind: str, found: object) -> str:

@@ -21,6 +21,7 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.rewards.settings import GAILSettings, RNDSettings
 from rl_tui.engine.learning.sac.settings import PrioritizedReplaySettings, SACSettings
+from tests.packages import Packages
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 MLAGENTS_FILES = sorted(Path(MLAGENTS).rglob("*.yaml")) if MLAGENTS else []
@@ -77,7 +78,15 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
     assert [line for line in ours if line in theirs] == theirs
     assert set(added) == {
         *("max_grad_norm", "value_coefficient", "value_clip", "target_kl", "joint_ratio", "normalize_advantage"),
-        *("adam_epsilon", "activation", "precision", "normalize_reward", "evaluation", "export_interval"),
+        *(
+            "adam_epsilon",
+            "activation",
+            "precision",
+            "encoder_settings",
+            "normalize_reward",
+            "evaluation",
+            "export_interval",
+        ),
         *("export_policies", "env", "env_kwargs", "num_workers", "metrics"),
     }
 
@@ -115,13 +124,8 @@ class OtherSettings(Hyperparameters):
 """
 
 
-def test_trainer_type_may_be_any_installed_trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "other_trainer.py").write_text(PLUG_IN)
-    (tmp_path / "other-1.0.dist-info").mkdir()
-    (tmp_path / "other-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    entry_point = "[rl_tui.trainers]\nother = other_trainer:OtherSettings\n"
-    (tmp_path / "other-1.0.dist-info/entry_points.txt").write_text(entry_point)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_trainer_type_may_be_any_installed_trainer(packages: Packages) -> None:
+    packages.install("other", PLUG_IN, trainers="other = other:OtherSettings")
     config = parse("behaviors: {A: {trainer_type: other, hyperparameters: {patience: 7}}}")
     assert config.behaviors["A"].hyperparameters.model_dump()["patience"] == 7
     assert parse(effective_yaml(config)).model_dump() == config.model_dump()
@@ -269,7 +273,7 @@ def test_additions_follow_the_settings_of_mlagents_in_the_written_file() -> None
         "max_grad_norm",
         "adam_epsilon",
     ]
-    assert list(behavior["network_settings"])[-3:] == ["deterministic", "activation", "precision"]
+    assert list(behavior["network_settings"])[-4:] == ["deterministic", "activation", "precision", "encoder_settings"]
 
 
 @pytest.mark.parametrize(("written", "value"), [("epsilon", "epsilon"), ("null", None), ("1", 1.0), ("0.2", 0.2)])

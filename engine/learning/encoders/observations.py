@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.encoders.entities import EMBEDDING, EntityEncoder
-from rl_tui.engine.learning.encoders.images import ImageEncoder
+from rl_tui.engine.learning.encoders.images import image_encoder
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.specs import Bool
 
@@ -21,8 +21,8 @@ from rl_tui.engine.specs import Bool
 class ObservationEncoder(nn.Module):
     """Vectors as they are (already normalized), then U columns of every image, then 128 of all sets together.
 
-    Raises ConfigError for an image too small for its encoder, NotSupportedError for a set of entities as a goal next
-    to one that conditions weights.
+    Raises ConfigError for an image too small for its encoder, PluginError for an installed one that fails,
+    NotSupportedError for a set of entities as a goal next to one that conditions weights.
     """
 
     def __init__(self, random: np.random.Generator, layout: FeatureLayout, network: NetworkSettings):
@@ -31,7 +31,7 @@ class ObservationEncoder(nn.Module):
         others = list(enumerate(layout.others, self._num_vectors))
         self._images = [i for i, spec in others if spec.kind == "image"]
         self._sets = [i for i, spec in others if spec.kind == "entities"]
-        self.images = nn.ModuleList(ImageEncoder(random, spec, network) for _, spec in others if spec.kind == "image")
+        self.images = nn.ModuleList(image_encoder(random, spec, network) for _, spec in others if spec.kind == "image")
         own = layout.columns + len(self._images) * network.hidden_units
         sets = [spec for _, spec in others if spec.kind == "entities"]
         self.entities = EntityEncoder(random, own, sets) if sets else None

@@ -42,6 +42,8 @@ class FlatParameters:
         values, gradients = views(self.parameters, self.shapes), views(self.gradient, self.shapes)
         for name, parameter in named.items():
             parameter.data, parameter.grad = values[name], gradients[name]
+        for buffer in module.buffers():  # constants of an installed encoder
+            buffer.data = buffer.data.to(device)
 
     def place(self, array: np.ndarray[Any, Any]) -> Tensor:
         """A tensor on the module's device."""

@@ -1,0 +1,29 @@
+"""Packages as pip installs them: a module and its metadata in a folder that Python searches."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+class Packages:
+    """A folder of installed packages, searched until the end of the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._modules: list[str] = []
+
+    def install(self, package: str, code: str, **entry_points: str) -> None:
+        """Version 1.0 of a package with one module of its name. entry_points: group without `rl_tui.` -> lines."""
+        groups = [f"[rl_tui.{kind}]\n{lines}\n" for kind, lines in entry_points.items()]
+        about = self.folder / f"{package}-1.0.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text("".join(groups))
+        (self.folder / f"{package}.py").write_text(code)
+        self._modules.append(package)
+
+    def remove(self) -> None:
+        """None of them is imported any more."""
+        for module in self._modules:
+            sys.modules.pop(module, None)
