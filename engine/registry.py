@@ -37,6 +37,9 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "match3": "rl_tui.engine.learning.encoders.settings:Match3Settings",
         "fully_connected": "rl_tui.engine.learning.encoders.settings:FullyConnectedSettings",
     },
+    "writers": {
+        "tensorboard": "rl_tui.engine.running.writers.settings:TensorBoardSettings",
+    },
     "environments": {
         "gymnasium": "rl_tui.engine.sampling.environments.gymnasium:GymnasiumEnvironment",
         "toy": "rl_tui.engine.sampling.environments.toys.factory:ToyEnvironment",

@@ -83,10 +83,16 @@ def _flag(dotted: str) -> str:
 
 
 def _set(raw: dict[str, object], path: KeyPath, value: object) -> None:
-    """Put one value in; a section that is no mapping is left for the schema to refuse."""
+    """Put one value in, also where the file turns the section off (null).
+
+    One that is no mapping is left for the schema to refuse.
+    """
     section: object = raw
     for part in path[:-1]:
-        section = section.setdefault(str(part), {}) if isinstance(section, dict) else section
+        if isinstance(section, dict):
+            if section.get(str(part)) is None:
+                section[str(part)] = {}
+            section = section[str(part)]
     if isinstance(section, dict):
         section[str(path[-1])] = value
 

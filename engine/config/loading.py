@@ -21,6 +21,7 @@ from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.config.reward_signals import RewardSignalSettings, reward_signals_model
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.types import Settings, as_diagnostic, settings_of_plugins
+from rl_tui.engine.config.writers import WriterSettings, writers_model
 from rl_tui.engine.config.yaml_document import Document, write_yaml
 from rl_tui.engine.errors import ConfigError
 
@@ -179,9 +180,9 @@ def effective_yaml(config: RunConfig) -> str:
 def json_schema() -> dict[str, JsonValue]:
     """The JSON Schema of a configuration file, for editors, with the settings of every plug-in that works."""
     trainers, signals = every_hyperparameters(), settings_of_plugins("reward_signals", RewardSignalSettings)
-    encoders = every_encoder()
     encoders, rewards = every_encoder(), reward_signals_model(signals)
-    models: list[type[Settings]] = [RunConfig, *trainers.values(), *encoders.values(), rewards]
+    writers = writers_model(settings_of_plugins("writers", WriterSettings))
+    models: list[type[Settings]] = [RunConfig, *trainers.values(), *encoders.values(), rewards, writers]
     references, schema = models_json_schema([(model, "validation") for model in models])
     definitions = schema["$defs"]
     keys = definitions["BehaviorConfig"]["properties"]
@@ -196,7 +197,8 @@ def json_schema() -> dict[str, JsonValue]:
         "description": NetworkSettings.model_fields["encoder_settings"].description,
         "title": "Encoder Settings",
     }
-    for base in (Hyperparameters, RewardSignalSettings, EncoderSettings):
+    definitions["RunConfig"]["properties"]["writers"] |= references[writers, "validation"]
+    for base in (Hyperparameters, RewardSignalSettings, EncoderSettings, WriterSettings):
         definitions.pop(base.__name__, None)
     root = {**definitions.pop("RunConfig"), "title": "rl-tui configuration"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions, **root}

@@ -17,6 +17,7 @@ from rl_tui.engine.config.types import (
     WholeFromZero,
     refusal,
 )
+from rl_tui.engine.config.writers import Writers, default_writers
 
 DEVICES = "cpu, cuda, cuda:N or mps"
 ENVIRONMENTS = "gymnasium:ID, toy:NAME or package.module:factory"
@@ -213,6 +214,9 @@ class RunConfig(Settings):
     checkpoint_settings: CheckpointSettings = Field(default_factory=CheckpointSettings)
     torch_settings: TorchSettings = Field(default_factory=TorchSettings)
     debug: bool = False
+    writers: Writers = Field(
+        default_factory=default_writers, description="What records the statistics of the run; null: not this one."
+    )
 
     _source: SourceMap = PrivateAttr(default_factory=SourceMap)
 

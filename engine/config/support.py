@@ -41,6 +41,7 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
     for parameter in config.environment_parameters or ():
         text = "environment parameters are not supported yet"
         yield Diagnostic(("environment_parameters", parameter), text, of_key=True)
+    yield from _unsupported_writers(config)
     settings = config.env_settings
     if _plays_in_unity(settings):
         yield Diagnostic(("env_settings", "env_path"), f"{NO_UNITY}. Set env (or --env) to {ENVIRONMENTS}")
@@ -52,6 +53,16 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
             yield Diagnostic(path, f"{must_be(ENVIRONMENTS, environment)} ({NO_UNITY})")
         elif scheme == "pettingzoo":
             yield Diagnostic(path, f"{scheme} environments are not supported yet")
+
+
+def _unsupported_writers(config: RunConfig) -> Iterator[Diagnostic]:
+    for name, writer in config.writers.items():
+        if writer is None:
+            continue
+        if not registry.is_supported("writers", name):
+            yield Diagnostic(("writers", name), f"writer {name} {_LATER}", of_key=True)
+        elif missing := writer.missing():
+            yield Diagnostic(("writers", name), missing, of_key=True)
 
 
 def _plays_in_unity(settings: EnvSettings) -> bool:
@@ -106,6 +117,8 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(("env_settings", key), "no effect: a failed environment is not restarted yet", of_key=True)
     for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):
         yield Diagnostic(("checkpoint_settings", key), f"no effect: {reason}", of_key=True)
+    if config.checkpoint_settings.inference:
+        yield Diagnostic(("writers",), "no effect: with --inference no statistics are recorded", of_key=True)
     for path, behavior in _sections(config):
         yield from _unused_in_behavior(path, behavior)
 

@@ -1,28 +1,33 @@
-"""The files that record events: the event log, TensorBoard's and, at the end, timers.json."""
+"""What records events: the event log, the writers of the configuration and, at the end, timers.json."""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.running.environments import settings_of
-from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter
+from rl_tui.engine.config.writers import TENSORBOARD
+from rl_tui.engine.running.writers.base import WriterContext
+from rl_tui.engine.running.writers.guarded import DRAIN_SECONDS, GuardedWriter, WriterThreads, source_of
 from rl_tui.engine.running.writers.timers import Timers, run_metadata
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import BehaviorStarted, Envelope
+from rl_tui.engine.session.messages import Envelope, LogLevel
 from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.event_log import JsonLinesWriter
 from rl_tui.engine.storage.run_folder import RunFolder
 
-DRAIN_SECONDS = 0.5  # events are written in batches, since every wake-up of this thread delays learning
-
 
 class RunLogs:
-    """Runs in the thread `writers`. Owns the open log files of the run and its own subscription."""
+    """Runs in the thread `writers`, with TensorBoard's writer; every other one has a thread of its own.
+
+    Owns the open log files of the run, its own subscription, and the threads of the writers.
+    """
 
     def __init__(self, folder: RunFolder, config: RunConfig, bus: EventBus, started_at: float):
+        """config: the effective one, with the run's id."""
         self._folder = folder
         self._config = config
         self._bus = bus
@@ -32,8 +37,33 @@ class RunLogs:
         self._timers = Timers()
         self._is_training = not config.checkpoint_settings.inference
         self._events = JsonLinesWriter(folder.events if self._is_training else folder.inference, append=True)
-        self._tensorboard = TensorBoardWriter(lambda behavior: folder.add_behavior(behavior).path)
-        self._failures: set[str] = set()
+        self._has_failed = False
+        writers = self._guarded_writers() if self._is_training else {}
+        self._tensorboard = writers.pop(TENSORBOARD, None)
+        self._others = WriterThreads(writers, bus)
+
+    def _guarded_writers(self) -> dict[str, GuardedWriter]:
+        configuration = self._config.model_dump(mode="json")
+
+        def context(name: str) -> WriterContext:
+            return WriterContext(
+                run_id=self._folder.run_id,
+                folder=self._folder.path,
+                started_at=self._started_at,
+                resumed=self._config.checkpoint_settings.resume,
+                configuration=configuration,
+                folder_of=lambda behavior: self._folder.add_behavior(behavior).path,
+                log=partial(self._log, source_of(name)),
+            )
+
+        return {
+            name: GuardedWriter(name, settings, context(name), self._bus, self._folder.output)
+            for name, settings in self._config.writers.items()
+            if settings is not None
+        }
+
+    def _log(self, source: str, level: LogLevel, message: str) -> None:
+        self._bus.log(level, source, message)
 
     def main(self) -> None:
         """Write every event, until `close`."""
@@ -43,10 +73,21 @@ class RunLogs:
             self._write(self._subscription.drain())
         finally:
             self._events.close()
-            self._tensorboard.close()
+            if self._tensorboard is not None:
+                self._tensorboard.close()
+
+    def start_writers(self, on_failure: Callable[[BaseException], None]) -> None:
+        """Let those with threads of their own write. Called once, when the run trains."""
+        self._others.start(on_failure)
+
+    def check_writers(self) -> None:
+        """Log once of each that has lost events."""
+        self._others.check()
 
     def close(self) -> None:
-        """Let `main` write the events so far, and return. Any thread."""
+        """Let `main` write the events so far, and return. The writers with threads of their own have ended before, or
+        are left behind."""
+        self._others.close()
         self._subscription.close()
         self._closing.set()
 
@@ -54,21 +95,13 @@ class RunLogs:
         for envelope in mail:
             self._events.write(envelope)
             if self._is_training:
-                self._write_curves(envelope)
+                self._timers.add(envelope.event)
+            if self._tensorboard is not None:
+                self._tensorboard.write(envelope)
         self._events.flush()
-        for failure in {self._events.failed, self._tensorboard.failed} - {None} - self._failures:
-            assert failure is not None
-            self._failures.add(failure)
-            self._bus.log("error", "writers", failure)
-
-    def _write_curves(self, envelope: Envelope) -> None:
-        """What TensorBoard and timers.json show of training."""
-        self._tensorboard.write(envelope)
-        event = envelope.event
-        self._timers.add(event)
-        if isinstance(event, BehaviorStarted):
-            settings = settings_of(self._config, event.behavior)
-            self._tensorboard.write_hyperparameters(event.behavior, settings.model_dump(mode="json"))
+        if self._events.failed is not None and not self._has_failed:
+            self._has_failed = True
+            self._bus.log("error", "writers", self._events.failed)
 
     def write_timers(self) -> None:
         """Write run_logs/timers.json. Called when `main` is over."""

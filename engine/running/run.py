@@ -118,11 +118,11 @@ class Run:
 
     def _record(self) -> int:
         """Train with the log files open."""
-        logs = RunLogs(self._folder, self._config, self._bus, time.time())
+        logs = RunLogs(self._folder, self._named_config(), self._bus, time.time())
         writers = spawn("writers", logs.main, self._bus, self._crashed)
         health = HealthReporter(self._bus)
         try:
-            return self._train(health)
+            return self._train(health, logs)
         except RlTuiError as error:
             self._has_traceback = isinstance(error, EnvironmentFailure)
             self._refuse(error)
@@ -144,7 +144,7 @@ class Run:
             detail = "" if self._has_traceback else excerpt(error.detail)
             self._enter("failed", f"{error}\n{detail}".rstrip(), error.exit_code)
 
-    def _train(self, health: HealthReporter) -> int:
+    def _train(self, health: HealthReporter, logs: RunLogs) -> int:
         seed, device = run_seed(self._config), device_of(self._config)
         is_intact = self._config.checkpoint_settings.resume and self._folder.configuration.exists()
         if not is_intact:
@@ -172,6 +172,7 @@ class Run:
         if self._config.checkpoint_settings.resume:
             self._update_status(builder)  # it names the newest max_steps
         self._enter("training")
+        logs.start_writers(self._crashed)
         devices = spawn("devices", lambda: self._sample_devices(device), self._bus, self._crashed)
         try:
             while not self._commands.empty():  # a pause or a stop that arrived meanwhile comes before the first step
@@ -181,6 +182,7 @@ class Run:
             while not supervisor.has_ended:
                 self._tick(supervisor, router)
                 health.tick()
+                logs.check_writers()
         finally:  # also after an internal error here: the other threads must not continue without this one
             supervisor.end(ENDING_SECONDS)
             self._ended.set()
@@ -210,11 +212,14 @@ class Run:
             if status.warning:
                 self._bus.log("warning", "run", status.warning)
 
-    def _write_configuration(self) -> None:
+    def _named_config(self) -> RunConfig:
+        """With the run's id, which may have been counted."""
         settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
-        named = self._config.model_copy(update={"checkpoint_settings": settings})
+        return self._config.model_copy(update={"checkpoint_settings": settings})
+
+    def _write_configuration(self) -> None:
         try:
-            write_atomically(self._folder.configuration, effective_yaml(named).encode())
+            write_atomically(self._folder.configuration, effective_yaml(self._named_config()).encode())
         except OSError as error:
             raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
 

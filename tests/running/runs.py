@@ -57,13 +57,14 @@ def behavior(**changes: Any) -> dict[str, Any]:
 def configuration(
     folder: Path, behaviors: Mapping[str, Mapping[str, Any]], env: Any = "toy:line", **changes: Any
 ) -> RunConfig:
-    """A run of these behaviors in `folder`/results/run; sections `env_settings` and `checkpoint_settings` in part."""
+    """A run of these behaviors in `folder`/results/run; changes: of other sections, in part."""
     document = {
         "behaviors": dict(behaviors),
         "env_settings": {"env": env, "num_envs": 4, "seed": 1} | changes.get("env_settings", {}),
         "checkpoint_settings": {"run_id": "run", "results_dir": str(folder / "results")}
         | changes.get("checkpoint_settings", {}),
-        "torch_settings": {"device": "cpu"},
+        "torch_settings": {"device": "cpu"} | changes.get("torch_settings", {}),
+        "writers": changes.get("writers", {}),
     }
     return parse_config(yaml.safe_dump(document).encode(), "test.yaml")
 

@@ -20,6 +20,7 @@ from rl_tui.engine.session.messages import (
     CheckpointFailed,
     CheckpointSaved,
     Event,
+    LogEmitted,
     RunStateChanged,
     WarningRaised,
 )
@@ -163,12 +164,18 @@ def alert_for(event: Event, view: RunView, roll_back_key: str = "R") -> Alert | 
         case CheckpointFailed():
             text = f"step {count(event.step)} is not saved: {event.message}; earlier checkpoints are untouched"
             return Alert(event.behavior, text, "error")
-        case RunStateChanged(state=state) if state in BAD_ENDS:
-            return Alert(f"Run {state}", event.reason, "error", is_loud=True)
+        case LogEmitted(level="error"):
+            return Alert(event.source or "run", event.message, "error")
         case RunStateChanged(state=state) if state in ENDS:
-            return Alert(f"Run {state}", f"{_best(view)}{event.reason}", "information", is_loud=True)
+            return _end_alert(event, view)
         case _:
             return None
+
+
+def _end_alert(event: RunStateChanged, view: RunView) -> Alert:
+    if event.state in BAD_ENDS:
+        return Alert(f"Run {event.state}", event.reason, "error", is_loud=True)
+    return Alert(f"Run {event.state}", f"{_best(view)}{event.reason}", "information", is_loud=True)
 
 
 def failure_alert(event: BehaviorStateChanged, view: RunView, kept: str, key: str) -> Alert:

@@ -7,10 +7,12 @@ import itertools
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rl_tui.engine.config.writers import WriterSettings
+from rl_tui.engine.running.writers.base import WriterContext
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     Envelope,
@@ -29,25 +31,31 @@ HIDDEN_TAGS = frozenset({"Step", "Is Training"})  # statistics that ML-Agents do
 
 
 class TensorBoardWriter:
-    """Writes each summary to `events.out.tfevents...` in `folder_of(behavior)`; x axis: environment steps.
+    """Writes each summary to `events.out.tfevents...` in the folder of its behavior; x axis: environment steps.
 
     Used by one thread; starts none. Owns its files: a new one per behavior and process, which TensorBoard joins when a
     run is resumed. A summary is completely on disk when `write` returns. The first file imports tensorboard (0.2 s,
     without TensorFlow).
     """
 
-    def __init__(self, folder_of: Callable[[str], Path]):
-        self._folder_of = folder_of
+    def __init__(self, settings: WriterSettings, context: WriterContext):
+        self._context = context
         self._files: dict[str, _EventFile] = {}
         self._steps: dict[str, int] = {}  # of each behavior, for notes on the run
-
-    @property
-    def failed(self) -> str | None:
-        """Why summaries were lost, if the disk refused some; else None."""
-        return next((file.failed for file in self._files.values() if file.failed), None)
+        self._failures: set[str] = set()
 
     def write(self, envelope: Envelope) -> None:
-        """Write a summary, a changed hyperparameter or a note; every other event is ignored."""
+        """Write a summary, the hyperparameters, a change of one, or a note; every other event is ignored.
+
+        What the disk refuses is lost, and logged once for each file.
+        """
+        self._record(envelope)
+        for failure in {file.failed for file in self._files.values()} - {None} - self._failures:
+            assert failure is not None
+            self._failures.add(failure)
+            self._context.log("error", failure)
+
+    def _record(self, envelope: Envelope) -> None:
         match envelope.event:
             case MetricsReported() as event:
                 metrics = {tag: value for tag, value in event.metrics.items() if tag not in HIDDEN_TAGS}
@@ -59,12 +67,12 @@ class TensorBoardWriter:
                 for behavior in self._steps if event.behavior is None else (event.behavior,):
                     step = self._steps.get(behavior, 0)
                     self._file(behavior).write_text(envelope.time, step, NOTES_TAG, event.text)
-            case BehaviorStarted() | ProgressReported() as event:
+            case BehaviorStarted() as event:
                 self._steps[event.behavior] = event.step
-
-    def write_hyperparameters(self, behavior: str, settings: Mapping[str, object]) -> None:
-        """Write the behavior's settings as text, one `key: value` per line, nested ones indented by a tab."""
-        self._file(behavior).write_text(time.time(), 0, HYPERPARAMETERS_TAG, _as_text(settings, 0))
+                text = _as_text(self._context.settings_of(event.behavior), 0)
+                self._file(event.behavior).write_text(envelope.time, 0, HYPERPARAMETERS_TAG, text)
+            case ProgressReported() as event:
+                self._steps[event.behavior] = event.step
 
     def close(self) -> None:
         """Close every file."""
@@ -73,7 +81,7 @@ class TensorBoardWriter:
 
     def _file(self, behavior: str) -> _EventFile:
         if behavior not in self._files:
-            self._files[behavior] = _EventFile(_new_path(self._folder_of(behavior)))
+            self._files[behavior] = _EventFile(_new_path(self._context.folder_of(behavior)))
         return self._files[behavior]
 
 
@@ -142,6 +150,7 @@ def _new_path(folder: Path) -> Path:
 
 
 def _as_text(settings: Mapping[str, object], depth: int) -> str:
+    """One `key: value` per line, nested ones indented by a tab."""
     lines = []
     for key, value in settings.items():
         nested = "\n" + _as_text(value, depth + 1) if isinstance(value, Mapping) else str(value)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from rl_tui.engine.running.writers.settings import TensorBoardSettings
 from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
@@ -20,7 +21,9 @@ from rl_tui.engine.session.messages import (
     NoteAdded,
     ProgressReported,
 )
+from tests.running.writers.contexts import Logged, context_in
 
+ROOT = Path(__file__).parents[3]
 REWARD = "Environment/Cumulative Reward"
 RETURNS = Histogram(1.0, 3.0, 3, 6.0, 14.0, (1.0, 2.0, 3.0), (1.0, 1.0, 1.0))
 
@@ -30,12 +33,17 @@ def summary(step: int, behavior: str = "B", returns: Histogram | None = None, **
     return MetricsReported(behavior, step, 1.0, metrics, 1.0, 0.0, returns, True)
 
 
+def writer_in(folder: Path, behaviors=None, logged=None) -> TensorBoardWriter:
+    return TensorBoardWriter(TensorBoardSettings(), context_in(folder, behaviors, logged=logged))
+
+
 def read(folder: Path) -> EventAccumulator:
     return EventAccumulator(str(folder), size_guidance={"histograms": 0, "scalars": 0, "tensors": 0}).Reload()
 
 
 def test_scalars_come_back_with_their_tags_steps_and_times(tmp_path):
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+    logged = Logged()
+    writer = writer_in(tmp_path, logged=logged)
     for number, step in enumerate([1000, 2000, 3000], start=1):
         writer.write(Envelope(number, 500.0 + number, summary(step)))
     writer.close()
@@ -46,11 +54,11 @@ def test_scalars_come_back_with_their_tags_steps_and_times(tmp_path):
         (2000, 1000.0, 502.0),
         (3000, 1500.0, 503.0),
     ]
-    assert writer.failed is None
+    assert logged.lines == []
 
 
 def test_the_histogram_of_returns_comes_back(tmp_path):
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+    writer = writer_in(tmp_path)
     writer.write(Envelope(1, 0.0, summary(1000, returns=RETURNS)))
     writer.close()
     (event,) = read(tmp_path / "B").Histograms(f"{REWARD}_hist")
@@ -60,8 +68,9 @@ def test_the_histogram_of_returns_comes_back(tmp_path):
 
 
 def test_hyperparameters_come_back_as_text(tmp_path):
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
-    writer.write_hyperparameters("B", {"trainer_type": "ppo", "hyperparameters": {"batch_size": 64, "beta": 0.01}})
+    settings = {"trainer_type": "ppo", "hyperparameters": {"batch_size": 64, "beta": 0.01}}
+    writer = writer_in(tmp_path, {"B": settings})
+    writer.write(Envelope(1, 0.0, BehaviorStarted("B", "ppo", "toy:line", 700, 1000, 1, 1, False)))
     writer.close()
     (event,) = read(tmp_path / "B").Tensors("Hyperparameters/text_summary")
     text = event.tensor_proto.string_val[0].decode()
@@ -71,7 +80,7 @@ def test_hyperparameters_come_back_as_text(tmp_path):
 
 
 def test_changes_and_notes_come_back_as_text_where_they_were_made(tmp_path):
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+    writer = writer_in(tmp_path)
     events = (
         BehaviorStarted("A", "ppo", "toy:line", 700, 1000, 1, 1, False),
         BehaviorStarted("B", "ppo", "toy:line", 0, 1000, 1, 1, False),
@@ -93,14 +102,14 @@ def test_changes_and_notes_come_back_as_text_where_they_were_made(tmp_path):
 
 
 def test_what_mlagents_hides_from_tensorboard_stays_hidden(tmp_path):
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+    writer = writer_in(tmp_path)
     writer.write(Envelope(1, 0.0, summary(1, **{"Step": 1.0, "Is Training": 1.0})))
     writer.close()
     assert not {"Step", "Is Training"} & set(read(tmp_path / "B").Tags()["scalars"])
 
 
 def test_each_behavior_has_its_file_and_other_events_have_none(tmp_path):
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+    writer = writer_in(tmp_path)
     writer.write(Envelope(1, 0.0, summary(1, "A")))
     writer.write(Envelope(2, 0.0, summary(1, "B")))
     writer.write(Envelope(3, 0.0, LogEmitted("info", "C", "hello")))
@@ -112,7 +121,7 @@ def test_each_behavior_has_its_file_and_other_events_have_none(tmp_path):
 
 def test_a_resumed_run_adds_a_file_and_the_curves_join(tmp_path):
     for step in (1000, 2000):
-        writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+        writer = writer_in(tmp_path)
         writer.write(Envelope(1, float(step), summary(step)))
         writer.close()
     assert len(list((tmp_path / "B").iterdir())) == 2
@@ -121,7 +130,7 @@ def test_a_resumed_run_adds_a_file_and_the_curves_join(tmp_path):
 
 def test_a_summary_can_be_read_as_soon_as_it_is_written_and_no_thread_is_started(tmp_path):
     threads = threading.active_count()
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+    writer = writer_in(tmp_path)
     writer.write(Envelope(1, 0.0, summary(1000)))
     assert threading.active_count() == threads
     assert len(read(tmp_path / "B").Scalars(REWARD)) == 1
@@ -129,7 +138,7 @@ def test_a_summary_can_be_read_as_soon_as_it_is_written_and_no_thread_is_started
 
 
 def test_a_file_that_was_cut_off_loses_only_its_last_summary(tmp_path):
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
+    writer = writer_in(tmp_path)
     for step in range(1, 21):
         writer.write(Envelope(step, 0.0, summary(step)))
     writer.close()
@@ -140,10 +149,14 @@ def test_a_file_that_was_cut_off_loses_only_its_last_summary(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_reported_and_does_not_raise(tmp_path):
     (tmp_path / "B").write_text("a file stands where the folder should be")
-    writer = TensorBoardWriter(lambda behavior: tmp_path / behavior)
-    writer.write(Envelope(1, 0.0, summary(1)))
+    logged = Logged()
+    writer = writer_in(tmp_path, logged=logged)
+    for step in range(3):
+        writer.write(Envelope(step, 0.0, summary(step)))
     writer.close()
-    assert writer.failed is not None
+    ((level, message),) = logged.lines
+    assert level == "error"
+    assert str(tmp_path / "B") in message
 
 
 def test_the_file_stays_readable_when_space_returns(tmp_path):
@@ -151,19 +164,21 @@ def test_the_file_stays_readable_when_space_returns(tmp_path):
     program = """
 import resource, signal, sys
 from pathlib import Path
-from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter
 from rl_tui.engine.session.messages import Envelope, MetricsReported
+from tests.running.writers.contexts import Logged
+from tests.running.writers.test_tensorboard import writer_in
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-writer = TensorBoardWriter(lambda behavior: Path(sys.argv[1]))
+logged = Logged()
+writer = writer_in(Path(sys.argv[1]), logged=logged)
 for step in range(1, 31):
     limit = 700 if 10 < step <= 20 else resource.RLIM_INFINITY
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     writer.write(Envelope(step, 0.0, MetricsReported("B", step, 1.0, {"Policy/Entropy": 1.0}, None, None, None, True)))
-assert "File too large" in writer.failed, writer.failed
+assert "File too large" in logged.lines[0][1], logged.lines
 writer.close()
 """
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=60)
-    steps = [event.step for event in read(tmp_path).Scalars("Policy/Entropy")]
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=60, cwd=ROOT)
+    steps = [event.step for event in read(tmp_path / "B").Scalars("Policy/Entropy")]
     assert steps == [*range(1, steps.index(21) + 1), *range(21, 31)]
     assert len(steps) < 30
 
@@ -172,9 +187,15 @@ writer.close()
 def test_the_writer_brings_no_heavy_library(heavy, tmp_path):
     program = (
         "import sys; from pathlib import Path\n"
+        "from rl_tui.engine.running.writers.settings import TensorBoardSettings\n"
         "from rl_tui.engine.running.writers.tensorboard import TensorBoardWriter\n"
+        "from rl_tui.engine.session.messages import Envelope, NoteAdded\n"
+        "from tests.running.writers.contexts import context_in\n"
         "assert not any(m.startswith('tensorboard') for m in sys.modules)\n"
-        "TensorBoardWriter(lambda b: Path(sys.argv[1])).write_hyperparameters('B', {})\n"
+        "writer = TensorBoardWriter(TensorBoardSettings(), context_in(Path(sys.argv[1])))\n"
+        "writer.write(Envelope(1, 0.0, NoteAdded('hi', 'B')))\n"
         f"sys.exit({heavy!r} in sys.modules)\n"
     )
-    assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], timeout=60, check=False).returncode == 0
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    assert subprocess.run(command, timeout=60, check=False, cwd=ROOT).returncode == 0
+    assert (tmp_path / "B").is_dir()
