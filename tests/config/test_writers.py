@@ -85,7 +85,7 @@ def test_writer_that_cannot_be_imported_is_refused_where_it_is_named_and_harms_n
     )
     assert place == "c.yaml:1:19: writers.broken"
     assert reason == "AttributeError: module 'broken_writer' has no attribute 'BrokenSettings'"
-    assert wrong.endswith(": the settings of wrong must be a subclass of WriterSettings, got LinesWriter")
+    assert wrong.endswith(" cannot be used: TypeError: must be a subclass of WriterSettings, got LinesWriter")
     assert "Writers" in json_schema()["$defs"]  # type: ignore[operator]
 
 

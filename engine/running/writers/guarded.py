@@ -72,7 +72,7 @@ class GuardedWriter:
         text = " ".join(str(error).split())
         if isinstance(error, RlTuiError):
             return text
-        package = next((each.package for each in registry.plugins(KIND) if each.name == self._name), "")
+        package = registry.package_of(KIND, self._name)
         place = place_of(error)
         raised = f"{doing} raised {type(error).__name__}{f': {text}' if text else ''}"
         return f"{f'{package}: ' if package else ''}{raised}{f', at {place}' if place else ''}"
