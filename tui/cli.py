@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.commands import COMMANDS
 from rl_tui.tui.command_line.configuration import LONGEST_NAME, find_config, read_configuration, runnable_configuration
@@ -82,14 +83,14 @@ def train(arguments: TrainArguments) -> int:
     reason = why_headless(arguments)
     if reason is None:
         require_folder(arguments)  # else a screen would open and close at once
-        from rl_tui.tui.command_line.train_on_screen import train_on_screen
-
+        with imports_that_stay():
+            from rl_tui.tui.command_line.train_on_screen import train_on_screen
         return train_on_screen(arguments)
     config = runnable_configuration(arguments)
     if reason:
         write_stderr(f"no screen: {reason}")
-    from rl_tui.tui.command_line.train_headless import train_headless
-
+    with imports_that_stay():
+        from rl_tui.tui.command_line.train_headless import train_headless
     return train_headless(config, arguments)
 
 

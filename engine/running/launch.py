@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.running.command_ledger import OVER, refuse_waiting
 from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.watching.service import WatchService
@@ -71,7 +72,8 @@ class Launch:
         return self._bus.subscribe()
 
     def _main(self, config: RunConfig) -> None:
-        from rl_tui.engine.running.run import Run  # imports torch: 1.3 s in which the screen is already shown
+        with imports_that_stay():
+            from rl_tui.engine.running.run import Run  # imports torch: 0.9 s in which the screen is already shown
 
         try:
             self.exit_code = Run(config, self._bus, self._commands, self._ui_priority, self.watching).main()

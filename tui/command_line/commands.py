@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.session.text import safe_text
 from rl_tui.tui.command_line import command_arguments
 from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse
@@ -96,10 +97,10 @@ def evaluate(arguments: command_arguments.EvaluateArguments) -> int:
     record = None if arguments.record is None else Path(arguments.record).absolute()
     if record is not None:
         require_recorder(record)
-    from rl_tui.engine.running.evaluation.episodes import ignore_return
-    from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
-    from rl_tui.engine.running.run import limit_threads
-
+    with imports_that_stay():
+        from rl_tui.engine.running.evaluation.episodes import ignore_return
+        from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
+        from rl_tui.engine.running.run import limit_threads
     limit_threads()
     played = SavedRun(path.parent if path.is_file() else path).play(
         EvaluationRequest(
@@ -275,10 +276,12 @@ def replay(arguments: command_arguments.ReplayArguments) -> int:
 
 
 def require_screen(command: str) -> None:
-    """Raises ConfigError if no screen is possible here."""
+    """What a screen needs is imported. Raises ConfigError if no screen is possible here."""
     reason = why_no_screen()
     if reason:
         raise ConfigError(f"rl-tui {command}: needs a screen, but {reason}")
+    with imports_that_stay():
+        import rl_tui.tui.command_line.run_screen  # noqa: F401
 
 
 def show_alone(subject: ScreenSubject, options: ScreenOptions) -> ExitReason | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rl_tui.engine.config.diagnostics import closest, one_of, visible
 from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.tui.command_line.commands import COMMANDS
 from rl_tui.tui.command_line.train_arguments import TrainArguments
 
@@ -23,7 +24,8 @@ ENDINGS = (".yaml", ".yml")
 def read_configuration(arguments: TrainArguments) -> RunConfig:
     """The configuration of the file and the flags together. Raises ConfigError with every diagnostic."""
     path = find_config(arguments.config)
-    from rl_tui.engine.config.loading import load_config
+    with imports_that_stay():
+        from rl_tui.engine.config.loading import load_config
 
     config = load_config(path, arguments.overrides)
     return deterministic(config) if arguments.is_deterministic else config
@@ -31,8 +33,8 @@ def read_configuration(arguments: TrainArguments) -> RunConfig:
 
 def runnable_configuration(arguments: TrainArguments) -> RunConfig:
     """The same, with nothing in it that is not supported yet. Raises NotSupportedError otherwise."""
-    from rl_tui.engine.config.support import find_unsupported
-
+    with imports_that_stay():
+        from rl_tui.engine.config.support import find_unsupported
     config = read_configuration(arguments)
     unsupported = find_unsupported(config)
     if unsupported:
