@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from rl_tui.engine.specs import Bool, Float32, Int64
+from rl_tui.engine.specs import ActionSpec, Bool, Float32, Int64
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 EPSILON = 1e-7
@@ -133,3 +133,23 @@ class Categorical:
             grad_log_p += (beta / len(p)) * p * (self._logs + share)  # minus beta times the entropy
         gradient = grad_log_p - p * grad_log_p.sum(1)[:, None]
         return (gradient if self._allowed is None else gradient * self._allowed), None
+
+
+def action_distributions(
+    head: Array, log_sigma: Array | None, actions: ActionSpec, continuous: Array, chosen: Array, allowed: Array | None
+) -> list[Gaussian | Categorical]:
+    """The distributions of the actions of B rows: one for all continuous dimensions, then one per branch.
+
+    head: f32[B, A + M], means and logits. log_sigma: f32[A]. continuous: f32[B, A]. chosen: f32[B, M] as of `one_hot`.
+    allowed: f32[B, M], 0 for a forbidden choice, or None.
+    """
+    parts: list[Gaussian | Categorical] = []
+    xp, begin = array_namespace(head), 0
+    if log_sigma is not None:
+        parts.append(Gaussian(xp, head[:, : actions.continuous], log_sigma, continuous))
+    for size in actions.branches:
+        columns = slice(begin, begin + size)
+        logits = head[:, actions.continuous :][:, columns]
+        parts.append(Categorical(xp, logits, chosen[:, columns], None if allowed is None else allowed[:, columns]))
+        begin += size
+    return parts

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, get_type_hints
 
 import numpy as np
+import torch
 
-from rl_tui.engine.errors import NonFiniteError
-from rl_tui.engine.specs import Policy, State, Trajectories, Weights
+from rl_tui.engine import registry
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.errors import CheckpointError, NonFiniteError, PluginError
+from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
 Samples: TypeAlias = Mapping[str, Sequence[float]]  # the same, each number counting as much as any other
@@ -29,39 +33,42 @@ def require_finite(block: Trajectories) -> None:
 
 
 class Trainer(Protocol):
-    """Trains one behavior. Used by one thread; knows no thread, file, clock or event."""
+    """Trains one behavior. Used by one thread; knows no thread, file, clock or event.
+
+    `make_trainer` makes it with the behavior's spec and configuration, a seed and a device. A class that derives from
+    this one has defaults for what a trainer without a replay buffer has no use for.
+    """
 
     is_on_policy: bool  # experience must come from the newest policy, unless the user allows otherwise
     rows_per_update: int  # an update is due after at least this many rows
     time_horizon: int  # the longest segment, in steps
-    replay_bytes: int  # memory of the replay buffer when it is full; 0 without one
+    num_parameters: int  # how many numbers are trained
+    num_updates: int  # since the beginning of training, over all resumes
+    replay_bytes: int = 0  # memory of the replay buffer when it is full; 0 without one
 
-    @property
-    def num_parameters(self) -> int:
-        """How many numbers are trained."""
-
-    @property
-    def num_updates(self) -> int:
-        """Updates since the beginning of training, over all resumes."""
-
+    @abstractmethod
     def hyperparameters(self) -> Mapping[str, float]:
         """Values that `set_hyperparameter` may change, by their names in the configuration.
 
         Of a scheduled value it is the one that the schedule starts from.
         """
 
+    @abstractmethod
     def set_hyperparameter(self, name: str, value: float) -> None:
         """Use that value from the next update on. It is not part of `state()`: the caller has to save it.
 
         Raises ConfigError for an unknown name, or a value that a configuration file could not have.
         """
 
+    @abstractmethod
     def add(self, block: Trajectories) -> Samples:
         """Add experience; returns samples of metrics. Raises NonFiniteError naming what is not finite."""
 
+    @abstractmethod
     def is_ready(self) -> bool:
         """Whether `update` has enough to learn from."""
 
+    @abstractmethod
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """Learn from what was added, with schedules read at `step`; returns metrics.
 
@@ -71,18 +78,26 @@ class Trainer(Protocol):
         Raises NonFiniteError after restoring the state before the update.
         """
 
+    @abstractmethod
     def loss(self, block: Trajectories) -> Metrics:
         """The losses of the current networks on this experience. Changes nothing and draws nothing."""
 
+    @abstractmethod
     def make_policy(self, seed: int) -> Policy:
         """A new policy that acts with `weights()`, drawing from its own generator."""
 
+    @abstractmethod
     def weights(self) -> Weights:
         """A copy of the policy's parameters."""
 
+    @abstractmethod
     def state(self) -> State:
-        """A copy of everything that `load` needs to continue as if training had never stopped."""
+        """A copy of everything that `load` needs to continue as if training had never stopped.
 
+        Its arrays have the same names and shapes from the beginning.
+        """
+
+    @abstractmethod
     def load(self, state: State) -> None:
         """Restore `state`, which the caller has checked against `state()`.
 
@@ -91,6 +106,30 @@ class Trainer(Protocol):
 
     def replay(self) -> State | None:
         """A copy of the replay buffer, None if there is none or `save_replay_buffer` is off."""
+        return None
 
     def load_replay(self, replay: State) -> None:
         """Restore a replay buffer. Raises CheckpointError, and changes nothing, when it does not fit."""
+        raise CheckpointError("this trainer learns from new experience only and has no replay buffer")
+
+
+def make_trainer(spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device) -> Trainer:
+    """The trainer that `trainer_type` names.
+
+    Raises PluginError naming its class and everything that it lacks, NotSupportedError, ConfigError, MemoryError.
+    """
+    kind = registry.implementation("trainers", config.trainer_type)
+    methods = sorted(getattr(Trainer, "__abstractmethods__"))  # noqa: B009  # unknown to mypy
+    _require(kind, [f"{name}()" for name in methods if _is_missing(getattr(kind, name, None))])
+    trainer: Trainer = kind(spec, config, seed, device)
+    _require(kind, [name for name in get_type_hints(Trainer) if not hasattr(trainer, name)])
+    return trainer
+
+
+def _is_missing(method: object) -> bool:
+    return not callable(method) or getattr(method, "__isabstractmethod__", False)
+
+
+def _require(kind: type, missing: list[str]) -> None:
+    if missing:
+        raise PluginError(f"trainers: {kind.__module__}.{kind.__qualname__} must have {', '.join(missing)}")

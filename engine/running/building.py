@@ -13,13 +13,12 @@ from functools import cached_property, partial
 import numpy as np
 import torch
 
-from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
-from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
@@ -246,9 +245,7 @@ class Builder:
     def _trainer(self, spec: BehaviorSpec, config: BehaviorConfig, index: int) -> Trainer:
         """With memory for its replay buffer, where it trains. Raises ConfigError where there is not enough."""
         try:
-            trainer: Trainer = registry.implementation("trainers", config.trainer_type)(
-                spec, config, derived_seed(self._seed, index, 0), self._device
-            )
+            trainer = make_trainer(spec, config, derived_seed(self._seed, index, 0), self._device)
         except MemoryError as error:
             text = f"{error}. hyperparameters.buffer_size or the network must be smaller"
             raise ConfigError(f"behaviors.{spec.name}: its trainer does not fit in memory: {text}.") from error

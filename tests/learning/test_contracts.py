@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.reward_signals import reward_signal_settings
+from rl_tui.engine.errors import CheckpointError, PluginError
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.rewards.base import RewardContext, RewardSignal
-from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.learning.trainer import Metrics, Trainer, always, make_trainer
 from rl_tui.engine.specs import Ending, State, Trajectories
 from tests.learning.rollouts import SPEC, acted, rewarded
 
@@ -162,3 +165,58 @@ def test_a_plug_in_has_every_method_of_its_protocol_with_the_same_arguments(kind
             if not method.startswith("_"):
                 arguments = list(inspect.signature(promised).parameters)
                 assert list(inspect.signature(getattr(found, method)).parameters) == arguments, f"{name}.{method}"
+
+
+class Everything(PPOTrainer):
+    """A trainer that is complete, of which others lack something."""
+
+
+class Lacking(Everything):
+    update = None  # type: ignore[assignment]
+
+
+class Derived(Trainer):
+    def __init__(self, *_: object) -> None:
+        self.is_on_policy = True
+
+    def is_ready(self) -> bool:
+        return False
+
+    def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
+        return {}
+
+
+class WithoutNumbers(Everything):
+    @property
+    def time_horizon(self) -> int:
+        raise AttributeError
+
+
+@pytest.mark.parametrize(
+    ("kind", "lacks"),
+    [
+        (Lacking, "update()"),
+        (WithoutNumbers, "time_horizon"),
+        (
+            Derived,
+            "add(), hyperparameters(), load(), loss(), make_policy(), set_hyperparameter(), state(), weights()",
+        ),
+    ],
+)
+def test_trainer_that_lacks_something_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, kind: type, lacks: str
+) -> None:
+    registered = registry.implementation
+    monkeypatch.setattr(registry, "implementation", lambda *of: kind if of[0] == "trainers" else registered(*of))
+    config = BehaviorConfig.model_validate({"trainer_type": "ppo"})
+    with pytest.raises(PluginError) as refused:
+        make_trainer(SPEC, config, 0, torch.device("cpu"))
+    assert str(refused.value) == f"trainers: {kind.__module__}.{kind.__qualname__} must have {lacks}"
+
+
+def test_trainer_without_a_replay_buffer_need_not_say_so() -> None:
+    complete = type("Complete", (Derived,), dict.fromkeys(Trainer.__abstractmethods__))
+    made = complete()
+    assert (made.replay_bytes, made.replay()) == (0, None)
+    with pytest.raises(CheckpointError, match="no replay buffer"):
+        made.load_replay(State())

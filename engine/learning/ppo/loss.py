@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rl_tui.engine.learning.distributions import Categorical, Gaussian, array_namespace
+from rl_tui.engine.learning.distributions import Categorical, Gaussian, action_distributions, array_namespace
 from rl_tui.engine.learning.ppo.batch import Batch
 from rl_tui.engine.specs import ActionSpec
 
@@ -50,7 +50,7 @@ def surrogate_loss(
 ) -> Loss:
     """The loss of rows with these outputs of the networks."""
     xp = array_namespace(head)
-    parts = _distributions(xp, head, log_sigma, batch, actions)
+    parts = action_distributions(head, log_sigma, actions, batch.continuous, batch.chosen, batch.allowed)
     log_probs = _joined(xp, [part.log_probs for part in parts])
     if coefficients.joint_ratio:
         log_probs = log_probs.sum(1)[:, None]
@@ -76,23 +76,6 @@ def surrogate_loss(
         grad_values=grad_values,
         grad_log_sigma=grad_log_sigma,
     )
-
-
-def _distributions(
-    xp: Any, head: Array, log_sigma: Array | None, batch: Batch, actions: ActionSpec
-) -> list[Gaussian | Categorical]:
-    """One distribution for all continuous dimensions and one per branch, in the head's order."""
-    parts: list[Gaussian | Categorical] = []
-    if log_sigma is not None:
-        parts.append(Gaussian(xp, head[:, : actions.continuous], log_sigma, batch.continuous))
-    begin = 0
-    for size in actions.branches:
-        columns = slice(begin, begin + size)
-        logits = head[:, actions.continuous :][:, columns]
-        allowed = None if batch.allowed is None else batch.allowed[:, columns]
-        parts.append(Categorical(xp, logits, batch.chosen[:, columns], allowed))
-        begin += size
-    return parts
 
 
 def _backward(
