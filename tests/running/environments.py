@@ -113,36 +113,6 @@ class Pair:
         return DecisionSteps(self._ids, seen, np.full(1, reward, np.float32))
 
 
-class Growing(Pair):
-    """A Pair whose Right appears at the k-th step after a reset, with an agent in each of two teams."""
-
-    def __init__(self, at: int = 500) -> None:
-        super().__init__()
-        self._appears_at = at
-        self._teams = {f"Right?team={team}": np.full(1, team) for team in (0, 1)}
-        self._right = self.specs.pop("Right")
-        self.num_agents = {"Left": 1}
-
-    def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        self._count = 0
-        return self._all()
-
-    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
-        assert actions.keys() == self.specs.keys()
-        self._count += 1
-        return self._all()
-
-    def _all(self) -> Mapping[str, Steps]:
-        if self._count >= self._appears_at:
-            self.specs |= {name: replace(self._right, name=name) for name in self._teams}
-            self.num_agents |= dict.fromkeys(self._teams, 1)
-        return {name: self._of(name) for name in self.specs}
-
-    def _of(self, name: str) -> Steps:
-        self._ids = self._teams.get(name, np.zeros(1, np.int64))
-        return self._answer(name) if self._count else Steps(self._decisions(0.0))
-
-
 class BuggyTrainer(PPOTrainer):
     """PPO with a mistake in its third update."""
 

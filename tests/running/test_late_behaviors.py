@@ -31,7 +31,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.storage.checkpoint_format import read
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end, tensors_of
 
-GROWING = "tests.running.environments:Growing"
+GROWING = "tests.running.growing:Growing"
 
 
 def growing(folder: Path, at: int = 100, behaviors: Any = None, env: str = GROWING, **changes: Any) -> RunConfig:
@@ -139,6 +139,16 @@ def test_late_behavior_obeys_commands_and_resumes_where_it_stopped(tmp_path: Pat
         assert again.send(Stop()).ok
     before, after = (tensors_of(Path(path)) for path in (saved["Right"].path, again.of(CheckpointSaved)[-1].path))
     assert before.keys() == after.keys()
+
+
+def test_evaluation_ends_with_a_warning_where_a_behavior_appears(tmp_path: Path) -> None:
+    settings = behavior(max_steps=300, evaluation={"interval": 100, "episodes": 10})
+    run = run_to_end(growing(tmp_path, at=10, behaviors={"Left": settings, "Right": settings}))
+    assert run.launch.exit_code == 0
+    assert "evaluation has ended; training continues, and ranks checkpoints by its own episodes" in warnings(run)
+    assert "behavior Right has appeared, and one of several" in warnings(run)
+    assert f"evaluation: no effect: {GROWING} has the behaviors Left, Right" in warnings(run)
+    assert states(run, "Right") == ["training", "finished"]
 
 
 def test_late_behavior_plays_with_inference(tmp_path: Path) -> None:

@@ -5,15 +5,17 @@ Shapes: N agents that wait, M memory columns, E episodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.specs import Actions, DecisionSteps, Float32, Int64, Policy, Steps
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Float32, Int64, Policy, Steps
 
+AWAITED_STEPS = 100_000  # of an environment without the behavior that is played
 RECEIVE_SECONDS = 0.1  # how long a pool of other processes may take to see a stop
 
 
@@ -48,7 +50,7 @@ class Scores:
         }
 
 
-def ignore_steps(instance: int, steps: Steps) -> None:
+def ignore_steps(instance: int, steps: Steps | None) -> None:
     """The default of `play` for `on_steps`."""
 
 
@@ -58,31 +60,35 @@ def ignore_return(total: float) -> None:
 
 def play(
     pool: EnvironmentPool,
-    policies: Mapping[str, Policy],
+    policy_for: Callable[[BehaviorSpec], Policy],
     behavior: str,
     num_episodes: int,
     seed: int,
     should_continue: Callable[[], bool],
-    on_steps: Callable[[int, Steps], None] = ignore_steps,
+    on_steps: Callable[[int, Steps | None], None] = ignore_steps,
     on_return: Callable[[float], None] = ignore_return,
 ) -> Scores | None:
     """Play that many episodes of `behavior`, from a reset of every instance with `seed`; None when interrupted.
 
-    policies: of every behavior in the pool. should_continue: called at every step. on_steps: called with each instance
-    that has stepped and the steps of `behavior` in it, before any agent acts. on_return: called with the return of each
-    episode that counts, as it ends. Raises EnvironmentFailure.
+    policy_for: called once for every behavior in the pool, as it appears; it may raise. should_continue: called at
+    every step. on_steps: called with each instance that has stepped and the steps of `behavior` in it, None without
+    any, before any agent acts. on_return: called with the return of each episode that counts, as it ends. Raises
+    EnvironmentFailure, also if `behavior` does not appear.
     """
-    players = {name: _Player(policy) for name, policy in policies.items()}
-    tally = _Tally(num_episodes, pool.num_agents[behavior], on_return)
+    players: dict[str, _Player] = {}
+    tally = _Tally(num_episodes, lambda: pool.num_agents[behavior], on_return)
     pool.reset(seed)
     while should_continue():
         arrived = dict(pool.receive(RECEIVE_SECONDS))
+        for name in [name for name in pool.specs if name not in players]:
+            players[name] = _Player(policy_for(pool.specs[name]))
         for instance, behaviors in arrived.items():
-            if behavior in behaviors:
-                tally.add(behaviors[behavior])
-                on_steps(instance, behaviors[behavior])
+            tally.add(behaviors.get(behavior))
+            on_steps(instance, behaviors.get(behavior))
         if tally.is_complete:
             return tally.scores()
+        if tally.num_awaited > AWAITED_STEPS:
+            raise EnvironmentFailure(f"behavior {behavior} has not appeared in {AWAITED_STEPS:,} steps")
         for instance, behaviors in arrived.items():
             for name, steps in behaviors.items():
                 players[name].forget(steps)
@@ -129,13 +135,15 @@ class _Episode:
 class _Tally:
     """The episodes that count: the first ones of each agent, an equal number of each.
 
-    Counting the first ones to end would favor short ones. num_agents: how many usually act at once; where others appear
-    later, episodes count as they begin.
+    Counting the first ones to end would favor short ones. num_agents: returns how many usually act at once, once the
+    first one is there; where others appear later, episodes count as they begin. num_awaited: steps without any agent.
     """
 
-    def __init__(self, num_episodes: int, num_agents: int, on_return: Callable[[float], None]):
+    def __init__(self, num_episodes: int, num_agents: Callable[[], int], on_return: Callable[[float], None]):
+        self.num_awaited = 0
         self._on_return = on_return
-        self._share, self._num_odd = divmod(num_episodes, max(1, num_agents))
+        self._num_episodes, self._num_agents = num_episodes, num_agents
+        self._share = self._num_odd = 0  # episodes of each agent, and agents with one more
         self._num_left = num_episodes  # to begin
         self._shares: dict[int, int] = {}  # episodes that an agent may still begin
         self._playing: dict[int, _Episode] = {}  # by agent
@@ -147,8 +155,11 @@ class _Tally:
         """Whether all of them have ended."""
         return self._num_open == 0
 
-    def add(self, steps: Steps) -> None:
+    def add(self, steps: Steps | None) -> None:
         """Count the steps of one instance."""
+        if steps is None:
+            self.num_awaited += not self._shares
+            return
         if steps.terminals is not None:
             rewards = steps.terminals.total_rewards.tolist()
             for agent, reward in zip(steps.terminals.agent_ids.tolist(), rewards, strict=True):
@@ -166,6 +177,8 @@ class _Tally:
         return Scores(returns, np.array([episode.length for episode in self._counted], np.int64))
 
     def _begin(self, agent: int) -> None:
+        if not self._shares:
+            self._share, self._num_odd = divmod(self._num_episodes, max(1, self._num_agents()))
         if agent not in self._shares:
             self._shares[agent] = self._share + (len(self._shares) < self._num_odd)
         episode = _Episode(self._num_left > 0 and self._shares[agent] > 0)

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 
 from rl_tui.engine.config.behavior import EvaluationSettings
-from rl_tui.engine.errors import ConfigError, EnvironmentFailure
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
 from rl_tui.engine.running.evaluation.episodes import Scores, play
 from rl_tui.engine.running.triggers import Reminder
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EvaluationReported
-from rl_tui.engine.specs import Policy, Weights
+from rl_tui.engine.specs import BehaviorSpec, Policy, Weights
 
 PATIENCE_SECONDS = 60.0  # after which a warning says that training waits for an evaluation
 
@@ -61,7 +61,7 @@ class Evaluator:
         start = time.monotonic()
         try:
             scores = self._play(weights, should_continue)
-        except (EnvironmentFailure, ConfigError) as error:
+        except (EnvironmentFailure, ConfigError, NotSupportedError) as error:
             self.is_on = False
             self.close()
             without = "evaluation has ended; training continues, and ranks checkpoints by its own episodes"
@@ -96,9 +96,16 @@ class Evaluator:
             self.pool.start()
         self._policy.load(weights)
         self._policy.load_state(self._draws)
-        policies = {self._behavior: self._policy}
         patience = self._patience(should_continue)
-        return play(self.pool, policies, self._behavior, self._settings.episodes, self._seed, patience)
+        return play(self.pool, self._policy_for, self._behavior, self._settings.episodes, self._seed, patience)
+
+    def _policy_for(self, spec: BehaviorSpec) -> Policy:
+        if spec.name != self._behavior:
+            raise NotSupportedError(
+                f"behavior {spec.name} has appeared, and one of several in an environment cannot be evaluated while it"
+                " trains yet"
+            )
+        return self._policy
 
     def _patience(self, should_continue: Callable[[], bool]) -> Callable[[], bool]:
         """The same, with one warning when it takes long: episodes that never end would block training silently."""

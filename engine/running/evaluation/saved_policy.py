@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,16 +87,25 @@ class SavedRun:
         with ExitStack() as leaving:
             leaving.callback(pool.close)
             pool.start()
-            behavior = _only(request.behavior, list(pool.specs))
-            acting = {name: self._acting(spec, name == behavior, request) for name, spec in pool.specs.items()}
+            behavior = _only(request.behavior, self._names(pool.specs))
+            acting: dict[str, _Acting] = {}
+
+            def policy_for(spec: BehaviorSpec) -> Policy:
+                acting[spec.name] = self._acting(spec, spec.name == behavior, request)
+                return acting[spec.name].policy
+
             on_steps = ignore_steps
             if request.record is not None:
                 on_steps = leaving.enter_context(VideoRecorder(request.record, made[0])).add
-            policies = {name: one.policy for name, one in acting.items()}
-            scores = play(pool, policies, behavior, request.episodes, request.seed, lambda: True, on_steps, on_return)
+            scores = play(pool, policy_for, behavior, request.episodes, request.seed, lambda: True, on_steps, on_return)
         assert scores is not None, "it is never interrupted"
         skipped = tuple(reason for one in acting.values() for reason in one.skipped)
         return EvaluationResult(behavior, acting[behavior].step, acting[behavior].source, scores, skipped)
+
+    def _names(self, specs: Mapping[str, BehaviorSpec]) -> list[str]:
+        """The behaviors that can be played: those in the environment, and others with checkpoints, which may appear."""
+        saved = [name for name in self._config.behaviors if self._folder.behavior(name).checkpoints.exists()]
+        return list(dict.fromkeys([*specs, *saved]))
 
     def _environment(self, behavior: str | None) -> NamedEnvironment:
         environments = named_environments(self._config)

@@ -42,9 +42,9 @@ class VideoRecorder:
         self._num_steps = 0
         self._is_over = False
 
-    def add(self, instance: int, steps: Steps) -> None:
-        """Add a frame, until there are enough episodes of the first agent."""
-        if instance or self._is_over:
+    def add(self, instance: int, steps: Steps | None) -> None:
+        """Add a frame, from the first steps until there are enough episodes of the first agent."""
+        if steps is None or instance or self._is_over:
             return
         if self._agent is None:
             self._agent = int(steps.decisions.agent_ids[0])

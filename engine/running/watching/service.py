@@ -41,6 +41,8 @@ class WatchService:
         self.end()
         target = self._targets.get(behavior)
         if target is None:
+            if self._targets:
+                return f"{behavior} has not appeared in its environment{' yet' * (not self._has_training_ended)}"
             return NEVER if self._has_training_ended else NOT_YET
         from rl_tui.engine.running.watching.viewer import Viewer  # imports numpy, as the run has done by now
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.evaluation.episodes import play
 from rl_tui.engine.running.threads import Mailbox
@@ -23,7 +23,7 @@ from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.watching import Pixels, Scene, SceneState, WatchCommand
-from rl_tui.engine.specs import Steps
+from rl_tui.engine.specs import BehaviorSpec, Policy, Steps
 
 NICENESS = 10  # a tenth of another process's share; with 19, a busy machine would never start the environment
 ENDLESS = 1 << 40  # episodes
@@ -120,7 +120,8 @@ class Viewer:
 
     @property
     def _has_shown_anything(self) -> bool:
-        return self._picture.pixels is not None or bool(self._picture.text)
+        """Also that it has no picture."""
+        return self._picture.pixels is not None or bool(self._picture.text or self._picture.reason)
 
     def _play(self, source: EnvironmentSource) -> None:
         """Play in an environment of that source until the end. Raises RlTuiError."""
@@ -137,26 +138,31 @@ class Viewer:
         )
         try:
             pool.start()
-            self._policies = {
-                name: WatchedPolicy(pool.specs[name], make, newest)
-                for name, (make, newest) in self._target.behaviors.items()
-            }
-            self._set_greedy()
+            self._policies = {}
             while not self._has_ended:
                 self._restarts = False
                 self._tally.abandon()
                 self._num_begun += 1
                 play(
-                    pool, self._policies, self._behavior, ENDLESS, self._target.seed + self._num_begun,
+                    pool, self._policy_for, self._behavior, ENDLESS, self._target.seed + self._num_begun,
                     lambda: not (self._has_ended or self._restarts), self._watch,
                 )  # fmt: skip
         finally:
             self._pool = None
             pool.close()
 
-    def _watch(self, instance: int, steps: Steps) -> None:
+    def _policy_for(self, spec: BehaviorSpec) -> Policy:
+        """The newest of a behavior that has appeared. Raises ConfigError if training has not met it."""
+        if spec.name not in self._target.behaviors:
+            raise ConfigError(f"behavior {spec.name} has appeared, and has no policy yet")
+        if spec.name not in self._policies:
+            self._policies[spec.name] = WatchedPolicy(spec, *self._target.behaviors[spec.name])
+            self._policies[spec.name].is_greedy = self._is_greedy
+        return self._policies[spec.name]
+
+    def _watch(self, instance: int, steps: Steps | None) -> None:
         """Show these steps, and return when it is time to act."""
-        if self._tally.add(steps, self._policies[self._behavior]):
+        if steps is not None and self._tally.add(steps, self._policies[self._behavior]):
             self._update_policies()
         self._clock.stepped(is_training=self._is_training())
         if self._is_paused or (self.scenes.is_empty and self._clock.may_draw):

@@ -74,7 +74,7 @@ class Counting:
 def played(num_episodes: int, *environments: Environment) -> Scores | None:
     pool = SerialPool("test", lambda first, count: environments, len(environments))
     pool.start()
-    return play(pool, {"Walker": Counting()}, "Walker", num_episodes, 1, lambda: True)
+    return play(pool, lambda spec: Counting(), "Walker", num_episodes, 1, lambda: True)
 
 
 def lengths(scores: Scores | None) -> list[int]:
@@ -101,7 +101,7 @@ def test_evaluation_ends_at_once_when_it_may_not_go_on() -> None:
     pool = SerialPool("test", lambda first, count: [Uneven((50,))], 1)
     pool.start()
     answers = iter([True, True, False])
-    assert play(pool, {"Walker": Counting()}, "Walker", 1, 1, lambda: next(answers)) is None
+    assert play(pool, lambda spec: Counting(), "Walker", 1, 1, lambda: next(answers)) is None
 
 
 def test_same_weights_get_the_same_scores_whenever_they_are_evaluated() -> None:

@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure
+from rl_tui.engine.running.evaluation import episodes
 from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, EvaluationResult, SavedRun
+from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.session.messages import CheckpointSaved, EvaluationReported
 from rl_tui.tui.cli import main
+from tests.fakes import RandomPolicy
+from tests.running.growing import Growing
 from tests.running.runs import behavior, configuration, run_to_end
 
 imageio, imageio_ffmpeg = pytest.importorskip("imageio.v2"), pytest.importorskip("imageio_ffmpeg")
@@ -139,6 +144,28 @@ def test_behaviors_that_share_an_environment_play_together(tmp_path: Path) -> No
         "mean": 3, "std": 0, "min": 3, "max": 3, "mean length": 3, "episodes": 0,
     }  # fmt: skip
     assert main(["evaluate", "run", "--results-dir", str(folder.parent)]) == 2
+
+
+def test_behavior_that_appears_later_is_played_or_refused_by_name(tmp_path: Path) -> None:
+    env, kwargs = "tests.running.growing:Growing", {"at": 21}
+    behaviors = {name: behavior(max_steps=200) for name in ("Left", "Right")}
+    config = configuration(tmp_path, behaviors, env, env_settings={"env_kwargs": kwargs, "num_envs": 2})
+    folder = run_to_end(config).folder
+    scores = SavedRun(folder).play(request(behavior="Right")).scores
+    assert scores.returns.tolist() == [3.0] * 12
+    with pytest.raises(ConfigError, match="--behavior: must be given: Left or Right"):
+        SavedRun(folder).play(request())
+    shutil.rmtree(folder / "Right")
+    with pytest.raises(CheckpointError, match="Right has no checkpoint"):
+        SavedRun(folder).play(request(behavior="Left", episodes=40))
+
+
+def test_behavior_that_never_appears_is_not_waited_for_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(episodes, "AWAITED_STEPS", 50)
+    pool = SerialPool("test", lambda first, count: [Growing(at=1000)], 1)
+    pool.start()
+    with pytest.raises(EnvironmentFailure, match="behavior Right has not appeared in 50 steps"):
+        episodes.play(pool, lambda spec: RandomPolicy(spec.actions), "Right", 1, 1, lambda: True)
 
 
 def test_behavior_is_played_in_the_environment_of_its_own(tmp_path: Path) -> None:

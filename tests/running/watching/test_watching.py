@@ -240,6 +240,25 @@ def test_behaviors_of_one_environment_are_watched_one_at_a_time(tmp_path: Path) 
         watching.end()
 
 
+def test_behavior_that_appears_is_watched_from_then_on(tmp_path: Path) -> None:
+    """It appears at the 60th step in training, and at the third where it is watched."""
+    env = "tests.running.growing:EarlierElsewhere"
+    behaviors = {name: behavior(max_steps=ENDLESS) for name in ("Left", "Right")}
+    config = configuration(tmp_path, behaviors, env, env_settings={"env_kwargs": {"trainer": os.getpid()}})
+    with live(config, Pause()) as run:
+        watching = run.launch.watching
+        run.wait_for(RunStateChanged, lambda event: event.state == "paused")
+        assert watching.begin("Right", SIZE) == "Right has not appeared in its environment yet"
+        assert watching.begin("Left", SIZE) == ""
+        failed = until(watching, lambda scene: scene.state == "failed")
+        assert failed.reason == "behavior Right has appeared, and has no policy yet"
+        run.send(Resume())
+        run.wait_for(MetricsReported, lambda event: event.behavior == "Right")
+        assert watching.begin("Right", SIZE) == ""
+        assert until(watching, lambda scene: bool(scene.returns)).returns[0] == 3
+        watching.end()
+
+
 def test_there_is_nothing_to_watch_before_the_start_and_after_a_run_that_had_none() -> None:
     watching = WatchService(EventBus())
     assert watching.begin("B", SIZE) == NOT_YET

@@ -1,0 +1,77 @@
+"""Environments in which a behavior appears. They need no torch, which a worker process would take seconds to import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from rl_tui.engine.specs import (
+    Actions,
+    ActionSpec,
+    BehaviorSpec,
+    Bool,
+    DecisionSteps,
+    Int64,
+    ObservationSpec,
+    Steps,
+    TerminalSteps,
+)
+
+SPEC = BehaviorSpec("", (ObservationSpec("time", (1,)),), ActionSpec(0, (2,)))
+
+
+class Growing:
+    """Left has an agent; Right appears at the k-th step after a reset, with one agent in each of two teams.
+
+    All episodes last three steps and pay one a step.
+    """
+
+    ids: Mapping[str, Int64] = {"Left": np.zeros(1, np.int64)} | {
+        f"Right?team={team}": np.full(1, team) for team in (0, 1)
+    }
+
+    def __init__(self, at: int = 500) -> None:
+        self.specs: dict[str, BehaviorSpec] = {}
+        self.num_agents: dict[str, int] = {}
+        self._at = at
+        self._count = 0
+        self._appear("Left")
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        self._count = 0
+        return self._steps()
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        assert actions.keys() == self.specs.keys()
+        self._count += 1
+        return self._steps()
+
+    def close(self) -> None:
+        pass
+
+    def _appear(self, name: str) -> None:
+        self.specs[name] = replace(SPEC, name=name)
+        self.num_agents[name] = 1
+
+    def _steps(self) -> Mapping[str, Steps]:
+        if self._count == self._at:
+            for name in self.ids:
+                self._appear(name)
+        return {name: self._of(self.ids[name]) for name in self.specs}
+
+    def _of(self, ids: Int64) -> Steps:
+        seen, paid = (np.full((1, 1), self._count % 3, np.float32),), np.ones(1, np.float32)
+        if self._count % 3 or not self._count:
+            return Steps(DecisionSteps(ids, seen, paid))
+        going_on: Bool = np.zeros(1, np.bool_)
+        return Steps(DecisionSteps(ids, seen, paid), TerminalSteps(ids, seen, paid, going_on))
+
+
+class EarlierElsewhere(Growing):
+    """Right appears at the 60th step in the process `trainer`, and at the third in others."""
+
+    def __init__(self, trainer: int) -> None:
+        super().__init__(60 if os.getpid() == trainer else 3)
