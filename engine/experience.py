@@ -114,7 +114,8 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """A function that returns these attributes; `attrgetter` returns a tuple of several only."""
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda carrier: tuple([attrgetter(name)(carrier) for name in names])
+    getters = [attrgetter(name) for name in names]
+    return lambda carrier: tuple([get(carrier) for get in getters])
 
 
 def join_column(column: Column, parts: Sequence[NDArray[Any] | None], counts: Sequence[int]) -> NDArray[Any] | None:

@@ -37,6 +37,8 @@ from rl_tui.engine.specs import (
 
 MIN_ROWS = 16  # of whole segments that a slot has room for: short segments need not leave one by one
 _NO_VERSION = 2**62  # newer than any
+_ONE = np.array(1)  # an array, since numpy converts an int at every use
+_TRAJECTORIES = columns_of(Trajectories)
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -65,7 +67,7 @@ class Assembly:
         self._spec = spec
         self._has_memory = memory_size > 0
         self._horizon = time_horizon
-        self._cut_at = time_horizon  # rows, at which a segment ends
+        self._cut_at = np.array(time_horizon)  # rows, at which a segment ends
         self._capacity = time_horizon + max(time_horizon, MIN_ROWS)
         self._slots = Slots(self._capacity)
         self._last_ids: Int64 | None = None  # the last array of ids, and their slots
@@ -74,14 +76,16 @@ class Assembly:
         carried = used_columns(columns_of(DecisionSteps), spec)
         self._observed = [column for column in carried if column.stage == "observed"]  # all of them optional
         self._credited = [column for column in carried if column.stage == "credited"]
-        self._chosen = [column for column in used_columns(columns_of(Trajectories), spec) if column.stage == "chosen"]
+        self._chosen = [column for column in used_columns(_TRAJECTORIES, spec) if column.stage == "chosen"]
         self._following = [column for column in self._observed if column.has_next]
         self._observed_values, self._credited_values = values_of(self._observed), values_of(self._credited)
         self._chosen_values = chosen_values(self._chosen)
         self._columns = self._new_columns()
+        self._has_optional = False  # columns that may be absent
         self._bind()
+        self._last_rows: Int64 = np.zeros(1, np.int64)  # of slot, where its last action is
         self._returns: NDArray[np.float64] = np.zeros(1)  # of slot, as the next two
-        self._episode_lengths: Int64 = np.zeros(1, np.int64)
+        self._episode_begun: Int64 = np.zeros(1, np.int64)  # rows of the slot that had been written then
         self._begin_versions: Int64 = np.zeros(1, np.int64)  # of the policy that began its segment
         self._segments: list[_Segments] = []
         self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
@@ -112,7 +116,7 @@ class Assembly:
         acted = (self._slots.written[slots] > self._slots.begun[slots]).nonzero()[0]
         slots = slots[acted]
         self._credit(slots, terminals, acted)
-        episodes = self._returns[slots], self._episode_lengths[slots]
+        episodes = self._returns[slots], self._slots.written[slots] - self._episode_begun[slots]
         self._episodes.append(episodes)
         self._new_episodes.append(episodes)
         self._clear(slots)
@@ -137,7 +141,7 @@ class Assembly:
 
     def cut(self, at_once: bool) -> None:
         """From now on, cut segments where their agents are next observed, or again at the horizon."""
-        self._cut_at = 1 if at_once else self._horizon
+        self._cut_at = np.array(1 if at_once else self._horizon)
 
     def set_version(self, version: int) -> None:
         """Actions come from this version of the policy from now on."""
@@ -162,7 +166,8 @@ class Assembly:
             assert choice.memories is not None
             self._columns["memories"][rows] = self._memories[slots]
             self._memories[slots] = choice.memories
-        self._slots.written[slots] = written + 1
+        self._slots.written[slots] = written + _ONE
+        self._last_rows[slots] = rows
 
     def mark_silent(self) -> None:
         """Agents that chose no action since the last call may have left: until they are heard of again, newcomers may
@@ -184,7 +189,7 @@ class Assembly:
         columns = {name: column.take(rows, axis=0) for name, column in self._columns.items()}
         returns = [r for r, _ in self._episodes]
         episode_lengths = [n for _, n in self._episodes]
-        values: dict[str, Any] = {column.name: columns.get(column.name) for column in columns_of(Trajectories)}
+        values: dict[str, Any] = {column.name: columns.get(column.name) for column in _TRAJECTORIES}
         block = Trajectories(
             observations=tuple([columns[f"observation.{i}"] for i in range(len(self._spec.observations))]),
             lengths=np.concatenate([s.lengths for s in segments])[order],
@@ -215,25 +220,23 @@ class Assembly:
 
     def _credit(self, slots: Int64, steps: DecisionSteps | TerminalSteps, acted: Int64 | None = None) -> None:
         """Credit the last actions in these slots with what followed; acted: rows of `steps`, None for all."""
-        rows = self._slots.rows(slots, self._slots.written[slots] - 1)
         values, rewards = self._credited_values(steps), steps.total_rewards
         if acted is not None:
             values = tuple([None if value is None else value[acted] for value in values])
             rewards = rewards[acted]
-        self._write(self._credited, rows, values)
+        self._write(self._credited, self._last_rows[slots], values)
         self._returns[slots] += rewards
-        self._episode_lengths[slots] += 1
 
     def _write(self, columns: list[Column], rows: Int64, values: tuple[NDArray[Any] | None, ...]) -> None:
         """Write columns, where the absent ones have been made; an optional one is made when it first appears."""
         for column, value in zip(columns, values, strict=True):
-            target = self._columns.get(column.name)
             if value is not None:
+                target = self._columns.get(column.name)
                 if target is None:
                     target = self._make_column(column)
                 target[rows] = value
-            elif target is not None:
-                target[rows] = column.fill
+            elif self._has_optional and column.name in self._columns:
+                self._columns[column.name][rows] = column.fill
 
     def _complete(
         self,
@@ -271,7 +274,8 @@ class Assembly:
             self._columns = {name: _longer(column, added * self._capacity) for name, column in self._columns.items()}
             self._bind()
             self._memories, self._returns = _longer(self._memories, added), _longer(self._returns, added)
-            self._episode_lengths = _longer(self._episode_lengths, added)
+            self._last_rows = _longer(self._last_rows, added)
+            self._episode_begun = _longer(self._episode_begun, added)
             self._begin_versions = _longer(self._begin_versions, added)
         self._clear(released)
         self._begin_versions[released] = self._begin_versions[slots] = self._version
@@ -280,7 +284,7 @@ class Assembly:
     def _clear(self, slots: Int64) -> None:
         """The next episodes of these slots begin at zero."""
         self._returns[slots] = 0
-        self._episode_lengths[slots] = 0
+        self._episode_begun[slots] = self._slots.written[slots]
         self._memories[slots] = 0
 
     def _new_columns(self) -> dict[str, NDArray[Any]]:
@@ -289,13 +293,14 @@ class Assembly:
         shapes: dict[str, tuple[tuple[int, ...], str]] = {
             f"observation.{i}": (o.shape, o.dtype) for i, o in enumerate(self._spec.observations)
         }
-        for column in columns_of(Trajectories):
+        for column in _TRAJECTORIES:
             if not column.is_optional or (column.name == "memories" and memory_size):
                 shapes[column.name] = column.shape(self._spec, memory_size), column.dtype
         return {name: np.zeros((self._capacity, *shape), dtype) for name, (shape, dtype) in shapes.items()}
 
     def _make_column(self, column: Column) -> NDArray[Any]:
         """Make an optional column; rows before it had nothing in it."""
+        self._has_optional = True
         shape = len(self._columns["rewards"]), *column.shape(self._spec, 0)
         self._columns[column.name] = np.full(shape, column.fill, column.dtype)
         return self._columns[column.name]

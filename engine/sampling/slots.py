@@ -20,7 +20,7 @@ class Slots:
     """Slots 0..L-1, as many as are needed. Owned by one thread."""
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+        self._capacity = np.array(capacity)  # an array, since numpy converts an int at every use
         self.agent_ids: Int64 = np.full(1, NO_AGENT)  # i64[L], like all that follow
         self.state: NDArray[np.int8] = np.full(1, VACANT)
         self.emitted: Int64 = np.zeros(1, np.int64)
@@ -72,7 +72,8 @@ class Slots:
 
     def rows(self, slots: Int64, numbers: Int64) -> Int64:
         """Where these rows of these slots are in the columns."""
-        return slots * self._capacity + numbers % self._capacity
+        rows: Int64 = slots * self._capacity + numbers % self._capacity
+        return rows
 
     def whole_rows(self) -> Int64:
         """Where the rows of all whole segments are, slot after slot and in time order."""

@@ -16,10 +16,6 @@ from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError
 from rl_tui.engine.experience import Column, columns_of, values_of
 from rl_tui.engine.specs import BehaviorSpec, Bool, DecisionSteps, Int64, Measured, Steps, TerminalSteps
 
-_CARRIED = {
-    carrier: (columns_of(carrier), values_of(columns_of(carrier))) for carrier in (DecisionSteps, TerminalSteps)
-}
-
 
 class AnswerCheck:
     """Checks the steps of one instance against its specs.
@@ -29,6 +25,8 @@ class AnswerCheck:
 
     def __init__(self, specs: Mapping[str, BehaviorSpec]) -> None:
         self._specs = specs
+        self._decisions = {name: _CarrierCheck(spec, DecisionSteps) for name, spec in specs.items()}
+        self._terminals = {name: _CarrierCheck(spec, TerminalSteps) for name, spec in specs.items()}
         self._unique: dict[str, Int64] = {}  # the last ids that were checked
 
     def check(self, answer: Mapping[str, Steps]) -> None:
@@ -38,58 +36,72 @@ class AnswerCheck:
                 raise EnvironmentFailure(
                     f"behavior must be one of its specs' {', '.join(self._specs)}, got {behavior!r}"
                 )
-            spec = self._specs[behavior]
-            _check_columns(spec, steps.decisions, "")
+            self._decisions[behavior].check(steps.decisions)
             if steps.measured is not None:
                 _check_measured(behavior, steps.measured)
             if steps.decisions.agent_ids is not self._unique.get(behavior):
                 self._unique[behavior] = _unique(steps.decisions.agent_ids, behavior)
             if steps.decisions.action_mask is not None:
-                _check_mask(spec, steps.decisions.action_mask, steps.decisions.agent_ids)
+                _check_mask(self._specs[behavior], steps.decisions.action_mask, steps.decisions.agent_ids)
             if steps.terminals is not None:
-                _check_columns(spec, steps.terminals, "final ")
+                self._terminals[behavior].check(steps.terminals)
                 _unique(steps.terminals.agent_ids, behavior)
                 if steps.terminals.truncated.shape != steps.terminals.agent_ids.shape:
                     found, ids = steps.terminals.truncated.shape, steps.terminals.agent_ids
                     raise EnvironmentFailure(f"{behavior}: truncated must have shape {ids.shape}, got {found}")
 
 
-def _check_columns(spec: BehaviorSpec, steps: DecisionSteps | TerminalSteps, which: str) -> None:
-    ids = steps.agent_ids
-    count = len(ids)
-    if len(steps.observations) != len(spec.observations):
-        found, specified = len(steps.observations), len(spec.observations)
-        raise EnvironmentFailure(f"{spec.name}: {which}observations must be {specified} like its specs, got {found}")
-    for observation_spec, column in zip(spec.observations, steps.observations, strict=True):
-        if column.dtype != observation_spec.dtype or column.shape != (count, *observation_spec.shape):
+class _CarrierCheck:
+    """Checks the decisions, or the terminal steps, of one behavior."""
+
+    def __init__(self, spec: BehaviorSpec, carrier: type[DecisionSteps | TerminalSteps]) -> None:
+        which, columns = "final " if carrier is TerminalSteps else "", columns_of(carrier)
+        self._behavior, self._which = spec.name, which
+        self._observations = [_Expected(f"{which}observation {o.name!r}", o.dtype, o.shape) for o in spec.observations]
+        self._columns = [_Expected(c.name, c.dtype, c.shape(spec, 0), c) for c in columns]
+        self._values = values_of(columns)
+
+    def check(self, steps: DecisionSteps | TerminalSteps) -> None:
+        """Return if they fit."""
+        ids = steps.agent_ids
+        if len(steps.observations) != len(self._observations):
             raise EnvironmentFailure(
-                f"{spec.name}: {which}observation {observation_spec.name!r} must be {observation_spec.dtype} "
-                f"{(count, *observation_spec.shape)} for {count} agents, got {column.dtype} {column.shape}"
+                f"{self._behavior}: {self._which}observations must be {len(self._observations)} like its specs, "
+                f"got {len(steps.observations)}"
             )
-        if column.dtype == np.float32 and np.count_nonzero(np.isfinite(column)) != column.size:
-            found_at = _first_row(~np.isfinite(column))
-            raise NonFiniteError(
-                f"{spec.name}: {which}observation {observation_spec.name!r} of agent {ids[found_at]} is not finite: "
-                f"{column[found_at]}"
-            )
-    columns, values = _CARRIED[type(steps)]
-    for described, value in zip(columns, values(steps), strict=True):
-        if value is not None:
-            _check_column(spec, described, value, ids)
+        for expected, observation in zip(self._observations, steps.observations, strict=True):
+            expected.check(self._behavior, observation, ids)
+        for expected, values in zip(self._columns, self._values(steps), strict=True):
+            if values is not None:
+                expected.check(self._behavior, values, ids)
+            elif expected.is_required:
+                raise EnvironmentFailure(f"{self._behavior}: {expected.name} must be {expected.dtype}, got None")
 
 
-def _check_column(spec: BehaviorSpec, column: Column, value: NDArray[Any], ids: Int64) -> None:
-    shape = len(ids), *column.shape(spec, 0)
-    if value.dtype != column.dtype or value.shape != shape:
-        raise EnvironmentFailure(
-            f"{spec.name}: {column.name} must be {column.dtype} {shape}, got {value.dtype} {value.shape}"
-        )
-    if column.dtype == "float32" and np.count_nonzero(np.isfinite(value)) != value.size:
-        row, one = _first_row(~np.isfinite(value)), column.name.replace("_", " ").removesuffix("s")
-        raise NonFiniteError(f"{spec.name}: the {one} of agent {ids[row]} is not finite: {value[row]}")
-    if column.holds_ids and (value < -1).any():
-        row = _first_row(value < -1)
-        raise EnvironmentFailure(f"{spec.name}: {column.name} must be at least 0, or -1 for none, got {value[row]}")
+class _Expected:
+    """What one array must be. column: its description, None for an observation."""
+
+    def __init__(self, name: str, dtype: str, shape: tuple[int, ...], column: Column | None = None) -> None:
+        self.name, self.dtype, self.column = name, np.dtype(dtype), column
+        self._shape = shape
+        self._is_float = dtype == "float32"
+        self._holds_ids = column is not None and column.holds_ids
+        self.is_required = column is None or not column.is_optional
+
+    def check(self, behavior: str, values: NDArray[Any], ids: Int64) -> None:
+        """Return if these values of these agents fit."""
+        shape = len(ids), *self._shape
+        if values.dtype != self.dtype or values.shape != shape:
+            agents = f" for {len(ids)} agents" if self.column is None else ""
+            found = f"{values.dtype} {values.shape}"
+            raise EnvironmentFailure(f"{behavior}: {self.name} must be {self.dtype} {shape}{agents}, got {found}")
+        if self._is_float and np.count_nonzero(np.isfinite(values)) != values.size:
+            row = _first_row(~np.isfinite(values))
+            one = self.name if self.column is None else f"the {self.name.replace('_', ' ').removesuffix('s')}"
+            raise NonFiniteError(f"{behavior}: {one} of agent {ids[row]} is not finite: {values[row]}")
+        if self._holds_ids and (values < -1).any():
+            wrong = values[_first_row(values < -1)]
+            raise EnvironmentFailure(f"{behavior}: {self.name} must be at least 0, or -1 for none, got {wrong}")
 
 
 def _check_measured(behavior: str, measured: Measured) -> None:
