@@ -21,6 +21,13 @@ def find_unsupported(config: RunConfig) -> list[str]:
     return config.source.lines([*_unsupported(config), *_incomplete(config)])
 
 
+def find_unsupported_defaults(config: RunConfig) -> list[str]:
+    """The same for what default_settings give a behavior without an entry; no behavior in the file need use all."""
+    defaults = config.default_settings
+    found = () if defaults is None else _unsupported_in_behavior(("default_settings",), defaults)
+    return config.source.lines([*found])
+
+
 def find_unused(config: RunConfig) -> list[str]:
     """One line, with its place, for every key of the user's file and every flag that changes nothing in this run."""
     source = config.source

@@ -15,6 +15,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import DEVICES, RunConfig
+from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
@@ -180,6 +181,8 @@ class Builder:
 
     def _behavior(self, spec: BehaviorSpec, place: Place, index: int, *, is_late: bool) -> Behavior:
         config, source = settings_of(self._config, spec.name), place.source
+        if spec.name not in self._config.behaviors and (unsupported := find_unsupported_defaults(self._config)):
+            raise NotSupportedError("\n".join(unsupported))
         self._bus.log("debug", spec.name, describe(spec))
         files = self._files(spec, config)
         evaluator = self._evaluator(spec, place, config, index, is_late=is_late)

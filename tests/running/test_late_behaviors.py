@@ -85,6 +85,14 @@ def test_behavior_without_an_entry_trains_with_the_default_settings(tmp_path: Pa
     assert "yet" not in warnings(run)
 
 
+def test_default_settings_that_are_not_supported_end_the_run_once_a_behavior_needs_them(tmp_path: Path) -> None:
+    config = growing(tmp_path, at=60, behaviors={"Left": behavior(max_steps=ENDLESS)})
+    defaults = config.behaviors["Left"].model_copy(update={"trainer_type": "poca"})
+    run = run_to_end(config.model_copy(update={"default_settings": defaults}))
+    assert run.launch.exit_code == 2
+    assert "default_settings.trainer_type: trainer poca is not supported yet" in ending(run).reason
+
+
 @pytest.mark.parametrize("threaded", [False, True])
 def test_behavior_without_settings_ends_the_run_with_the_others_saved(tmp_path: Path, threaded: bool) -> None:
     run = run_to_end(growing(tmp_path, at=60, behaviors={"Left": behavior(threaded=threaded, max_steps=ENDLESS)}))
@@ -142,8 +150,10 @@ def test_late_behavior_obeys_commands_and_resumes_where_it_stopped(tmp_path: Pat
 
 
 def test_evaluation_ends_with_a_warning_where_a_behavior_appears(tmp_path: Path) -> None:
-    settings = behavior(max_steps=300, evaluation={"interval": 100, "episodes": 10})
-    run = run_to_end(growing(tmp_path, at=10, behaviors={"Left": settings, "Right": settings}))
+    behaviors = {
+        name: behavior(max_steps=300, evaluation={"interval": 100, "episodes": 10}) for name in ("Left", "Right")
+    }
+    run = run_to_end(growing(tmp_path, at=10, behaviors=behaviors))
     assert run.launch.exit_code == 0
     assert "evaluation has ended; training continues, and ranks checkpoints by its own episodes" in warnings(run)
     assert "behavior Right has appeared, and one of several" in warnings(run)
