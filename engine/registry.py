@@ -41,8 +41,10 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "tensorboard": "rl_tui.engine.running.writers.settings:TensorBoardSettings",
     },
     "environments": {
-        "gymnasium": "rl_tui.engine.sampling.environments.gymnasium:GymnasiumEnvironment",
-        "toy": "rl_tui.engine.sampling.environments.toys.factory:ToyEnvironment",
+        "gymnasium": "rl_tui.engine.sampling.environments.settings:GymnasiumSettings",
+        "toy": "rl_tui.engine.sampling.environments.settings:ToySettings",
+        "pettingzoo": "rl_tui.engine.sampling.environments.settings:PettingZooSettings",
+        "unity": "rl_tui.engine.sampling.environments.settings:UnitySettings",
     },
 }
 _MLAGENTS = ("mlagents.stats_writer", "mlagents.trainer_type")

@@ -27,3 +27,37 @@ class Packages:
         """None of them is imported any more."""
         for module in self._modules:
             sys.modules.pop(module, None)
+
+
+MAZE = """
+from typing import ClassVar
+
+from rl_tui.engine.config.environments import EnvironmentSettings
+from rl_tui.engine.config.types import PositiveWhole
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.environments.base import EnvironmentKind
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.specs import ActionSpec
+
+
+class MazeSettings(EnvironmentSettings):
+    \"\"\"Mazes of any size.\"\"\"
+
+    implementation: ClassVar = "maze:Mazes"
+    has_one_behavior: ClassVar = True
+
+    size: PositiveWhole
+    masked: bool = True
+
+
+class Mazes(EnvironmentKind[MazeSettings]):
+    def require(self, name):
+        if name not in ("small", "large"):
+            raise ConfigError(f"maze:{name}: must be maze:small or maze:large")
+
+    def make(self, name, behavior, num_copies, settings):
+        self.require(name)
+        made = [Line(behavior, num_copies, masked=settings.masked)]
+        made[0].size = settings.size
+        return made
+"""

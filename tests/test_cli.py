@@ -388,7 +388,7 @@ def test_dry_run_without_an_environment_shows_the_configuration(tmp_path: Path, 
     ("words", "reason"),
     [
         (["--set", "behaviors.CartPole.trainer_type=poca"], "trainer poca is not supported yet"),
-        (["--env", "unity:3DBall"], "(Unity players are not supported yet)"),
+        (["--env", "unity:3DBall"], "--env: unity environments are not supported yet"),
         (["--env", "gymnasium:CartPool-v1"], "gymnasium:CartPool-v1: no such Gymnasium environment. Did you"),
         (["--env", "toy:lime"], "toy:lime: unknown task. Did you mean toy:line?"),
         (["--env", "nowhere.at_all:make"], "nowhere.at_all:make: no module named 'nowhere'"),

@@ -6,29 +6,19 @@ The steps are: YAML, today's spelling, flags over the file, behaviors merged ove
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import JsonValue, ValidationError
-from pydantic.json_schema import models_json_schema
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, one_of, own_and_inherited, visible
-from rl_tui.engine.config.encoders import EncoderSettings, every_encoder
 from rl_tui.engine.config.flags import set_flags, settle_start
-from rl_tui.engine.config.hyperparameters import Hyperparameters, every_hyperparameters, is_trainer, trainer_names
+from rl_tui.engine.config.hyperparameters import is_trainer, trainer_names
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
-from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.config.reward_signals import RewardSignalSettings, reward_signals_model
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.types import Settings, as_diagnostic, settings_of_plugins
-from rl_tui.engine.config.writers import WriterSettings, writers_model
+from rl_tui.engine.config.types import read_settings
 from rl_tui.engine.config.yaml_document import Document, write_yaml
 from rl_tui.engine.errors import ConfigError
 
 LARGEST_FILE = 16 * 2**20  # bytes
 _UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
-
-S = TypeVar("S", bound=Settings)
 
 
 def load_config(path: Path, overrides: Mapping[str, object] | None = None) -> RunConfig:
@@ -78,11 +68,11 @@ def _validate(raw: dict[str, object], source: SourceMap) -> tuple[RunConfig | No
     """The settings, None where any is wrong: first default_settings, then the rest, with behaviors merged over them."""
     default, found = raw.get("default_settings"), list[Diagnostic]()
     if isinstance(default, dict):
-        raw["default_settings"], found = _read(BehaviorConfig, default, "default_settings")
+        raw["default_settings"], found = read_settings(BehaviorConfig, default, "default_settings")
         settings = raw["default_settings"]
         found += _merge_defaults(raw, settings.model_dump() if isinstance(settings, BehaviorConfig) else default)
     reported = {diagnostic.path for diagnostic in found}
-    config, others = _read(RunConfig, raw)
+    config, others = read_settings(RunConfig, raw)
     return config, [*found, *(one for one in others if not _is_inherited(one.path, reported, source))]
 
 
@@ -149,17 +139,6 @@ def _merge(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str
     return merged
 
 
-def _read(kind: type[S], values: dict[str, object], *at: str) -> tuple[S | None, list[Diagnostic]]:
-    """The settings in a mapping, or everything that is wrong with it. at: its path."""
-    classes: dict[int, type[Settings]] = {}
-    try:
-        return kind.model_validate(values, context=classes), []
-    except ValidationError as error:
-        wrong = [one for one in error.errors(include_url=False) if one["type"] != "default_factory_not_called"]
-        found = [as_diagnostic(one, values, classes) for one in wrong]
-        return None, [diagnostic._replace(path=(*at, *diagnostic.path)) for diagnostic in found]
-
-
 def _is_unusable(path: KeyPath, document: Document, source: SourceMap) -> bool:
     """Whether this follows from a value that could not be read."""
     prefixes = (path[:length] for length in range(1, len(path) + 1))
@@ -175,30 +154,3 @@ def _is_inherited(path: KeyPath, reported: set[KeyPath], source: SourceMap) -> b
 def effective_yaml(config: RunConfig) -> str:
     """All settings, defaults included, in ML-Agents' order; load_config reads the same settings from it."""
     return write_yaml(config.model_dump())
-
-
-def json_schema() -> dict[str, JsonValue]:
-    """The JSON Schema of a configuration file, for editors, with the settings of every plug-in that works."""
-    trainers, signals = every_hyperparameters(), settings_of_plugins("reward_signals", RewardSignalSettings)
-    encoders, rewards = every_encoder(), reward_signals_model(signals)
-    writers = writers_model(settings_of_plugins("writers", WriterSettings))
-    models: list[type[Settings]] = [RunConfig, *trainers.values(), *encoders.values(), rewards, writers]
-    references, schema = models_json_schema([(model, "validation") for model in models])
-    definitions = schema["$defs"]
-    keys = definitions["BehaviorConfig"]["properties"]
-    keys["trainer_type"]["enum"] = list(trainers)
-    keys["hyperparameters"] = {"anyOf": [references[trainer, "validation"] for trainer in trainers.values()]}
-    keys["hyperparameters"]["title"] = "Hyperparameters"
-    keys["reward_signals"] = references[rewards, "validation"]
-    keys = definitions["NetworkSettings"]["properties"]
-    keys["vis_encode_type"]["enum"] = list(encoders)
-    keys["encoder_settings"] = {
-        "anyOf": [references[encoder, "validation"] for encoder in encoders.values()],
-        "description": NetworkSettings.model_fields["encoder_settings"].description,
-        "title": "Encoder Settings",
-    }
-    definitions["RunConfig"]["properties"]["writers"] |= references[writers, "validation"]
-    for base in (Hyperparameters, RewardSignalSettings, EncoderSettings, WriterSettings):
-        definitions.pop(base.__name__, None)
-    root = {**definitions.pop("RunConfig"), "title": "rl-tui configuration"}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions, **root}

@@ -5,9 +5,11 @@ from typing import Annotated, ClassVar, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import SourceMap, closest, describe, must_be, visible
 from rl_tui.engine.config.environment_parameters import EnvironmentParameter
+from rl_tui.engine.config.environments import KIND, kind_of, read_arguments
 from rl_tui.engine.config.types import (
     PathText,
     Positive,
@@ -18,11 +20,11 @@ from rl_tui.engine.config.types import (
     refusal,
 )
 from rl_tui.engine.config.writers import Writers, default_writers
+from rl_tui.engine.errors import PluginError
 
 DEVICES = "cpu, cuda, cuda:N or mps"
 ENVIRONMENTS = "gymnasium:ID, toy:NAME or package.module:factory"
 NO_UNITY = "Unity players are not supported yet"
-_SCHEMES = ("gymnasium", "pettingzoo", "toy", "unity")
 _GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w.-]+-v[0-9]+")
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -35,10 +37,14 @@ def _check_environment(name: object, *at: str) -> None:
     scheme, colon, rest = name.strip().partition(":")
     if _is_player(name.strip()):
         raise refusal(f"{refused} ({NO_UNITY})", *at)
-    if scheme in _SCHEMES and rest.strip():
+    try:
+        is_known = kind_of(name) is not None
+    except PluginError as error:
+        raise refusal(str(error), *at) from error
+    if is_known and rest.strip():
         return
-    if scheme in _SCHEMES or not _FACTORY.fullmatch(name):
-        near = closest(scheme, _SCHEMES) if rest else None if colon else f"gymnasium:{name.strip()}"
+    if is_known or not _FACTORY.fullmatch(name):
+        near = closest(scheme, registry.names(KIND)) if rest else None if colon else f"gymnasium:{name.strip()}"
         raise refusal(f"{refused}. Did you mean {visible(near)}?" if near else refused, *at)
 
 
@@ -69,6 +75,10 @@ def _read_arguments(value: object) -> object:
     return [str(entry) if isinstance(entry, int | float) else entry for entry in value]
 
 
+def _read_kwargs(value: object, info: ValidationInfo) -> object:
+    return read_arguments(info.data.get("env"), value, info.context)
+
+
 _OUR_TAGS = ("Environment/Cumulative Reward", "Environment/Episode Length", "Losses/", "Policy/", "Evaluation/")
 
 
@@ -93,8 +103,10 @@ class EnvSettings(Settings):
     env: Annotated[str | dict[str, str] | None, BeforeValidator(_read_environment)] = Field(
         None, description="gymnasium:ID, toy:NAME, package.module:factory, or a mapping of behavior to one of these."
     )
-    env_kwargs: dict[str, JsonValue] = Field(
-        default_factory=dict, description="Arguments of the environment; by behavior where env is a mapping."
+    env_kwargs: Annotated[dict[str, JsonValue], BeforeValidator(_read_kwargs)] = Field(
+        default_factory=dict,
+        description="Arguments of the environment; by behavior where env is a mapping.",
+        validate_default=True,  # an installed kind may need some
     )
     num_workers: WholeFromZero = Field(0, description="Worker processes for the copies; 0: all in this process.")
 

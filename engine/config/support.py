@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be, suggest
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
+from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.run import ENVIRONMENTS, NO_UNITY, EnvSettings, RunConfig
 
 _LATER = "is not supported yet"
@@ -55,11 +56,10 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
     if settings.num_areas > 1:
         yield Diagnostic(("env_settings", "num_areas"), f"num_areas above 1 {_LATER}")
     for path, environment in _environments(settings):
-        scheme = environment.partition(":")[0]
-        if scheme == "unity":
-            yield Diagnostic(path, f"{must_be(ENVIRONMENTS, environment)} ({NO_UNITY})")
-        elif scheme == "pettingzoo":
-            yield Diagnostic(path, f"{scheme} environments are not supported yet")
+        kind = kind_of(environment)
+        if kind is not None and not kind.implementation:
+            name = environment.partition(":")[0]
+            yield Diagnostic(path, f"{name} environments are not supported yet")
 
 
 def _unsupported_writers(config: RunConfig) -> Iterator[Diagnostic]:
@@ -108,9 +108,9 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
         text = "cannot be combined with --inference, which changes no file of the run"
         yield Diagnostic(("checkpoint_settings", "force"), text)
-    if isinstance(env, str) and env.startswith("gymnasium:") and len(config.behaviors) > 1:
+    if isinstance(env, str) and len(config.behaviors) > 1 and (kind := kind_of(env)) and kind.has_one_behavior:
         text = f"must map each of the {len(config.behaviors)} behaviors to an environment"
-        yield Diagnostic(path, f"{text}; a Gymnasium environment has only one behavior")
+        yield Diagnostic(path, f"{text}; {env} has only one behavior")
 
 
 def _unused(config: RunConfig) -> Iterator[Diagnostic]:

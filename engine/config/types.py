@@ -7,7 +7,16 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, TypeAlias, TypeGuard, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError, PydanticUseDefault
 
 from rl_tui.engine import registry
@@ -67,6 +76,7 @@ class PluginSettings(Settings):
     implementation: ClassVar[str] = ""  # "module:Class", imported when it is used; empty: not supported yet
 
 
+S = TypeVar("S", bound=Settings)
 P = TypeVar("P", bound=PluginSettings)
 
 
@@ -115,6 +125,17 @@ def plugin_settings(kind: str, base: type[PluginSettings], named_by: str) -> Bef
         return settings_of_plugin(kind, info.data[named_by], base).model_validate(value, context=info.context)
 
     return BeforeValidator(read)
+
+
+def read_settings(kind: type[S], values: dict[str, object], *at: str) -> tuple[S | None, list[Diagnostic]]:
+    """The settings in a mapping, or everything that is wrong with it. at: its path."""
+    classes: dict[int, type[Settings]] = {}
+    try:
+        return kind.model_validate(values, context=classes), []
+    except ValidationError as error:
+        wrong = [one for one in error.errors(include_url=False) if one["type"] != "default_factory_not_called"]
+        found = [as_diagnostic(one, values, classes) for one in wrong]
+        return None, [diagnostic._replace(path=(*at, *diagnostic.path)) for diagnostic in found]
 
 
 def is_positive(value: object) -> TypeGuard[int | float]:

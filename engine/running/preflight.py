@@ -8,10 +8,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.run import CheckpointSettings, RunConfig
 from rl_tui.engine.config.support import find_unsupported
 from rl_tui.engine.errors import ConfigError, RlTuiError
-from rl_tui.engine.sampling.environments.factory import PLANNED, require_environment
+from rl_tui.engine.sampling.environments.factory import require_environment
 from rl_tui.engine.storage.run_folder import RunFolder
 
 
@@ -46,10 +47,10 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
         yield lambda: _require_origin(settings)
     env = config.env_settings.env
     for name in [env] if isinstance(env, str) else dict.fromkeys((env or {}).values()):
-        kind, is_plain = name.partition(":")[0], name.count(":") == 1
-        if kind not in PLANNED and (
-            with_modules or (kind in ("gymnasium", "toy") and is_plain)
-        ):  # planned ones are refused already
+        kind = kind_of(name)
+        if kind is not None and not kind.implementation:
+            continue  # refused already
+        if with_modules or (kind is not None and not kind.runs_user_code(name.partition(":")[2])):
             yield partial(require_environment, name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError, PluginError
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 
@@ -44,7 +44,9 @@ class Guard(AbstractContextManager["Guard"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None or isinstance(error, ConfigError | NotSupportedError | InstanceFailure | KeyboardInterrupt):
+        if error is None or isinstance(
+            error, ConfigError | NotSupportedError | PluginError | InstanceFailure | KeyboardInterrupt
+        ):
             return
         failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
         is_found_here = isinstance(error, EnvironmentFailure | NonFiniteError) and not place_of(error)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from rl_tui.engine.config.behavior import BehaviorConfig, EvaluationSettings
 from rl_tui.engine.config.environment_parameters import CurriculumSettings, MultiRangeUniformSampler, UniformSampler
-from rl_tui.engine.config.loading import effective_yaml, json_schema, load_config, parse_config
+from rl_tui.engine.config.loading import effective_yaml, load_config, parse_config
 from rl_tui.engine.config.run import EnvSettings, RunConfig
+from rl_tui.engine.config.schema import json_schema
 from rl_tui.engine.config.support import find_unsupported, list_warnings
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.ppo.settings import PPOSettings

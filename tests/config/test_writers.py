@@ -10,8 +10,9 @@ from types import ModuleType
 import pytest
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.loading import effective_yaml, json_schema, parse_config
+from rl_tui.engine.config.loading import effective_yaml, parse_config
 from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.schema import json_schema
 from rl_tui.engine.config.support import find_unsupported, find_unused
 from rl_tui.engine.errors import ConfigError
 from tests.running.writers.plugins import LINES, install, lines

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.program import CARTPOLE, ROOT, surroundings
+from tests.packages import MAZE, Packages
 
 # As the installed command is: the working folder is not searched by itself.
 RL_TUI = ["-P", "-m", "rl_tui"]
@@ -86,15 +87,9 @@ def test_package_is_made_of_links_to_the_folders_of_the_project() -> None:
 
 def test_kind_of_environment_is_added_by_an_installed_package(tmp_path: Path) -> None:
     """Through its entry point, in the program and in a worker; PYTHONPATH does here what installing it would."""
-    plugins = tmp_path / "plugins"
-    (plugins / "maze-1.0.dist-info").mkdir(parents=True)
-    (plugins / "maze-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: maze\nVersion: 1.0\n")
-    (plugins / "maze-1.0.dist-info/entry_points.txt").write_text("[rl_tui.environments]\nmaze = maze:Mazes\n")
-    (plugins / "maze.py").write_text(
-        "from rl_tui.engine.sampling.environments.toys.line import Line\n\n\n"
-        "class Mazes:\n    @staticmethod\n    def make(name, behavior, num_copies, kwargs):\n"
-        '        assert name == "small"\n        return [Line(behavior, num_copies, **kwargs)]\n'
-    )
-    said = run_python(*RL_TUI, "check-env", "maze:small", folder=tmp_path, PYTHONPATH=str(plugins))
+    plugins = Packages(tmp_path / "plugins")
+    plugins.install("maze", MAZE, environments="maze = maze:MazeSettings")
+    words = [*RL_TUI, "check-env", "maze:small", "--env-kwargs", '{"size": 3}']
+    said = run_python(*words, folder=tmp_path, PYTHONPATH=str(plugins.folder))
     assert "observation 'position': a vector of 1, float32" in said
     assert "a worker process (num_workers) can step it" in said

@@ -37,7 +37,7 @@ def print_schema(words: Sequence[str]) -> int:
     parse(parser, words)
     import json
 
-    from rl_tui.engine.config.loading import json_schema
+    from rl_tui.engine.config.schema import json_schema
 
     write_stdout(json.dumps(json_schema(), indent=2) + "\n")
     return 0

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.config.environments import EnvironmentSettings
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
+
+S = TypeVar("S", bound=EnvironmentSettings)
 
 
 class Environment(Protocol):
@@ -40,6 +44,27 @@ class Environment(Protocol):
         """Free everything. Called once; nothing is called after it."""
 
 
+class EnvironmentKind(ABC, Generic[S]):
+    """What implements a kind of environments: makes those that `kind:name` names. Created without arguments.
+
+    S: the class of its settings, which `env_kwargs` are read as.
+    """
+
+    @abstractmethod
+    def make(self, name: str, behavior: str, num_copies: int, settings: S) -> Sequence[Environment]:
+        """Instances that together hold `num_copies` copies, in the training process or in a worker process.
+
+        behavior: the first name under `behaviors` in the file. Raises ConfigError where settings do not fit.
+        """
+
+    def require(self, name: str) -> None:
+        """There is an environment of that name, as far as is known without making it. Raises ConfigError."""
+
+    def to_draw(self, name: str, settings: S, *, may_be_text: bool) -> S:
+        """The settings with which instances return frames, or text where they may, without opening a window."""
+        return settings
+
+
 @runtime_checkable
 class Rendered(Protocol):
     """An environment that can be watched."""
@@ -48,7 +73,7 @@ class Rendered(Protocol):
         """The first agent's surroundings as u8[H, W, 3], which the caller may keep, or as text; None for neither.
 
         Environments made by `EnvironmentSource.showing_frames` return frames if they can, those made by `watched`
-        either.
+        either; see `EnvironmentKind.to_draw`.
         """
 
 

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from rl_tui.engine import registry
+from rl_tui.engine.config.environments import KIND, EnvironmentSettings, OpenArguments, arguments_of, kind_of
+from rl_tui.engine.config.run import ENVIRONMENTS
 from rl_tui.engine.errors import ConfigError, NotSupportedError
-from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.measuring import Measuring
-from rl_tui.engine.sampling.environments.modules import import_named
+from rl_tui.engine.sampling.environments.user_factory import UserFactory
 from rl_tui.engine.specs import Json
 
-PLANNED = {"pettingzoo": "PettingZoo environments are", "unity": "Unity environments are"}
 _PROTOCOL = ("specs", "num_agents", "reset", "step", "close")
 
 
-class EnvironmentKind(Protocol):
-    """What the registry has under "environments": makes instances from the text after the first colon."""
-
-    @staticmethod
-    def make(name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
-        """Instances that together hold `num_copies` copies. Raises ConfigError and NotSupportedError."""
+Drawn: TypeAlias = Literal["no", "as frames", "as frames or text"]
 
 
 @dataclass(frozen=True)
 class EnvironmentSource:
     """What a run's instances are made from: the environment's name and arguments.
 
-    metrics: keys of `info` that are reported as statistics. is_watched: whether instances render if they can, as text
-    rather than as frames.
+    metrics: keys of `info` that are reported as statistics. drawn: how instances render, if they can.
     """
 
     env: str
     behavior: str
     kwargs: Mapping[str, object]
     metrics: tuple[str, ...] = ()
-    is_watched: bool = False
+    drawn: Drawn = "no"
 
     def make(self, first: int, count: int) -> list[Environment]:
         """Instances that hold `count` copies, the first of which is copy number `first` of the run."""
-        kwargs = self._kwargs_to_be_watched() if self.is_watched else self.kwargs
-        made = make_environments(self.env, self.behavior, count, kwargs)
+        made = make_environments(self.env, self.behavior, count, self.kwargs, self.drawn)
         for environment in made:
             if self.metrics and isinstance(environment, Measuring):
                 environment.measure(self.metrics)
@@ -54,33 +46,16 @@ class EnvironmentSource:
     @property
     def has_one_behavior(self) -> bool:
         """Whether it is known to have one behavior, and never more."""
-        return self.env.partition(":")[0] in ("gymnasium", "toy")
+        kind = kind_of(self.env)
+        return kind is not None and kind.has_one_behavior
 
     def showing_frames(self) -> EnvironmentSource:
-        """A source of the same environment whose instances render frames, if it has a render mode."""
-        kind, _, name = self.env.partition(":")
-        if kind not in registry.names("environments"):
-            knows_modes = "render_mode" in inspect.signature(find_factory(self.env, kind, name)).parameters
-        else:
-            knows_modes = kind in ("gymnasium", "toy")
-        kwargs = {"render_mode": "rgb_array", **self.kwargs} if knows_modes else self.kwargs
-        return replace(self, kwargs=kwargs)
+        """A source of the same environment whose instances render frames, if they can."""
+        return replace(self, drawn="as frames")
 
     def watched(self) -> EnvironmentSource:
-        """A source of the same environment for watching; how it is drawn is decided when its instances are made."""
-        return replace(self, is_watched=True)
-
-    def _kwargs_to_be_watched(self) -> Mapping[str, object]:
-        """Text if the environment can render text, else frames; never a window."""
-        kind, _, name = self.env.partition(":")
-        if kind != "gymnasium":
-            kwargs = self.showing_frames().kwargs
-            return {**kwargs, "render_mode": "rgb_array"} if "render_mode" in kwargs else kwargs
-        from rl_tui.engine.sampling.environments.gymnasium import render_modes
-
-        modes = render_modes(name)
-        mode = next((mode for mode in ("ansi", "rgb_array") if mode in modes), None)
-        return self.kwargs if mode is None else {**self.kwargs, "render_mode": mode}
+        """A source of the same environment for watching: text if it can render text, else frames; never a window."""
+        return replace(self, drawn="as frames or text")
 
     def to_json(self) -> Json:
         """What `from_json` turns into an equal source. Raises ConfigError when kwargs are not plain values."""
@@ -93,7 +68,7 @@ class EnvironmentSource:
             "behavior": self.behavior,
             "kwargs": kwargs,
             "metrics": list(self.metrics),
-            "is_watched": self.is_watched,
+            "drawn": self.drawn,
         }
 
     @staticmethod
@@ -104,90 +79,52 @@ class EnvironmentSource:
         assert isinstance(kwargs, dict)
         assert isinstance(metrics, list)
         env, behavior = str(fields["env"]), str(fields["behavior"])
-        return EnvironmentSource(env, behavior, kwargs, tuple(map(str, metrics)), bool(fields["is_watched"]))
+        return EnvironmentSource(env, behavior, kwargs, tuple(map(str, metrics)), cast(Drawn, fields["drawn"]))
 
 
-def make_environments(env: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
+def make_environments(
+    env: str, behavior: str, num_copies: int, kwargs: Mapping[str, object], drawn: Drawn = "no"
+) -> list[Environment]:
     """Instances that together hold `num_copies` copies of the environment `env` names.
 
     env: "gymnasium:CartPole-v1" and the like, with any kind that the registry has before the first colon, or
-    "package.module:factory". Raises ConfigError when nothing has that name, NotSupportedError for planned kinds.
+    "package.module:factory". Raises ConfigError when nothing has that name or kwargs do not fit, NotSupportedError for
+    planned kinds, PluginError.
     """
-    kind, colon, name = env.partition(":")
-    if not colon or not name:
-        raise ConfigError(f"{env}: must be gymnasium:ID, toy:NAME or package.module:factory")
-    if kind in PLANNED:
-        raise NotSupportedError(f"{env}: {PLANNED[kind]} not supported yet")
-    if kind in registry.names("environments"):
-        source = cast(type[EnvironmentKind], registry.settings_class("environments", kind))
-        return source.make(name, behavior, num_copies, kwargs)
-    return _from_factory(env, kind, name, behavior, num_copies, kwargs)
+    kind, arguments, name = _find(env)
+    settings = arguments_of(env, arguments, kwargs)
+    if drawn != "no":
+        settings = kind.to_draw(name, settings, may_be_text=drawn == "as frames or text")
+    made = list(kind.make(name, behavior, num_copies, settings))
+    if missing := [attribute for attribute in _PROTOCOL if not made or not hasattr(made[0], attribute)]:
+        found = f"{type(made[0]).__name__}, which has no {', '.join(missing)}" if made else "nothing"
+        raise ConfigError(
+            f"{env} must return a gymnasium.Env, a gymnasium VectorEnv or an Environment of rl-tui, got {found}"
+        )
+    return made
 
 
 def require_environment(env: str) -> None:
-    """An environment of that name can be looked up; its module is imported, nothing of it is called.
+    """An environment of that name can be looked up; its module may be imported, nothing is made.
 
-    Raises ConfigError as making it would. The name of an installed kind's environment is not checked.
+    Raises RlTuiError as making it would.
     """
-    kind, _, name = env.partition(":")
-    if kind == "gymnasium":
-        from rl_tui.engine.sampling.environments.gymnasium import find
-
-        find(name)
-    elif kind == "toy":
-        from rl_tui.engine.sampling.environments.toys.factory import find_task
-
-        find_task(name)
-    elif kind not in registry.names("environments"):
-        find_factory(env, kind, name)
+    kind, _, name = _find(env)
+    kind.require(name)
 
 
-def _from_factory(
-    env: str, module: str, name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]
-) -> list[Environment]:
-    """What the user's factory returns, called once for each copy; wrapped if it is Gymnasium's."""
-    import gymnasium
-    from gymnasium.vector import VectorEnv
-
-    from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-    from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
-
-    factory = find_factory(env, module, name)
-    try:
-        inspect.signature(factory).bind(**kwargs)
-    except TypeError as error:
-        raise ConfigError(f"{env}: invalid env_kwargs: {name}{inspect.signature(factory)} {error}") from error
-    copies = [factory(**kwargs) for _ in range(num_copies)]
-    first = copies[0]
-    if isinstance(first, gymnasium.Env):
-        return [GymnasiumLoop(behavior, copies)]
-    if isinstance(first, VectorEnv):
-        return [GymnasiumVector(behavior, copy) for copy in copies]
-    if missing := [attribute for attribute in _PROTOCOL if not hasattr(first, attribute)]:
-        raise ConfigError(
-            f"{env} must return a gymnasium.Env, a gymnasium VectorEnv or an Environment of rl-tui, got "
-            f"{type(first).__name__}, which has no {', '.join(missing)}"
-        )
-    return copies
-
-
-def find_factory(env: str, module: str, name: str) -> Callable[..., Any]:  # Any: a user's function
-    """The callable at `module:name`.
-
-    Raises ConfigError naming the part that does not exist, and InstanceFailure if importing fails.
-    """
-    try:
-        found: Any = import_named(env, module)
-    except ModuleNotFoundError as error:
-        near = difflib.get_close_matches(module.partition(".")[0], registry.names("environments"), n=1)
-        hint = f". Did you mean {near[0]}:{name}?" if near else ""
-        raise ConfigError(f"{env}: no module named {error.name!r}{hint}") from error
-    for attribute in name.split("."):
-        if not hasattr(found, attribute):
-            near = difflib.get_close_matches(attribute, dir(found), n=1)
-            hint = f". Did you mean {near[0]}?" if near else ""
-            raise ConfigError(f"{env}: module {module} has no attribute {attribute!r}{hint}")
-        found = getattr(found, attribute)
-    if not callable(found):
-        raise ConfigError(f"{env}: {name} must be a class or a function, got {type(found).__name__}")
-    return cast(Callable[..., Any], found)
+def _find(env: str) -> tuple[EnvironmentKind[Any], type[EnvironmentSettings], str]:
+    """What makes it, the class of its arguments, and its name there."""
+    scheme, colon, name = env.partition(":")
+    if not colon or not name:
+        raise ConfigError(f"{env}: must be {ENVIRONMENTS}")
+    arguments = kind_of(env)
+    if arguments is None:
+        return UserFactory(), OpenArguments, env
+    if not arguments.implementation:
+        raise NotSupportedError(f"{env}: {scheme} environments are not supported yet")
+    found = registry.implementation(KIND, scheme)
+    with registry.blaming(KIND, scheme):
+        if not issubclass(found, EnvironmentKind):
+            raise TypeError(f"{found.__name__} must be a subclass of EnvironmentKind")
+        return found(), arguments, name

@@ -10,9 +10,10 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, VectorizeMode, load_env_creator
 
+from rl_tui.engine.config.environments import OpenArguments
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.installation import command_for, command_for_extra
-from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 from rl_tui.engine.sampling.environments.modules import import_named
@@ -29,17 +30,16 @@ NEEDED = {
 }
 
 
-class GymnasiumEnvironment:
+class GymnasiumEnvironment(EnvironmentKind[OpenArguments]):
     """The environments that "gymnasium:ID" names."""
 
-    @staticmethod
-    def make(identifier: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
+    def make(self, name: str, behavior: str, num_copies: int, settings: OpenArguments) -> list[Environment]:
         """One environment holding `num_copies` copies of a registered id, e.g. "CartPole-v1" or "ale_py:ALE/Pong-v5".
 
-        kwargs go to the environment, as with gymnasium.make. Raises ConfigError when the id is unknown, a package is
-        missing or kwargs do not fit, NotSupportedError for spaces that are not columns.
+        settings go to the environment, as with gymnasium.make. Raises ConfigError when the id is unknown, a package is
+        missing or they do not fit, NotSupportedError for spaces that are not columns.
         """
-        spec = find(identifier)
+        spec, kwargs = find(name), settings.arguments
         try:
             if num_copies > 1 and has_vectorized_form(spec, kwargs):
                 vectorized = gymnasium.make_vec(
@@ -53,12 +53,25 @@ class GymnasiumEnvironment:
             missing = _missing(str(spec.entry_point))
             if not missing and isinstance(error, ModuleNotFoundError):
                 raise  # from the user's environment: the line says more
-            raise ConfigError(f"gymnasium:{identifier}: {missing or error}") from error
+            raise ConfigError(f"gymnasium:{name}: {missing or error}") from error
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise
             reason = str(error).partition(" was raised from the environment creator")[0]
-            raise ConfigError(f"gymnasium:{identifier}: invalid env_kwargs: {reason}") from error
+            raise ConfigError(f"gymnasium:{name}: invalid env_kwargs: {reason}") from error
+
+    def require(self, name: str) -> None:
+        """The id is registered, after importing the module named before a colon. Raises ConfigError."""
+        find(name)
+
+    def to_draw(self, name: str, settings: OpenArguments, *, may_be_text: bool) -> OpenArguments:
+        """Text if it may be text and the environment can render it, else frames."""
+        given = settings.arguments
+        if not may_be_text:
+            return OpenArguments(**{"render_mode": "rgb_array", **given})
+        modes = render_modes(name)
+        mode = next((mode for mode in ("ansi", "rgb_array") if mode in modes), None)
+        return settings if mode is None else OpenArguments(**{**given, "render_mode": mode})
 
 
 def find(identifier: str) -> EnvSpec:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.process.printing import open_log, redirect_printing
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
@@ -80,7 +80,7 @@ class Worker:
                     return [self._draw(record.instance, *divmod(record.value, 1 << 16))]
                 case _:
                     raise AssertionError(record.kind)
-        except (ConfigError, NotSupportedError, InstanceFailure) as error:
+        except (ConfigError, NotSupportedError, PluginError, InstanceFailure) as error:
             detail = error.detail[-_DETAIL_LENGTH:]
             fault: Json = {"error": type(error).__name__, "message": str(error), "detail": detail}
             return [Record(Kind.FAULT, record.instance, payload=fault)]

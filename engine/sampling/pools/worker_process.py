@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn, TypedDict, cast
 
-from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import InstanceFailure, NonFiniteAnswer
 from rl_tui.engine.sampling.pools.pictures import Picture, picture_from_json
@@ -264,6 +264,8 @@ class WorkerProcess:
                 raise ConfigError(message)
             case "NotSupportedError":
                 raise NotSupportedError(message)
+            case "PluginError":
+                raise PluginError(message)
             case "NonFiniteAnswer":
                 raise NonFiniteAnswer(message, self._number(instance), self.index, fault["detail"])
             case _:

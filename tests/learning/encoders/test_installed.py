@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from rl_tui.engine.config.loading import effective_yaml, json_schema, parse_config
+from rl_tui.engine.config.loading import effective_yaml, parse_config
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.schema import json_schema
 from rl_tui.engine.errors import ConfigError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.export.onnx_graph import OnnxGraph

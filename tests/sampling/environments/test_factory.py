@@ -197,8 +197,7 @@ def test_source_that_shows_frames_gives_the_same_environment_to_be_watched(
 
 def test_environment_without_a_render_mode_is_left_as_it_is() -> None:
     source = EnvironmentSource(f"{WORLDS}:Misbehaving", "B", {"num_agents": 3})
-    assert source.showing_frames() == source
-    assert not isinstance(source.make(0, 1)[0], Rendered)
+    assert not isinstance(source.showing_frames().make(0, 1)[0], Rendered)
 
 
 def test_source_with_something_that_is_no_plain_value_is_refused() -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
 from rl_tui.engine.config.diagnostics import describe, one_of, suggest
+from rl_tui.engine.config.environments import OpenArguments
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.sampling.environments.base import Environment
+from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.toys.catch import Catch
 from rl_tui.engine.sampling.environments.toys.cues import Cue, Entities, Goals, Pixels, Side
 from rl_tui.engine.sampling.environments.toys.line import Line
@@ -96,17 +97,16 @@ def find_task(name: str) -> Task:
     return TASKS[name]
 
 
-class ToyEnvironment:
+class ToyEnvironment(EnvironmentKind[OpenArguments]):
     """The environments that "toy:NAME" names."""
 
-    @staticmethod
-    def make(name: str, behavior: str, num_copies: int, kwargs: Mapping[str, object]) -> list[Environment]:
+    def make(self, name: str, behavior: str, num_copies: int, settings: OpenArguments) -> list[Environment]:
         """One environment with an agent for each copy. name: one of TASKS.
 
         Those with images need no `render_mode` to be watched and ignore one. Raises ConfigError for an unknown task or
         key, or a value that is not allowed.
         """
-        task = find_task(name)
+        task, kwargs = find_task(name), settings.arguments
         known = {"render_mode": _RENDER_MODE, **task.arguments}
         for key, value in kwargs.items():
             if key not in known:
@@ -116,3 +116,11 @@ class ToyEnvironment:
                 raise ConfigError(f"toy:{name}: env_kwargs.{key}: must be {known[key].words}, got {describe(value)}")
         given = {key: value for key, value in kwargs.items() if key in task.arguments}
         return [task.make(behavior, num_copies, **given)]
+
+    def require(self, name: str) -> None:
+        """There is a task of that name. Raises ConfigError."""
+        find_task(name)
+
+    def to_draw(self, name: str, settings: OpenArguments, *, may_be_text: bool) -> OpenArguments:
+        """Frames, of those that are Gymnasium's; the others need no argument for it."""
+        return OpenArguments(**{**settings.arguments, "render_mode": "rgb_array"})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rl_tui.engine.sampling.environments.gymnasium import GymnasiumEnvironment
+from rl_tui.engine.sampling.environments.factory import make_environments
 from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
 from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 from rl_tui.engine.sampling.environments.toys.cart_pole import cart_pole_positions
@@ -50,7 +50,7 @@ def test_cart_pole_shows_position_and_angle_and_is_otherwise_cart_pole(num_copie
     environment = make("cart-pole-positions", num_copies)
     assert isinstance(environment, form)
     assert environment.specs["B"].observations == (ObservationSpec("observation", (2,)),)
-    [whole] = GymnasiumEnvironment.make("CartPole-v1", "B", num_copies, {})
+    [whole] = make_environments("gymnasium:CartPole-v1", "B", num_copies, {})
     steps, expected = environment.reset(5)["B"], whole.reset(5)["B"]
     num_ended = 0
     for _ in range(60):

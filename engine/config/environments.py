@@ -1,0 +1,84 @@
+"""What the settings of every kind of environment have in common, and how the name of one chooses their class.
+
+A kind is the word before the colon. Those built in are in engine/sampling/environments/settings.py.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, Field, create_model
+
+from rl_tui.engine import registry
+from rl_tui.engine.config.diagnostics import path_text
+from rl_tui.engine.config.types import PluginSettings, read_settings, settings_of_plugin, settings_of_plugins
+from rl_tui.engine.errors import ConfigError
+
+KIND = "environments"
+
+
+class EnvironmentSettings(PluginSettings):
+    """What `env_kwargs` may hold for one kind of environment."""
+
+    has_one_behavior: ClassVar[bool] = False  # and never more, which has the name that the file gives it
+
+    @classmethod
+    def runs_user_code(cls, name: str) -> bool:
+        """Whether looking up the name after the colon imports modules that may take long."""
+        return True
+
+
+class OpenArguments(EnvironmentSettings):
+    """Any arguments; the environment itself refuses those that do not fit."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """As they were written."""
+        return dict(self.model_extra or {})
+
+
+def kind_of(env: str) -> type[EnvironmentSettings] | None:
+    """The settings of the kind before the colon; None for package.module:factory. Raises PluginError."""
+    kind = env.strip().partition(":")[0]
+    return settings_of_plugin(KIND, kind, EnvironmentSettings) if registry.has(KIND, kind) else None
+
+
+def strict_kinds() -> dict[str, type[EnvironmentSettings]]:
+    """The settings of every kind that lists its arguments, without those that cannot be used."""
+    every = settings_of_plugins(KIND, EnvironmentSettings)
+    return {name: kind for name, kind in every.items() if not issubclass(kind, OpenArguments)}
+
+
+def arguments_of(env: str, kind: type[EnvironmentSettings], kwargs: Mapping[str, object]) -> EnvironmentSettings:
+    """The arguments of an environment of that kind. Raises ConfigError with everything that is wrong."""
+    settings, wrong = read_settings(kind, dict(kwargs), "env_kwargs")
+    if settings is None:
+        raise ConfigError("\n".join(f"{env}: {path_text(one.path)}: {one.text}" for one in wrong))
+    return settings
+
+
+def read_arguments(env: object, kwargs: object, context: object) -> object:
+    """`env_kwargs` with the defaults of an installed kind; raises pydantic's errors where they do not fit.
+
+    env: one name, or a name for each behavior, by which the arguments are then keyed too.
+    """
+    if isinstance(env, str):
+        kind = _strict_kind(env)
+        return kwargs if kind is None else kind.model_validate(kwargs, context=context).model_dump(mode="json")
+    if not isinstance(env, dict) or not isinstance(kwargs, dict):
+        return kwargs
+    kinds = {behavior: kind for behavior, name in env.items() if (kind := _strict_kind(name)) is not None}
+    if not kinds:
+        return kwargs
+    fields: dict[str, Any] = {
+        f"of_{number}": (kind, Field(alias=behavior)) for number, (behavior, kind) in enumerate(kinds.items())
+    }
+    by_behavior = create_model("Arguments", __config__=ConfigDict(extra="allow"), **fields)
+    read = by_behavior.model_validate({**{behavior: {} for behavior in kinds}, **kwargs}, context=context)
+    return read.model_dump(mode="json", by_alias=True)
+
+
+def _strict_kind(env: str) -> type[EnvironmentSettings] | None:
+    kind = kind_of(env)
+    return None if kind is None or issubclass(kind, OpenArguments) else kind

@@ -1,0 +1,74 @@
+"""Environments that the user's own function or class makes, named package.module:factory."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+from rl_tui.engine import registry
+from rl_tui.engine.config.environments import KIND, OpenArguments
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
+from rl_tui.engine.sampling.environments.modules import import_named
+
+
+class UserFactory(EnvironmentKind[OpenArguments]):
+    """What the user's factory returns, called once for each copy; wrapped if it is Gymnasium's."""
+
+    def make(self, name: str, behavior: str, num_copies: int, settings: OpenArguments) -> list[Environment]:
+        """name: package.module:factory. Raises ConfigError when nothing has that name, or arguments do not fit."""
+        import gymnasium
+        from gymnasium.vector import VectorEnv
+
+        from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+        from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+
+        factory, kwargs = find_factory(name), settings.arguments
+        try:
+            inspect.signature(factory).bind(**kwargs)
+        except TypeError as error:
+            called = f"{name.partition(':')[2]}{inspect.signature(factory)}"
+            raise ConfigError(f"{name}: invalid env_kwargs: {called} {error}") from error
+        copies = [factory(**kwargs) for _ in range(num_copies)]
+        first = copies[0]
+        if isinstance(first, gymnasium.Env):
+            return [GymnasiumLoop(behavior, copies)]
+        if isinstance(first, VectorEnv):
+            return [GymnasiumVector(behavior, copy) for copy in copies]
+        return copies
+
+    def require(self, name: str) -> None:
+        """Its module is imported, nothing of it is called. Raises ConfigError and InstanceFailure."""
+        find_factory(name)
+
+    def to_draw(self, name: str, settings: OpenArguments, *, may_be_text: bool) -> OpenArguments:
+        """Frames, if the factory has an argument render_mode."""
+        given, mode = settings.arguments, {"render_mode": "rgb_array"}
+        if "render_mode" not in {*inspect.signature(find_factory(name)).parameters, *given}:
+            return settings
+        return OpenArguments(**({**given, **mode} if may_be_text else {**mode, **given}))
+
+
+def find_factory(env: str) -> Callable[..., Any]:  # Any: a user's function
+    """The callable at `module:name`.
+
+    Raises ConfigError naming the part that does not exist, and InstanceFailure if importing fails.
+    """
+    module, _, name = env.partition(":")
+    try:
+        found: Any = import_named(env, module)
+    except ModuleNotFoundError as error:
+        near = difflib.get_close_matches(module.partition(".")[0], registry.names(KIND), n=1)
+        hint = f". Did you mean {near[0]}:{name}?" if near else ""
+        raise ConfigError(f"{env}: no module named {error.name!r}{hint}") from error
+    for attribute in name.split("."):
+        if not hasattr(found, attribute):
+            near = difflib.get_close_matches(attribute, dir(found), n=1)
+            hint = f". Did you mean {near[0]}?" if near else ""
+            raise ConfigError(f"{env}: module {module} has no attribute {attribute!r}{hint}")
+        found = getattr(found, attribute)
+    if not callable(found):
+        raise ConfigError(f"{env}: {name} must be a class or a function, got {type(found).__name__}")
+    return cast(Callable[..., Any], found)
