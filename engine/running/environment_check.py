@@ -15,11 +15,13 @@ import numpy as np
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
 from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.observation_space import Bounded
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.sampling.pools.teams import split_name
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -28,6 +30,7 @@ from rl_tui.engine.specs import (
     Ending,
     Observation,
     ObservationSpec,
+    Policy,
     State,
     Trajectories,
     Weights,
@@ -59,23 +62,28 @@ def check(
     Raises ConfigError, NotSupportedError and EnvironmentFailure where training is impossible.
     """
     source = EnvironmentSource(env, BEHAVIOR, kwargs)
-    made: list[object] = []
+    made: list[Environment] = []
 
-    def make(first: int, count: int) -> list[object]:
+    def make(first: int, count: int) -> list[Environment]:
         made.extend(source.make(first, count))
         return made
 
-    pool = SerialPool(source.env, make, num_copies)  # type: ignore[arg-type]  # what the source gives
+    pool = SerialPool(source.env, make, num_copies)
     try:
         start = time.monotonic()
         call_with_timeout(max(START_SECONDS, timeout), pool, pool.start)
         yield Finding("ok", f"{num_copies} copies made in {time.monotonic() - start:.2f} s")
-        for name, spec in pool.specs.items():
-            yield from _about(spec, pool.num_agents[name])
-        total = num_steps * sum(pool.num_agents.values())
+        for spec in pool.specs.values():
+            yield from _about(spec, pool.num_agents[spec.name], _teams(made, spec.name))
+        total = num_steps * max(1, sum(pool.num_agents.values()))
         played = call_with_timeout(timeout, pool, lambda: _play(pool, total, seed))
+        for name, num_rounds in played.appeared.items():
+            after = f", appeared after {num_rounds} step{'s' if num_rounds != 1 else ''}"
+            yield from _about(pool.specs[name], pool.num_agents[name], f"{_teams(made, name)}{after}")
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and values match the spaces")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
+        if not pool.specs:
+            yield Finding("warning", f"no behavior appeared in {total} steps: there is nothing to train")
         yield from _episodes(played)
         yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
         yield _speed(played)
@@ -85,8 +93,15 @@ def check(
     yield _in_a_worker(source, seed, timeout)
 
 
-def _about(spec: BehaviorSpec, num_agents: int) -> Iterator[Finding]:
-    yield Finding("about", f"{spec.name}: {num_agents} agent{'s' if num_agents > 1 else ''}")
+def _teams(made: Sequence[Environment], behavior: str) -> str:
+    """A behavior's teams in words; empty without any."""
+    members = {split_name(name) for environment in made for name in environment.specs}
+    teams = sorted(team for name, team in members if name == behavior and team is not None)
+    return f", team{'s' if len(teams) > 1 else ''} {', '.join(map(str, teams))}" if teams else ""
+
+
+def _about(spec: BehaviorSpec, num_agents: int, more: str) -> Iterator[Finding]:
+    yield Finding("about", f"{spec.name}: {num_agents} agent{'s' if num_agents != 1 else ''}{more}")
     for observation in spec.observations:
         goal = ", a goal" if observation.is_goal else ""
         words = f"{_shape_words(observation)}, {observation.dtype}{goal}"
@@ -108,9 +123,14 @@ def _shape_words(observation: ObservationSpec) -> str:
 
 @dataclass(slots=True)
 class _Played:
-    """The results of random steps. lowest, highest: of each observation of each behavior, over all agents."""
+    """The results of random steps.
+
+    appeared: behaviors that were not there at first, and after how many steps of the environment each came. lowest,
+    highest: of each observation of each behavior, over all agents.
+    """
 
     num_steps: int = 0
+    appeared: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     returns: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
@@ -169,11 +189,17 @@ class _Random:
 
 def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
     """Random steps through what training uses: pool, collector, assembly."""
-    played = _Played()
+    played, num_rounds = _Played(), -1
+
+    def meet(spec: BehaviorSpec) -> tuple[Policy, int]:
+        played.appeared[spec.name] = num_rounds
+        return _Random(spec, seed), HORIZON
+
     policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
-    collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON))
+    collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON), meet=meet)
     pool.reset(seed)
-    while played.num_steps < num_steps:
+    while played.num_steps < num_steps and (played.num_steps or num_rounds < num_steps):
+        num_rounds += 1
         collector.receive(START_SECONDS)
         for name in pool.specs:
             if collector.is_due(name, 1):
@@ -226,7 +252,7 @@ def _repeats(pool: EnvironmentPool, seed: int) -> Finding:
 
 def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS) -> Sequence[bytes]:
     """Every observation and reward in that many rounds of steps after a reset."""
-    policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
+    policies: dict[str, _Random] = {}
     pool.reset(seed)
     seen: list[bytes] = []
     while len(seen) <= num_rounds:
@@ -236,6 +262,8 @@ def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS)
             column for steps in all_steps for column in (*steps.decisions.observations, steps.decisions.total_rewards)
         ]
         seen.append(b"".join(column.tobytes() for column in columns))
+        for name in pool.specs.keys() - policies.keys():
+            policies[name] = _Random(pool.specs[name], seed)
         for instance, behaviors in arrived:
             acting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}
             pool.send(instance, {name: policies[name].act(decisions).actions for name, decisions in acting.items()})

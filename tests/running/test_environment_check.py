@@ -121,6 +121,18 @@ def test_every_behavior_is_described() -> None:
     ]
 
 
+def test_behaviors_that_appear_and_teams_are_described() -> None:
+    findings = found("tests.running.growing:Growing", 60, at=20)
+    about = [finding.text for finding in findings if finding.kind == "about"]
+    assert about[0] == "Left: 2 agents"
+    assert about[3:] == [
+        "Right: 4 agents, teams 0, 1, appeared after 20 steps",
+        "  observation 'time': a vector of 1, float32",
+        "  actions: a choice of 2",
+    ]
+    assert "the same seed and actions give the same episodes" in [finding.text for finding in findings]
+
+
 def test_seed_without_effect_and_rewards_without_difference_are_warned_of() -> None:
     seed, reward = warnings_of(f"{HERE}:Unseeded")[::-1]
     assert seed.startswith("the same seed and actions gave something else at the reset")
