@@ -1,7 +1,7 @@
 """Every column of experience, described once: checks, worker processes, assembly, rollouts and replay loop over it.
 
 A column is an entry of COLUMNS and an attribute of that name in each class that carries it: `DecisionSteps` and
-`TerminalSteps` from the environment, `Choice` from the policy, `Trajectories`, and the replay buffer's `Minibatch`.
+`TerminalSteps` from the environment, `Choice` from the policy, `Trajectories`, and `Transitions`, which replay draws.
 Observations, which every behavior has a number of its own of, are described by its spec.
 
 Shapes: N rows, M memory columns.

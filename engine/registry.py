@@ -17,6 +17,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 from rl_tui.engine.errors import NotSupportedError, PluginError, RlTuiError
+from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "trainers": {
@@ -109,8 +110,11 @@ def implementation(kind: str, name: str) -> type:
 
 
 @contextmanager
-def blaming(kind: str, name: str) -> Iterator[None]:
-    """What an installed plug-in raises in here is a PluginError that names its package; our own errors pass."""
+def blaming(kind: str, name: str, doing: str = "") -> Iterator[None]:
+    """What an installed plug-in raises in here is a PluginError that names its package; our own errors pass.
+
+    doing: the method that is called, if it is already in use; the error then has the place and the traceback, too.
+    """
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -118,7 +122,12 @@ def blaming(kind: str, name: str) -> Iterator[None]:
         if point is None:
             raise
         what, reason = f"{name} of {_package(point)}", f"{type(error).__name__}: {error}".splitlines()[0]
-        raise PluginError(f"{what} ({kind}: {point.value}) cannot be used: {reason}") from error
+        if not doing:
+            raise PluginError(f"{what} ({kind}: {point.value}) cannot be used: {reason}") from error
+        at = f", at {place}" if (place := place_of(error)) else ""
+        failure = PluginError(f"{what} ({kind}: {point.value}): {doing} raised {reason}{at}")
+        failure.detail = user_traceback(error)
+        raise failure from error
 
 
 def package_of(kind: str, name: str) -> str:

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.experience import columns_of
 from rl_tui.engine.specs import Bool, Ending, Float32, Int64, Observation, Observations, Trajectories
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Transitions:
-    """B steps in any order, as read-only numpy arrays."""
+    """B steps in any order, as read-only numpy arrays. An optional column is None if no step has it."""
 
     observations: Observations  # each [B, ...]
     next_observations: Observations  # each [B, ...]: after the step, the final ones where the episode ended
+    endings: NDArray[np.int8]  # i8[B] of Ending: how the episode ended with the step, CUT where it continued
     continuous_actions: Float32  # f32[B, A], as `Choice.continuous` had them
     discrete_actions: Int64  # i64[B, K]
-    action_mask: Bool | None  # bool[B, sum of branches], None: everything was allowed
-    endings: NDArray[np.int8]  # i8[B] of Ending: how the episode ended with the step, CUT where it continued
+    action_mask: Bool | None = None  # bool[B, sum of branches]
+    team_ids: Int64 | None = None  # i64[B]
 
     @property
     def num_rows(self) -> int:
         """B."""
         return len(self.endings)
+
+    @property
+    def terminated(self) -> Bool:
+        """bool[B]: the episode is over, and was not only stopped."""
+        over: Bool = self.endings == Ending.TERMINATED
+        return over
 
     @staticmethod
     def of(block: Trajectories, rows: Int64 | None = None) -> Transitions:
@@ -35,14 +44,17 @@ class Transitions:
         segments = last.searchsorted(rows)
         is_last = rows == last[segments]
         following = zip(block.observations, block.next_observations, strict=True)
+        values: dict[str, Any] = {column.name: getattr(block, column.name) for column in _COLUMNS}
+        columns: dict[str, Any] = {name: None if of is None else of.take(rows, 0) for name, of in values.items()}
         return Transitions(
             observations=tuple(column.take(rows, 0) for column in block.observations),
             next_observations=tuple(_following(within, after, rows, segments, is_last) for within, after in following),
-            continuous_actions=block.continuous_actions.take(rows, 0),
-            discrete_actions=block.discrete_actions.take(rows, 0),
-            action_mask=None if block.action_mask is None else block.action_mask.take(rows, 0),
             endings=np.where(is_last, block.endings[segments], np.int8(Ending.CUT)),
+            **columns,
         )
+
+
+_COLUMNS = columns_of(Transitions)
 
 
 def _following(within: Observation, after: Observation, rows: Int64, segments: Int64, is_last: Bool) -> Observation:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rl_tui.engine.errors import NonFiniteError, RlTuiError
+from rl_tui.engine.errors import NonFiniteError, PluginError, RlTuiError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.messages import CheckpointReason
@@ -24,6 +24,7 @@ class Behavior:
     """Used by its collector's thread, and by the thread `learner:NAME` where it is threaded.
 
     control: of its environment's worker. blocks: for the learner's thread, None where it learns in the collector's.
+    save_traceback: of a plug-in that failed.
     """
 
     learner: Learner
@@ -32,6 +33,7 @@ class Behavior:
     summary_freq: int
     control: Control
     blocks: queue.Queue[Block] | None
+    save_traceback: Callable[[PluginError], None]
 
     @property
     def is_threaded(self) -> bool:
@@ -101,7 +103,9 @@ class Behavior:
             return
         try:
             learner.learn_from(block, state, should_continue, self.control.may_continue)
-        except NonFiniteError as error:
+        except (NonFiniteError, PluginError) as error:
+            if isinstance(error, PluginError):
+                self.save_traceback(error)
             learner.fail(error)
             self.finish()
         if learner.is_finished:

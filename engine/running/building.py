@@ -16,11 +16,11 @@ import torch
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.config.support import find_unsupported_defaults
-from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
-from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached
+from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached, save_traceback
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.command_ledger import Report
@@ -234,7 +234,12 @@ class Builder:
             summary_freq=config.summary_freq,
             control=place.control,
             blocks=queue.Queue(queue_size) if config.threaded and self._is_training else None,
+            save_traceback=partial(self._save_traceback, spec.name),
         )
+
+    def _save_traceback(self, behavior: str, error: PluginError) -> None:
+        title = f"{behavior} failed: {error}"
+        save_traceback(self._bus, behavior, behavior, self._folder.output, title, error.detail)
 
     def _files(self, spec: BehaviorSpec, config: BehaviorConfig) -> Files:
         folder = self._folder.add_behavior(spec.name)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.errors import CheckpointError, NonFiniteError
+from rl_tui.engine.errors import CheckpointError, NonFiniteError, RlTuiError
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.flat import views
@@ -32,6 +32,7 @@ from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.rollout import Columns, Rollout, RolloutBuffer, minibatches
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
 from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_finite
+from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.learning.value_estimates import ValueEstimator
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
@@ -46,18 +47,20 @@ METRICS = {  # of the terms of a loss
 TERMS = ("total", *METRICS.values())
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
 FEATURES = "features."  # prefix of their columns
+ROWS = "rows"  # the column of row numbers, for reward signals that learn
 Terms: TypeAlias = dict[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRollout:
     """A rollout on the network's device: columns and sequences to split into mini-batches, mean value estimates f32[R],
-    and the critic's memories of unfinished episodes afterwards."""
+    and the critic's memories of unfinished episodes afterwards. experience: for reward signals that learn, if any."""
 
     columns: Columns
     sequences: Sequences | None
     mean_values: Float32
     agents: AgentState
+    experience: Trajectories | None
 
 
 class PPOTrainer:
@@ -104,7 +107,7 @@ class PPOTrainer:
     @property
     def num_parameters(self) -> int:
         """How many numbers are trained."""
-        return self._step.num_parameters
+        return self._step.num_parameters + self._streams.num_parameters
 
     @property
     def num_updates(self) -> int:
@@ -134,15 +137,20 @@ class PPOTrainer:
 
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """Make `num_epoch` shuffled passes over the rows since the last update, while `should_continue` allows."""
-        before = self._step.snapshot()
+        before, signals = self._step.snapshot(), self._streams.snapshot()
         learning_rate, coefficients = self._learning_rate(step), self._coefficients(step)
-        with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
-            prepared = self._prepare(self._rollout.drain())
-            by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
-            terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
-        if not (math.isfinite(terms["total"]) and self._step.is_finite):
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
+                prepared = self._prepare(self._rollout.drain())
+                by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
+                terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
+            if not (math.isfinite(terms["total"]) and self._step.is_finite):
+                raise NonFiniteError(f"the loss is not finite at step {step}; the state before this update was kept")
+            reported = self._streams.metrics()
+        except RlTuiError:
             self._step.restore(before)
-            raise NonFiniteError(f"the loss is not finite at step {step}; the state before this update was kept")
+            self._streams.restore(signals)
+            raise
         self._agents = prepared.agents
         self._num_updates += 1
         self._updated_at = step
@@ -151,6 +159,7 @@ class PPOTrainer:
             "Policy/Epsilon": coefficients.epsilon,
             "Policy/Beta": coefficients.beta,
             **self._streams.named(prepared.mean_values.tolist(), "Value Estimate"),
+            **reported,
         }
 
     def loss(self, block: Trajectories) -> Metrics:
@@ -186,7 +195,10 @@ class PPOTrainer:
         columns = advantage_columns(rollout, estimates, self._streams, self._spec.actions.branches, self._hyper)
         placed = {name: self._network.place(column) for name, column in columns.items()}
         placed |= {f"{FEATURES}{index}": feature for index, feature in enumerate(features)}
-        return PreparedRollout(placed, estimates.sequences, estimates.values.mean(0), estimates.agents)
+        if self._streams.learn:
+            placed[ROWS] = np.arange(block.num_rows)
+        experience = block if self._streams.learn else None
+        return PreparedRollout(placed, estimates.sequences, estimates.values.mean(0), estimates.agents, experience)
 
     def _features(self, observations: Observations) -> Features:
         """The features on the network's device; images stay unscaled."""
@@ -209,6 +221,8 @@ class PPOTrainer:
                 gradient = self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
                 self._step(gradient, learning_rate)
                 terms.append(_terms(loss))
+                if prepared.experience is not None:
+                    self._streams.update(Transitions.of(prepared.experience, columns[ROWS]))
                 if not should_continue():
                     return terms
             target, divergences = self._hyper.target_kl, [term["divergence"] for term in terms[first:]]

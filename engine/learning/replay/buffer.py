@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,33 +14,27 @@ from rl_tui.engine.learning.replay.layout import ReplayLayout, stored_name
 from rl_tui.engine.learning.replay.priorities import Priorities
 from rl_tui.engine.learning.replay.ring import BlockRows, Ring
 from rl_tui.engine.learning.replay.validation import require_fit
+from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import Bool, Ending, Float32, Int64, Json, Observations, State, Trajectories
 
 
-@dataclass(frozen=True, slots=True)
-class Minibatch:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minibatch(Transitions):
     """B steps drawn from a replay buffer: copies, which the buffer does not write again.
 
-    Without memory each is drawn independently. With memory they are Q sequences of adjacent steps, packed, each in time
-    order.
+    What comes next is what comes after n steps, or after the segment's last one. Without memory each is drawn
+    independently. With memory they are Q sequences of adjacent steps, packed, each in time order.
     """
 
     rows: Int64  # i64[B], in the buffer, for `ReplayBuffer.update_priorities`
-    observations: Observations  # each [B, ...]
-    next_observations: Observations  # each [B, ...]: after the n steps, or after the segment's last one
-    continuous_actions: Float32  # f32[B, A]
-    discrete_actions: Int64  # i64[B, K]
     next_mask_is_known: Bool  # bool[B]: False after a truncation, where only the observation is known
     rewards: Float32  # f32[B, S]: the discounted sum over the n steps, or over fewer up to the segment's end
     discounts: Float32  # f32[B, S]: gamma to the number of steps summed
-    terminated: Bool  # bool[B]: the episode ended after the steps summed
     weights: Float32  # f32[B]: importance weights, at most 1; 1 where all are drawn uniformly
-    action_mask: Bool | None = None  # bool[B, sum of branches], None while no mask was ever added
-    next_action_mask: Bool | None = None  # likewise of the next observations
+    next_action_mask: Bool | None = None  # bool[B, sum of branches], of the next observations
     lengths: Int64 | None = None  # i64[Q] of the sequences, None without memory
     memories: Float32 | None = None  # f32[Q, M], the policy's memory before each sequence
     value_memories: Float32 | None = None  # f32[Q, V], the critic's; None without such a column
-    team_ids: Int64 | None = None  # i64[B], None while no team was ever added
 
 
 class ReplayBuffer:
@@ -48,8 +43,10 @@ class ReplayBuffer:
     Used by one thread. Its arrays are reserved at once and committed by the system as it fills, up to `layout.bytes`.
     """
 
-    def __init__(self, layout: ReplayLayout):
+    def __init__(self, layout: ReplayLayout, reevaluate: Callable[[Transitions, Float32], Float32] | None = None):
+        """reevaluate: what steps are paid when they are drawn, given what was stored for them, both f32[B, S]."""
         self.layout = layout
+        self._reevaluate = reevaluate
         self.num_added = 0  # steps ever added, over all resumes
         self._columns: dict[str, NDArray[Any]] = {
             name: np.zeros((layout.num_rows, *shape), dtype) for name, (shape, dtype) in layout.columns.items()
@@ -145,6 +142,10 @@ class ReplayBuffer:
         rows = (np.repeat(starts - before, lengths) + np.arange(lengths.sum())) % self._ring.num_rows
         return self._with_memories(self._minibatch(rows, 1, gammas, np.ones(len(rows), np.float32)), starts, lengths)
 
+    def sample_transitions(self, count: int, random: np.random.Generator) -> Transitions:
+        """`count` single steps, drawn uniformly with replacement. The buffer must not be empty."""
+        return self._transitions(self._ring.draw(count, random))
+
     def all_steps(self, n_step: int, gammas: Float32) -> Minibatch:
         """Every step, oldest first; with memory in whole sequences, none of which may be partly overwritten."""
         rows = self._ring.steps()
@@ -206,16 +207,27 @@ class ReplayBuffer:
         steps, next_rows, endings = self._ring.advance(rows, n_step)
         return Minibatch(
             rows=rows,
-            observations=self._observations(rows),
-            next_observations=self._observations(next_rows),
             next_mask_is_known=(endings != Ending.TRUNCATED) | ("action_mask" not in self._present),
             rewards=self._summed(rows, steps, powers),
             discounts=powers.take(steps, 0),
-            terminated=endings == Ending.TERMINATED,
             weights=weights,
-            **{column.name: self._columns[stored_name(column)].take(rows, 0) for column in self.layout.required},
-            **self._optional(rows, next_rows),
+            **self._gather(rows, next_rows, endings),
+            **self._optional(next_rows, "next_"),
         )
+
+    def _transitions(self, rows: Int64) -> Transitions:
+        _, next_rows, endings = self._ring.advance(rows, 1)
+        return Transitions(**self._gather(rows, next_rows, endings))
+
+    def _gather(self, rows: Int64, next_rows: Int64, endings: NDArray[np.int8]) -> dict[str, Any]:
+        """The fields of `Transitions`."""
+        return {
+            "observations": self._observations(rows),
+            "next_observations": self._observations(next_rows),
+            "endings": endings,
+            **{column.name: self._columns[stored_name(column)].take(rows, 0) for column in self.layout.required},
+            **self._optional(rows),
+        }
 
     def _with_memories(self, batch: Minibatch, starts: Int64, lengths: Int64) -> Minibatch:
         memories, value_memories = (self._columns.get(name) for name in ("memories", "value_memories"))
@@ -231,26 +243,30 @@ class ReplayBuffer:
             self._columns[f"observation.{index}"].take(rows, 0) for index in range(len(self.layout.spec.observations))
         )
 
-    def _optional(self, rows: Int64, next_rows: Int64) -> dict[str, Any]:
-        """The optional columns in these rows, and next ones where they are kept; None where none ever appeared."""
+    def _optional(self, rows: Int64, prefix: str = "") -> dict[str, Any]:
+        """The optional columns in these rows, None where none ever appeared; with a prefix those kept of next rows."""
         values: dict[str, Any] = {}
         for column in self.layout.optional:
-            stored = self._columns[stored_name(column)] if column.name in self._present else None
-            values[column.name] = None if stored is None else _combined(stored.take(rows, 0), column)
-            if column.has_next:
-                after = None if stored is None else _combined(stored.take(next_rows, 0), column)
-                values[f"next_{column.name}"] = after
+            if column.has_next or not prefix:
+                stored = self._columns[stored_name(column)] if column.name in self._present else None
+                values[prefix + column.name] = None if stored is None else _combined(stored.take(rows, 0), column)
         return values
 
     def _summed(self, rows: Int64, steps: Int64, powers: Float32) -> Float32:
         """f32[B, S]: the sum over this many steps from each row of rewards times powers of gamma, f32[n + 1, S]."""
-        rewards: Float32 = self._columns["rewards"]
         if len(powers) == 2:
-            return rewards.take(rows, 0)
-        offsets, left = np.arange(len(powers) - 1), steps[:, None]
-        terms = rewards[(rows[:, None] + offsets) % self._ring.num_rows] * powers[:-1]
-        summed: Float32 = (terms * (offsets < left)[:, :, None]).sum(1)
+            return self._rewards(rows)
+        offsets = np.arange(len(powers) - 1)
+        is_summed = offsets < steps[:, None]
+        terms = np.zeros((*is_summed.shape, self.layout.num_streams), np.float32)
+        terms[is_summed] = self._rewards(((rows[:, None] + offsets) % self._ring.num_rows)[is_summed])
+        summed: Float32 = (terms * powers[:-1]).sum(1)
         return summed
+
+    def _rewards(self, rows: Int64) -> Float32:
+        """f32[B, S]: what the steps in these rows are paid."""
+        stored: Float32 = self._columns["rewards"].take(rows, 0)
+        return stored if self._reevaluate is None else self._reevaluate(self._transitions(rows), stored)
 
 
 def _combined(values: NDArray[Any], column: Column) -> NDArray[Any]:

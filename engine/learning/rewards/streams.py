@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import BehaviorSpec, Bool, Ending, Float32, State, Trajectories
 
 SignalStates: TypeAlias = Sequence[State]  # of every signal that learns
+T = TypeVar("T", Trajectories, Transitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,35 +38,54 @@ class Stream:
     @staticmethod
     def make(name: str, settings: RewardSignalSettings, context: RewardContext) -> Stream:
         """The stream of a signal with these settings. Raises NotSupportedError, PluginError."""
-        kind = cast(type[RewardSignal], registry.implementation(KIND, name))
+        kind = registry.implementation(KIND, name)
+        if not issubclass(kind, RewardSignal):
+            raise PluginError(f"{KIND}.{name}: {kind.__name__} must be a subclass of RewardSignal")
         if settings.learns != (kind.update is not RewardSignal.update):
             text = "must define `update` if and only if `learns` of its settings is True"
             raise PluginError(f"{KIND}.{name}: {kind.__name__} {text}")
-        return Stream(name, settings, kind(settings, context))
+        with registry.blaming(KIND, name):
+            return Stream(name, settings, kind(settings, context))
 
     @property
     def title(self) -> str:
         """Its name in the tags of metrics."""
         return self.settings.title or self.name.capitalize()
 
+    def blaming(self, method: str) -> AbstractContextManager[None]:
+        """What a signal of an installed package raises in this method is a PluginError."""
+        return registry.blaming(KIND, self.name, method)
+
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N]. Raises NonFiniteError, PluginError."""
-        return self._weighted(self.signal.evaluate(block), block.num_rows)
+        return self._paid("evaluate", self.signal.evaluate, block)
 
     def peek(self, block: Trajectories) -> Float32:
         """The same without a change to the signal."""
         if self.signal.is_reevaluated:
             return self.reevaluate(Transitions.of(block))
-        return self._weighted(copy.deepcopy(self.signal).evaluate(block), block.num_rows)
+        return self._paid("evaluate", copy.deepcopy(self.signal).evaluate, block)
 
     def reevaluate(self, transitions: Transitions) -> Float32:
         """f32[B]. Raises NonFiniteError, PluginError."""
-        return self._weighted(self.signal.evaluate_transitions(transitions), transitions.num_rows)
+        return self._paid("evaluate_transitions", self.signal.evaluate_transitions, transitions)
 
-    def _weighted(self, rewards: Float32, count: int) -> Float32:
-        """Multiplied by `strength`, if there are so many."""
-        if rewards.shape != (count,):
-            raise PluginError(f"{KIND}.{self.name}: must give rewards of shape ({count},), got {rewards.shape}")
+    def state(self) -> State:
+        """The state of the signal. Raises PluginError."""
+        with self.blaming("state"):
+            return self.signal.state()
+
+    def load(self, state: State) -> None:
+        """Restore `state`. Raises PluginError."""
+        with self.blaming("load"):
+            self.signal.load(state)
+
+    def _paid(self, name: str, method: Callable[[T], Float32], steps: T) -> Float32:
+        """What a method of the signal pays for each of these steps, multiplied by `strength`."""
+        with self.blaming(name):
+            rewards = np.asarray(method(steps), np.float32)
+            if rewards.shape != (steps.num_rows,):
+                raise ValueError(f"must return an array of shape ({steps.num_rows},), got {rewards.shape}")
         weighted: Float32 = rewards * np.float32(self.settings.strength)
         if not np.isfinite(weighted).all():
             raise NonFiniteError(f"{KIND}.{self.name}: a reward is not finite; the policy was not changed")
@@ -124,17 +145,19 @@ class RewardStreams:
 
     def update(self, transitions: Transitions) -> None:
         """Let every signal that learns do so, once for each mini-batch."""
-        self._reported += [stream.signal.update(transitions) for stream in self._learning]
+        for stream in self._learning:
+            with stream.blaming("update"):
+                self._reported.append(stream.signal.update(transitions))
 
     def snapshot(self) -> SignalStates:
         """A copy for `restore`; empty, and free, where no signal learns."""
-        return [stream.signal.state() for stream in self._learning]
+        return [stream.state() for stream in self._learning]
 
     def restore(self, snapshot: SignalStates) -> None:
         """Undo every update since `snapshot`."""
         self._reported.clear()
         for stream, state in zip(self._learning, snapshot, strict=True):
-            stream.signal.load(state)
+            stream.load(state)
 
     def metrics(self) -> Metrics:
         """What the signals reported in every update since the last call, averaged. Raises NonFiniteError."""
@@ -160,13 +183,13 @@ class RewardStreams:
 
     def state(self) -> dict[str, State]:
         """Each signal's state by its part of the trainer's state."""
-        return {f"reward_{stream.name}": stream.signal.state() for stream in self._streams}
+        return {f"reward_{stream.name}": stream.state() for stream in self._streams}
 
     def load(self, state: State) -> None:
         """Restore the trainer's state and drop unfinished episodes."""
         self._sums = EpisodeSums(len(self._streams))
         for stream in self._streams:
-            stream.signal.load(state.part(f"reward_{stream.name}"))
+            stream.load(state.part(f"reward_{stream.name}"))
 
 
 class EpisodeSums:

@@ -14,7 +14,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.network import MemorySettings
-from rl_tui.engine.errors import NonFiniteError
+from rl_tui.engine.errors import NonFiniteError, RlTuiError
 from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.optimization import GradientStep
@@ -68,9 +68,11 @@ class SACTrainer:
         }
         is_normalized = config.network_settings.normalize and self._layout.columns > 0
         self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
-        self._replay = ReplayBuffer(self._replay_layout())
+        reevaluate = self._streams.reevaluate if self._streams.are_reevaluated else None
+        self._replay = ReplayBuffer(self._replay_layout(), reevaluate)
         self._critic_memory = self._make_critic_memory()
         self._due_steps = 0.0  # since the last mini-batch
+        self._due_signal_steps = 0.0  # since the last one that reward signals learned from
         self._num_updates = 0
 
     def _replay_layout(self) -> ReplayLayout:
@@ -116,7 +118,7 @@ class SACTrainer:
     @property
     def num_parameters(self) -> int:
         """How many numbers are trained, without targets."""
-        return sum(step.num_parameters for step in self._steps.values())
+        return sum(step.num_parameters for step in self._steps.values()) + self._streams.num_parameters
 
     @property
     def num_updates(self) -> int:
@@ -141,7 +143,9 @@ class SACTrainer:
         )
         rewards = self._streams.evaluate(block)
         self._replay.add(block, rewards, self._critic_memories(block))
-        self._due_steps += max(0, block.num_rows - missing)
+        new = max(0, block.num_rows - missing)
+        self._due_steps += new
+        self._due_signal_steps += new if self._streams.learn else 0
         return {"Policy/Replay Steps": [float(self._replay.num_steps)], **self._streams.episodes(block, rewards)}
 
     def _critic_memories(self, block: Trajectories) -> Float32 | None:
@@ -167,20 +171,36 @@ class SACTrainer:
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """Learn from one mini-batch per `steps_per_update` new steps, while `should_continue` allows.
 
-        The next update makes up for the rest.
-
-        Raises NonFiniteError; the mini-batches before it are learned, and everything is finite.
+        Reward signals do the same afterwards, by `reward_signal_steps_per_update`. The next update makes up for the
+        rest. Raises NonFiniteError; the mini-batches before it are learned, except by reward signals, and everything is
+        finite.
         """
         learning_rate, terms = self._learning_rate(step), []
-        with np.errstate(over="ignore", invalid="ignore"):  # overflow is found in the gradients
-            while self._due_steps >= self._hyper.steps_per_update:
-                terms.append(self._learn(learning_rate, step))
-                self._due_steps -= self._hyper.steps_per_update
-                if not should_continue():
-                    break
-            means = self._gradients.mean(terms)
+        signals = self._streams.snapshot()
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # overflow is found in the gradients
+                while self._due_steps >= self._hyper.steps_per_update:
+                    terms.append(self._learn(learning_rate, step))
+                    self._due_steps -= self._hyper.steps_per_update
+                    if not should_continue():
+                        break
+                else:
+                    self._update_signals(should_continue)
+                means = self._gradients.mean(terms)
+            reported = self._streams.metrics()
+        except RlTuiError:
+            self._streams.restore(signals)
+            raise
         self._num_updates += 1
-        return {**self._metrics(means), "Policy/Learning Rate": learning_rate}
+        return {**self._metrics(means), "Policy/Learning Rate": learning_rate, **reported}
+
+    def _update_signals(self, should_continue: Callable[[], bool]) -> None:
+        """Let reward signals learn from one mini-batch per `reward_signal_steps_per_update` new steps."""
+        while self._streams.learn and self._due_signal_steps >= self._hyper.reward_signal_steps_per_update:
+            self._streams.update(self._replay.sample_transitions(self._hyper.batch_size, self._random))
+            self._due_signal_steps -= self._hyper.reward_signal_steps_per_update
+            if not should_continue():
+                return
 
     def _learning_rate(self, step: int) -> float:
         return scheduled_learning_rate(self._hyper, step, self._config.max_steps)
@@ -276,6 +296,8 @@ class SACTrainer:
             parts["normalizer"] = self._normalizer.state()
         parts |= self._streams.state()
         counts = {"num_updates": self._num_updates, "owed": self._due_steps, "num_added": self._replay.num_added}
+        if self._streams.learn:
+            counts["due_signal_steps"] = self._due_signal_steps
         parts["trainer"] = State({}, dict(counts))
         return State.merge(parts)
 
@@ -291,6 +313,7 @@ class SACTrainer:
         self._streams.load(state)
         counts = state.part("trainer").values
         self._num_updates, self._due_steps = int(counts["num_updates"]), float(counts["owed"])  # type: ignore[arg-type]  # written by state()
+        self._due_signal_steps = float(counts.get("due_signal_steps", 0.0))  # type: ignore[arg-type]  # the same
         self._replay.drop_newer(int(counts["num_added"]))  # type: ignore[arg-type]  # the same
 
     def replay(self) -> State | None:
