@@ -62,6 +62,7 @@ COLUMNS = (
     ),
     Column("group_ids", "observed", "int64", fill=-1, holds_ids=True),
     Column("team_ids", "observed", "int64", fill=0, in_replay=True),
+    Column("step_numbers", "observed", "int64", fill=-1),
     Column("memories", "observed", shape=lambda _, memory_size: (memory_size,), fill=0),
     Column(
         "continuous_actions",

@@ -180,6 +180,9 @@ class Trajectories:
     group_rewards: Float32 | None = None  # f32[N], as the next two: None until the first one appears
     group_ids: Int64 | None = None  # i64[N], -1 without a group
     team_ids: Int64 | None = None  # i64[N]
+    step_numbers: Int64 | None = (
+        None  # i64[N] with group_ids: agents of a group acted in the same step, -1 before these
+    )
 
     @property
     def num_rows(self) -> int:

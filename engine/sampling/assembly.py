@@ -39,6 +39,7 @@ MIN_ROWS = 16  # of whole segments that a slot has room for: short segments need
 _NO_VERSION = 2**62  # newer than any
 _ONE = np.array(1)  # an array, since numpy converts an int at every use
 _TRAJECTORIES = columns_of(Trajectories)
+_STEP_NUMBERS = next(column for column in _TRAJECTORIES if column.name == "step_numbers")
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -82,6 +83,7 @@ class Assembly:
         self._chosen_values = chosen_values(self._chosen)
         self._columns = self._new_columns()
         self._has_optional = False  # columns that may be absent
+        self._num_steps = 0  # calls of `act`
         self._bind()
         self._last_rows: Int64 = np.zeros(1, np.int64)  # of slot, where its last action is
         self._returns: NDArray[np.float64] = np.zeros(1)  # of slot, as the next two
@@ -162,6 +164,9 @@ class Assembly:
         for target, chosen in zip(self._chosen_arrays, self._chosen_values(choice), strict=True):
             target[rows] = chosen
         self._write(self._observed, rows, self._observed_values(decisions))
+        if self._has_optional and "group_ids" in self._columns:
+            self._column(_STEP_NUMBERS)[rows] = self._num_steps
+        self._num_steps += 1
         if self._has_memory:
             assert choice.memories is not None
             self._columns["memories"][rows] = self._memories[slots]
@@ -231,10 +236,7 @@ class Assembly:
         """Write columns, where the absent ones have been made; an optional one is made when it first appears."""
         for column, value in zip(columns, values, strict=True):
             if value is not None:
-                target = self._columns.get(column.name)
-                if target is None:
-                    target = self._make_column(column)
-                target[rows] = value
+                self._column(column)[rows] = value
             elif self._has_optional and column.name in self._columns:
                 self._columns[column.name][rows] = column.fill
 
@@ -298,11 +300,12 @@ class Assembly:
                 shapes[column.name] = column.shape(self._spec, memory_size), column.dtype
         return {name: np.zeros((self._capacity, *shape), dtype) for name, (shape, dtype) in shapes.items()}
 
-    def _make_column(self, column: Column) -> NDArray[Any]:
-        """Make an optional column; rows before it had nothing in it."""
-        self._has_optional = True
-        shape = len(self._columns["rewards"]), *column.shape(self._spec, 0)
-        self._columns[column.name] = np.full(shape, column.fill, column.dtype)
+    def _column(self, column: Column) -> NDArray[Any]:
+        """The array of a column; an optional one is made when it first appears, as it was absent before."""
+        if column.name not in self._columns:
+            self._has_optional = True
+            shape = len(self._columns["rewards"]), *column.shape(self._spec, 0)
+            self._columns[column.name] = np.full(shape, column.fill, column.dtype)
         return self._columns[column.name]
 
     def _bind(self) -> None:

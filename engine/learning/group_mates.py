@@ -1,0 +1,55 @@
+"""Which rows are of agents of one group that acted in the same step.
+
+Shapes: N rows, M mates of all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_tui.engine.specs import Int64, Trajectories
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMates:
+    """The rows of every row's mates: those of row r are `rows[starts[r] : starts[r + 1]]`.
+
+    rows: i64[M]. starts: i64[N + 1].
+    """
+
+    rows: Int64
+    starts: Int64
+
+    def of(self, row: int) -> Int64:
+        """The rows of one row's mates."""
+        return self.rows[self.starts[row] : self.starts[row + 1]]
+
+
+def find_group_mates(experience: Trajectories) -> GroupMates:
+    """The mates of every row: the rows of the other agents of its group that acted in the same step.
+
+    Not found are mates that did not act in that step (they had ended, or decide in other steps), and mates whose
+    segment is not in this experience: it was unfinished when the block was made and comes with a later one, or its
+    agent left without an end. `Collector.cut` ends all segments in the same step, so that nobody's is unfinished;
+    `running/block_sizes.py` does so before the last block of a run. Experience of several blocks must be of one
+    collector, which counts the steps.
+    """
+    count, groups, steps = experience.num_rows, experience.group_ids, experience.step_numbers
+    if groups is None or steps is None:
+        return GroupMates(np.empty(0, np.int64), np.zeros(count + 1, np.int64))
+    grouped = np.flatnonzero((groups >= 0) & (steps >= 0))
+    order = grouped[np.lexsort((groups[grouped], steps[grouped]))]
+    begins = np.ones(len(order), np.bool_)  # the first row of each group and step
+    begins[1:] = (groups[order[1:]] != groups[order[:-1]]) | (steps[order[1:]] != steps[order[:-1]])
+    firsts = np.flatnonzero(begins)
+    sizes = np.diff(firsts, append=len(order))
+    first, num_mates = np.zeros(count, np.int64), np.zeros(count, np.int64)  # of each row: its group's place in `order`
+    first[order], num_mates[order] = firsts.repeat(sizes), (sizes - 1).repeat(sizes)
+    own = np.zeros(count, np.int64)  # its own place there
+    own[order] = np.arange(len(order))
+    starts = np.concatenate([np.zeros(1, np.int64), num_mates.cumsum()])
+    row = np.arange(count).repeat(num_mates)
+    place = first[row] + np.arange(starts[-1]) - starts[row]
+    return GroupMates(order[place + (place >= own[row])], starts)

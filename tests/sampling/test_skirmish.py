@@ -1,0 +1,116 @@
+"""Teams, groups, late behaviors, and agents that come and go: every reward is in the row of the action it is for."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from rl_tui.engine.experience import join_trajectories
+from rl_tui.engine.learning.group_mates import find_group_mates
+from rl_tui.engine.sampling.collector import Collector
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.specs import BehaviorSpec, Policy, Trajectories
+from tests.fakes import RandomPolicy
+from tests.learning.rollouts import SPEC, acted
+from tests.sampling.skirmish import NO_GROUP, SOLDIER, STEPS, Act, replay
+
+INSTANCES = 2
+SECONDS = 60  # after which a test fails instead of waiting
+
+
+@pytest.mark.parametrize("kind", ["serial", "process"])
+def test_every_reward_lands_on_the_row_it_belongs_to(kind: str) -> None:
+    """Only unfinished segments of agents that vanished may be missing."""
+    source = EnvironmentSource("tests.sampling.skirmish:Skirmish", "Soldier", {})
+    pool: EnvironmentPool
+    pool = SerialPool("x", source.make, INSTANCES) if kind == "serial" else ProcessPool(source, INSTANCES, 2)
+    happened = replay(INSTANCES)
+    pool.start()
+    try:
+        rows = collect(pool, set(happened.credited) - happened.lost)
+    finally:
+        pool.close()
+    count = Counter(rows)
+    assert max(count.values()) == 1
+    assert count.keys() <= set(happened.credited)
+    missing = set(happened.credited) - count.keys()
+    assert missing <= happened.lost
+    assert len(rows) > 5_000 > 10 * len(missing) > 0
+    assert {act.behavior for act in rows} == {"Soldier", "Scout"}
+    assert {act.team for act in rows} == {0, 1}
+
+
+def collect(pool: EnvironmentPool, expected: set[Act], blocks: list[Trajectories] | None = None) -> list[Act]:
+    """The rows of every block, until all that are expected have come."""
+
+    def meet(spec: BehaviorSpec) -> tuple[Policy, int]:
+        return RandomPolicy(spec.actions), 7
+
+    collector = Collector(pool, {"Soldier": RandomPolicy(SOLDIER.actions)}, {"Soldier": 7}, patience=20, meet=meet)
+    rows: list[Act] = []
+    pool.reset(0)
+    deadline = time.monotonic() + SECONDS
+    while expected and time.monotonic() < deadline:
+        if collector.receive(1.0):
+            for behavior in pool.specs:
+                while collector.is_due(behavior, 1):
+                    block = collector.drain(behavior)
+                    if blocks is not None:
+                        blocks.append(block)
+                    acts = acts_of(behavior, block)
+                    expected.difference_update(acts)
+                    rows += acts
+            collector.act()
+    return rows
+
+
+def test_the_mates_of_every_row_are_those_that_acted_with_it() -> None:
+    """Squads gain members late, lose them early and end; here nobody vanishes, so that every mate is found."""
+    settings = {"end": 150, "can_vanish": False}
+    happened = replay(INSTANCES, **settings)
+    source = EnvironmentSource("tests.sampling.skirmish:Skirmish", "Soldier", dict(settings))
+    pool = SerialPool("x", source.make, INSTANCES)
+    pool.start()
+    blocks: list[Trajectories] = []
+    acts = collect(pool, set(happened.credited), blocks)
+    rollout = join_trajectories(blocks)
+    squads: dict[tuple[int, int, int], set[int]] = defaultdict(set)  # by instance, group and step
+    for act in happened.credited:
+        squads[act.instance, act.group, act.step].add(act.agent)
+    mates = find_group_mates(rollout)
+    assert mates.starts[-1] == len(mates.rows) > 1000
+    for row, act in enumerate(acts):
+        expected = set() if act.group == NO_GROUP else squads[act.instance, act.group, act.step] - {act.agent}
+        seen = rollout.observations[0][mates.of(row)]
+        assert {tuple(place) for place in seen.tolist()} == {
+            (act.instance, agent, act.step, act.group) for agent in expected
+        }
+        assert len(seen) == len(expected)
+    assert len({len(mates.of(row)) for row in range(rollout.num_rows)}) >= 5
+
+
+def test_without_groups_nobody_has_mates() -> None:
+    random = np.random.default_rng(0)
+    mates = find_group_mates(acted(RandomPolicy(SPEC.actions), random, [3, 2]))
+    assert [len(mates.of(row)) for row in range(5)] == [0] * 5
+
+
+def acts_of(behavior: str, block: Trajectories) -> list[Act]:
+    """The action of each row; the row must have its rewards, its group and its team."""
+    instances, agents, steps, groups = block.observations[0].astype(np.int64).T
+    np.testing.assert_array_equal(block.agent_ids.repeat(block.lengths), agents * INSTANCES + instances)
+    np.testing.assert_array_equal(block.rewards, agents * STEPS + steps)
+    group_rewards = np.where(groups < 0, 0, -(groups * STEPS + steps))
+    own = np.zeros(block.num_rows) if block.group_rewards is None else block.group_rewards
+    np.testing.assert_array_equal(own, group_rewards)
+    ids = np.full(block.num_rows, -1) if block.group_ids is None else block.group_ids
+    np.testing.assert_array_equal(ids, np.where(groups < 0, -1, groups * INSTANCES + instances))
+    teams = np.zeros(block.num_rows, np.int64) if block.team_ids is None else block.team_ids
+    columns = zip(*(c.tolist() for c in (instances, agents, steps, groups, teams)), strict=True)
+    return [Act(behavior, *values) for values in columns]
