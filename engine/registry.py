@@ -136,6 +136,11 @@ def package_of(kind: str, name: str) -> str:
     return _package(point) if point else ""
 
 
+def hidden(kind: str) -> list[Plugin]:
+    """Installed ones that are not used, since one of that name is built in."""
+    return [plugin for plugin in plugins(kind) if plugin.package and plugin.name in BUILT_IN[kind]]
+
+
 def plugins_of_mlagents() -> list[Plugin]:
     """The plug-ins that other packages have installed for ML-Agents, which are never loaded."""
     found = [Plugin(group, point.name, point.value, _package(point)) for group in _MLAGENTS for point in _group(group)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from rl_tui.engine import registry
+
 
 class Packages:
     """A folder of installed packages, searched until the end of the test."""
@@ -14,14 +16,15 @@ class Packages:
         self._modules: list[str] = []
 
     def install(self, package: str, code: str, **entry_points: str) -> None:
-        """Version 1.0 of a package with one module of its name. entry_points: group without `rl_tui.` -> lines."""
-        groups = [f"[rl_tui.{kind}]\n{lines}\n" for kind, lines in entry_points.items()]
+        """Version 1.0 of a package with one module of its name. entry_points: kind or whole group -> lines."""
+        groups = [f"[{kind if '.' in kind else f'rl_tui.{kind}'}]\n{lines}\n" for kind, lines in entry_points.items()]
         about = self.folder / f"{package}-1.0.dist-info"
         about.mkdir(parents=True)
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
         (about / "entry_points.txt").write_text("".join(groups))
         (self.folder / f"{package}.py").write_text(code)
         self._modules.append(package)
+        registry._entry_points.cache_clear()  # the folder may have been searched before
 
     def remove(self) -> None:
         """None of them is imported any more."""

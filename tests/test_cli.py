@@ -218,6 +218,8 @@ def test_wrong_command_line_exits_with_2_and_says_why(words: list[str], capsys: 
         (["demo", "--help"], "--behaviors"),
         (["replay", "--help"], "--results-dir"),
         (["ls", "--help"], "--json"),
+        (["plugins", "--help"], "--json"),
+        (["--help"], "rl-tui plugins"),
         (["--help"], "rl-tui upgrade-config"),
         (["upgrade-config", "--help"], "--force"),
     ],
@@ -230,7 +232,9 @@ def test_question_is_answered_on_stdout(words: list[str], expected: str, capsys:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["demo"], ["replay"], ["ls"], ["presets"], ["schema"], ["upgrade-config"], ["check-env"]], ids=str
+    "command",
+    [[], ["demo"], ["replay"], ["ls"], ["presets"], ["plugins"], ["schema"], ["upgrade-config"], ["check-env"]],
+    ids=str,
 )
 def test_help_fits_eighty_columns(command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -348,7 +352,7 @@ def test_file_that_is_nowhere_is_refused_by_name(capsys: pytest.CaptureFixture[s
     assert "nowhere.yaml" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["schema", "presets", "ls", "demo", "replay", "upgrade-config"])
+@pytest.mark.parametrize("name", ["schema", "presets", "plugins", "ls", "demo", "replay", "upgrade-config"])
 def test_file_named_like_a_command_is_reached_through_its_path(
     name: str, tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -388,7 +392,7 @@ def test_dry_run_without_an_environment_shows_the_configuration(tmp_path: Path, 
     ("words", "reason"),
     [
         (["--set", "behaviors.CartPole.trainer_type=poca"], "trainer poca is not supported yet"),
-        (["--env", "unity:3DBall"], "--env: unity environments are not supported yet"),
+        (["--env", "unity:3DBall"], "--env: environment unity:3DBall is not supported yet"),
         (["--env", "gymnasium:CartPool-v1"], "gymnasium:CartPool-v1: no such Gymnasium environment. Did you"),
         (["--env", "toy:lime"], "toy:lime: unknown task. Did you mean toy:line?"),
         (["--env", "nowhere.at_all:make"], "nowhere.at_all:make: no module named 'nowhere'"),

@@ -49,6 +49,7 @@ def test_question_about_the_program_imports_nothing_but_it(words: list[str]) -> 
     [
         ["schema"],
         ["presets"],
+        ["plugins"],
         ["presets", "ppo/CartPole"],
         ["upgrade-config", "config/ppo/CartPole.yaml", "nowhere/new.yaml"],
     ],

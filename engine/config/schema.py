@@ -5,13 +5,28 @@ from typing import Any
 from pydantic import JsonValue
 from pydantic.json_schema import models_json_schema
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.encoders import EncoderSettings, every_encoder
 from rl_tui.engine.config.environments import strict_kinds
 from rl_tui.engine.config.hyperparameters import Hyperparameters, every_hyperparameters
+from rl_tui.engine.config.plugins import BASES
 from rl_tui.engine.config.reward_signals import RewardSignalSettings, reward_signals_model
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.types import Settings, settings_of_plugins
+from rl_tui.engine.config.types import Settings, settings_of_plugin, settings_of_plugins
 from rl_tui.engine.config.writers import WriterSettings, writers_model
+from rl_tui.engine.errors import PluginError
+
+
+def left_out() -> list[str]:
+    """One line for every installed plug-in whose settings cannot be read, so that the schema has none of them."""
+    lines: list[str] = []
+    for kind, base in BASES.items():
+        for name in registry.names(kind):
+            try:
+                settings_of_plugin(kind, name, base)
+            except PluginError as error:
+                lines.append(str(error))
+    return lines
 
 
 def json_schema() -> dict[str, JsonValue]:

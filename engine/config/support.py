@@ -10,6 +10,7 @@ from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.run import ENVIRONMENTS, NO_UNITY, EnvSettings, RunConfig
+from rl_tui.engine.config.types import PluginSettings
 
 _LATER = "is not supported yet"
 
@@ -39,7 +40,7 @@ def find_unused(config: RunConfig) -> list[str]:
 
 def list_warnings(config: RunConfig) -> list[str]:
     """One line for everything that is accepted and probably not intended."""
-    return [*config.source.notes, *config.source.lines(_suspicious(config))]
+    return [*config.source.notes, *config.source.lines(_suspicious(config)), *_unused_plugins()]
 
 
 def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
@@ -49,27 +50,27 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
     for parameter in config.environment_parameters or ():
         text = "environment parameters are not supported yet"
         yield Diagnostic(("environment_parameters", parameter), text, of_key=True)
-    yield from _unsupported_writers(config)
+    for name, writer in config.writers.items():
+        if writer is not None:
+            yield from _unusable(("writers", name), f"writer {name}", writer)
     settings = config.env_settings
     if _plays_in_unity(settings):
         yield Diagnostic(("env_settings", "env_path"), f"{NO_UNITY}. Set env (or --env) to {ENVIRONMENTS}")
     if settings.num_areas > 1:
         yield Diagnostic(("env_settings", "num_areas"), f"num_areas above 1 {_LATER}")
     for path, environment in _environments(settings):
-        kind = kind_of(environment)
-        if kind is not None and not kind.implementation:
-            name = environment.partition(":")[0]
-            yield Diagnostic(path, f"{name} environments are not supported yet")
+        if kind := kind_of(environment):
+            yield from _unusable(path, f"environment {environment}", kind, of_key=False)
 
 
-def _unsupported_writers(config: RunConfig) -> Iterator[Diagnostic]:
-    for name, writer in config.writers.items():
-        if writer is None:
-            continue
-        if not registry.is_supported("writers", name):
-            yield Diagnostic(("writers", name), f"writer {name} {_LATER}", of_key=True)
-        elif missing := writer.missing():
-            yield Diagnostic(("writers", name), missing, of_key=True)
+def _unusable(
+    path: KeyPath, what: str, settings: PluginSettings | type[PluginSettings], of_key: bool = True
+) -> Iterator[Diagnostic]:
+    """Whether nothing implements a plug-in yet, or a library that it needs is missing."""
+    if not settings.implementation:
+        yield Diagnostic(path, f"{what} {_LATER}", of_key=of_key)
+    elif missing := settings.missing():
+        yield Diagnostic(path, missing, of_key=of_key)
 
 
 def _plays_in_unity(settings: EnvSettings) -> bool:
@@ -78,11 +79,12 @@ def _plays_in_unity(settings: EnvSettings) -> bool:
 
 
 def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
-    if not registry.is_supported("trainers", behavior.trainer_type):
-        yield Diagnostic((*path, "trainer_type"), f"trainer {behavior.trainer_type} {_LATER}")
-    for signal in behavior.reward_signals:
-        if not registry.is_supported("reward_signals", signal):
-            yield Diagnostic((*path, "reward_signals", signal), f"reward signal {signal} {_LATER}", of_key=True)
+    trainer, network = f"trainer {behavior.trainer_type}", behavior.network_settings
+    yield from _unusable((*path, "trainer_type"), trainer, behavior.hyperparameters, of_key=False)
+    for name, signal in behavior.reward_signals.items():
+        yield from _unusable((*path, "reward_signals", name), f"reward signal {name}", signal)
+    place = (*path, "network_settings", "vis_encode_type")
+    yield from _unusable(place, f"encoder {network.vis_encode_type}", network.encoder_settings, of_key=False)
     for key, name in (("self_play", "self-play"), ("behavioral_cloning", "behavioral cloning")):
         if getattr(behavior, key) is not None:
             yield Diagnostic((*path, key), f"{name} {_LATER}", of_key=True)
@@ -147,6 +149,14 @@ def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Dia
     if behavior.even_checkpoints:
         text = f"no effect: even_checkpoints makes it {behavior.checkpoint_interval}"
         yield Diagnostic((*path, "checkpoint_interval"), text, of_key=True)
+
+
+def _unused_plugins() -> Iterator[str]:
+    """Installed plug-ins that no run can use."""
+    for plugin in (plugin for kind in registry.BUILT_IN for plugin in registry.hidden(kind)):
+        yield f"{plugin.name} of {plugin.package} ({plugin.kind}) is not used: that is the name of a built-in one"
+    if found := [f"{plugin.name} of {plugin.package} ({plugin.kind})" for plugin in registry.plugins_of_mlagents()]:
+        yield f"plug-ins of ML-Agents are not loaded: {', '.join(found)}. `rl-tui plugins` lists those that are"
 
 
 def _suspicious(config: RunConfig) -> Iterator[Diagnostic]:

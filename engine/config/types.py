@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import Annotated, ClassVar, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import (
@@ -74,6 +76,16 @@ class PluginSettings(Settings):
     """The settings of what the registry names: a trainer, a reward signal, an environment, an encoder, a writer."""
 
     implementation: ClassVar[str] = ""  # "module:Class", imported when it is used; empty: not supported yet
+    # Modules that the implementation imports and that may be missing, each with what `pip install` must be given.
+    needs: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def missing(cls) -> str:
+        """What must be installed before a run can start; empty where nothing must."""
+        absent = [(module, package) for module, package in cls.needs.items() if find_spec(module) is None]
+        return "; ".join(
+            f"needs {module}, which is not installed: pip install '{package}'" for module, package in absent
+        )
 
 
 S = TypeVar("S", bound=Settings)
@@ -97,8 +109,16 @@ def settings_of_plugin(kind: str, name: str, base: type[P]) -> type[P]:
     with registry.blaming(kind, name):
         if not issubclass(found, base):
             raise TypeError(f"must be a subclass of {base.__name__}, got {found.__name__}")
-        found.model_rebuild()
+        if registry.package_of(kind, name):
+            _require_complete(found)
     return found
+
+
+@lru_cache
+def _require_complete(settings: type[PluginSettings]) -> None:
+    """Raises what pydantic does where the type of a field is unknown, or means nothing in a file."""
+    settings.model_rebuild()
+    settings.model_json_schema()
 
 
 def plugin_name(kind: str, base: type[PluginSettings]) -> BeforeValidator:

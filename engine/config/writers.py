@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.util import find_spec
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationInfo, create_model
 
@@ -22,16 +21,6 @@ TENSORBOARD = "tensorboard"  # the one that is there without being named
 
 class WriterSettings(PluginSettings):
     """The settings of one writer of statistics."""
-
-    # Modules that the writer imports and that may be missing, each with what `pip install` must be given.
-    needs: ClassVar[Mapping[str, str]] = {}
-
-    def missing(self) -> str:
-        """What must be installed before a run can start; empty where nothing must."""
-        absent = [(module, package) for module, package in self.needs.items() if find_spec(module) is None]
-        return "; ".join(
-            f"needs {module}, which is not installed: pip install '{package}'" for module, package in absent
-        )
 
 
 def writer_settings(name: str) -> type[WriterSettings]:

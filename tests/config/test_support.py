@@ -70,7 +70,7 @@ env_settings:
         f"c.yaml:6:5: behaviors.A.behavioral_cloning: behavioral cloning {later}",
         f"c.yaml:7:16: behaviors.A.init_path: starting from a PyTorch file (.pt) {later}",
         "c.yaml:8:26: environment_parameters.gravity: environment parameters are not supported yet",
-        "c.yaml:10:8: env_settings.env: pettingzoo environments are not supported yet",
+        "c.yaml:10:8: env_settings.env: environment pettingzoo:mpe/simple_v3 is not supported yet",
         f"c.yaml:12:14: env_settings.num_areas: num_areas above 1 {later}",
     ]
 
@@ -82,7 +82,7 @@ def test_inherited_setting_is_named_where_the_defaults_are_written() -> None:
 
 def test_flag_that_is_not_supported_is_named() -> None:
     config = parse_config(b"behaviors: {A: {}}", "c.yaml", {"env_settings.env": "pettingzoo:mpe/simple_v3"})
-    assert find_unsupported(config) == ["--env: pettingzoo environments are not supported yet"]
+    assert find_unsupported(config) == ["--env: environment pettingzoo:mpe/simple_v3 is not supported yet"]
 
 
 def test_run_needs_an_environment_and_a_behavior() -> None:
@@ -98,7 +98,7 @@ def test_unity_player_is_refused_with_what_can_be_trained_in() -> None:
         f"c.yaml:2:26: env_settings.env_path: {NO_UNITY}. Set env (or --env) to {ENVIRONMENTS}",
     ]
     assert find_unsupported(parse("behaviors: {A: {}}", **{"env_settings.env": "unity:3DBall"})) == [
-        "--env: unity environments are not supported yet"
+        "--env: environment unity:3DBall is not supported yet"
     ]
 
 

@@ -32,13 +32,15 @@ PRINTED_LINES = 5  # of the output of a checked environment: enough to see where
 
 
 def print_schema(words: Sequence[str]) -> int:
-    """The JSON Schema of the configuration is on stdout."""
+    """The JSON Schema of the configuration is on stdout, and on stderr which plug-ins are not in it."""
     parser = argparse.ArgumentParser("rl-tui schema", description="Print the JSON Schema of the configuration.")
     parse(parser, words)
     import json
 
-    from rl_tui.engine.config.schema import json_schema
+    from rl_tui.engine.config.schema import json_schema, left_out
 
+    for line in left_out():
+        write_stderr(line)
     write_stdout(json.dumps(json_schema(), indent=2) + "\n")
     return 0
 
@@ -62,6 +64,23 @@ def print_presets(words: Sequence[str]) -> int:
     for summary in summaries:
         text = f"{summary.name:{longest}}  {summary.steps:>9,} steps  {summary.words}"
         write_stdout("\n".join(textwrap.wrap(text, max(60, width), subsequent_indent=indent)) + "\n")
+    return 0
+
+
+def print_plugins(words: Sequence[str]) -> int:
+    """The list of plug-ins is on stdout."""
+    parser = argparse.ArgumentParser(
+        "rl-tui plugins",
+        description="List trainers, reward signals, encoders, environments and writers, built in and installed.",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line and plug-in")
+    is_json: bool = parse(parser, words).json
+    from rl_tui.engine.config.plugins import list_plugins
+    from rl_tui.tui.command_line.plugin_list import json_lines, paragraphs
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    plugins = list_plugins()
+    write_stdout(json_lines(plugins) if is_json else paragraphs(plugins, width))
     return 0
 
 
@@ -301,6 +320,7 @@ def show_alone(subject: ScreenSubject, options: ScreenOptions) -> ExitReason | N
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "schema": print_schema,
     "presets": print_presets,
+    "plugins": print_plugins,
     "evaluate": lambda words: evaluate(command_arguments.parse_evaluate(words)),
     "check-env": lambda words: check_environment(command_arguments.parse_check(words)),
     "upgrade-config": lambda words: upgrade_config(command_arguments.parse_upgrade(words)),

@@ -27,6 +27,7 @@ commands:
   rl-tui ls [RESULTS_DIR]  list the runs of a folder (default results)
   rl-tui runs [RESULTS_DIR]  compare, resume, evaluate, delete runs on a screen
   rl-tui presets [NAME]    list the presets that come with rl-tui, or print one
+  rl-tui plugins           list trainers, writers, ..., built in and installed
   rl-tui schema            print the configuration's JSON Schema, for editors
   rl-tui check-env NAME    test your own environment before training in it
   rl-tui upgrade-config IN OUT   convert a file of an older ML-Agents
