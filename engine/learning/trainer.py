@@ -121,7 +121,8 @@ def make_trainer(spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: 
     kind = registry.implementation("trainers", config.trainer_type)
     methods = sorted(getattr(Trainer, "__abstractmethods__"))  # noqa: B009  # unknown to mypy
     _require(kind, [f"{name}()" for name in methods if _is_missing(getattr(kind, name, None))])
-    trainer: Trainer = kind(spec, config, seed, device)
+    with registry.blaming("trainers", config.trainer_type):
+        trainer: Trainer = kind(spec, config, seed, device)
     _require(kind, [name for name in get_type_hints(Trainer) if not hasattr(trainer, name)])
     return trainer
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from rl_tui.engine import registry
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
 from rl_tui.engine.learning.trainer import Trainer, always
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
@@ -132,7 +133,7 @@ class Learner:
 
         policy_state: the acting policy's generator, saved with the next checkpoint. should_continue: a safe point,
         called at every step of an evaluation, which ends when it returns False. may_continue: the same between
-        mini-batches, see Trainer.update. Raises NonFiniteError.
+        mini-batches, see Trainer.update. Raises NonFiniteError, PluginError.
         """
         self._policy_state = policy_state
         if block.policy_version < self.first_version:
@@ -141,7 +142,8 @@ class Learner:
         has_updated, statistics = False, self._summaries.statistics
         start = time.perf_counter()
         if self._settings.is_training:
-            statistics.add_samples(self._trainer.add(block))
+            with self._blaming("add"):
+                statistics.add_samples(self._trainer.add(block))
             if self._settings.config.threaded:
                 statistics.add({"Policy/Version Lag": float(self._version - block.policy_version)})
         if block.group_rewards is not None and not self._has_group_rewards:
@@ -150,7 +152,7 @@ class Learner:
         self.step += block.num_rows
         self._summaries.add_block(block)
         if self._settings.is_training and self._trainer.is_ready():
-            with self._busy("update"):
+            with self._busy("update"), self._blaming("update"):
                 statistics.add(self._trainer.update(self.step, may_continue))
             self._publish_weights()
             has_updated = True
@@ -162,6 +164,10 @@ class Learner:
         self._summaries.publish_if_due(self.step, self._settings.is_training and not self.is_finished)
         if has_updated and not self.is_finished:
             self._scheduler.offer_due(self._save_context)
+
+    def _blaming(self, method: str) -> AbstractContextManager[None]:
+        """What a trainer of an installed package raises in this method is a PluginError."""
+        return registry.blaming("trainers", self._settings.config.trainer_type, method)
 
     @contextmanager
     def _busy(self, doing: WaitsFor) -> Iterator[None]:

@@ -1,0 +1,89 @@
+"""Runs with a reward signal or a trainer of an installed package: it learns, is saved and resumed, and fails alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rl_tui.engine.session.messages import BehaviorStateChanged, LogEmitted, MetricsReported
+from rl_tui.engine.storage.checkpoints import CheckpointStore
+from tests.packages import Packages
+from tests.running.runs import behavior, configuration, ending, equal, run_to_end, tensors_of
+
+BROKEN = """
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from tests.learning.rewards.signals import Distillation, DistillationSettings
+
+class BrokenSettings(DistillationSettings):
+    implementation = "broken:Broken"
+
+class Broken(Distillation):
+    def update(self, transitions):
+        raise ValueError("no such\\nluck")
+
+class BrokenPPOSettings(PPOSettings):
+    implementation = "broken:BrokenPPO"
+
+class BrokenPPO(PPOTrainer):
+    def update(self, step, should_continue):
+        raise ValueError("no such\\nluck")
+"""
+SMALL = {"hidden_units": 8, "num_layers": 1}
+
+
+def rewarded(name: str, **changes: Any) -> dict[str, Any]:
+    return behavior(reward_signals={"extrinsic": {}, name: {"network_settings": SMALL}}, **changes)
+
+
+@pytest.fixture(autouse=True)
+def installed(packages: Packages) -> None:
+    packages.install("distilled", "", reward_signals="distilled = tests.learning.rewards.signals:DistillationSettings")
+    points = {"reward_signals": "broken = broken:BrokenSettings", "trainers": "broken = broken:BrokenPPOSettings"}
+    packages.install("broken", BROKEN, **points)
+
+
+def newest(run: Any) -> Path:
+    path = CheckpointStore(run.folder / "Walker" / "checkpoints", "Walker", 5).newest_valid().path
+    assert path is not None
+    return path
+
+
+def test_a_learned_reward_is_reported_saved_and_resumed(tmp_path: Path) -> None:
+    first = run_to_end(configuration(tmp_path, {"Walker": rewarded("distilled", max_steps=128)}))
+    assert first.launch.exit_code == 0, first.recent_events()
+    reported = {tag for event in first.of(MetricsReported) for tag in event.metrics}
+    assert {"Losses/Distillation Loss", "Policy/Distilled Reward", "Policy/Distilled Value Estimate"} <= reported
+    before = tensors_of(newest(first))
+    more = rewarded("distilled", max_steps=256)
+    longer = run_to_end(configuration(tmp_path, {"Walker": more}, checkpoint_settings={"resume": True}))
+    assert any("resumed at step 128" in event.message for event in longer.of(LogEmitted)), longer.recent_events()
+    after = tensors_of(newest(longer))
+    own = [{name: array for name, array in of.items() if "reward_distilled" in name} for of in (before, after)]
+    assert own[0]
+    assert own[0].keys() == own[1].keys()
+    assert not equal(*own)
+    assert all(equal({name: own[0][name]}, {name: own[1][name]}) for name in own[0] if ".target." in name)
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("kind", ["reward_signals", "trainers"])
+def test_a_plug_in_that_fails_ends_its_behavior_alone(kind: str, threaded: bool, tmp_path: Path) -> None:
+    broken = behavior(trainer_type="broken") if kind == "trainers" else rewarded("broken")
+    behaviors = {"Walker": broken | {"threaded": threaded}, "Runner": behavior(threaded=threaded)}
+    run = run_to_end(configuration(tmp_path, behaviors, {"Walker": "toy:line", "Runner": "toy:line"}))
+    states = {event.behavior: event for event in run.of(BehaviorStateChanged)}
+    assert (states["Walker"].state, states["Runner"].state) == ("failed", "finished"), run.recent_events()
+    failure = (
+        rf"broken of broken 1.0 \({kind}: broken:\w+\): update raised ValueError: no such, at .*broken.py:\d+ in update"
+    )
+    assert re.fullmatch(failure, states["Walker"].reason), states["Walker"].reason
+    assert not states["Walker"].can_roll_back
+    assert (ending(run).state, run.launch.exit_code) == ("failed", 2)
+    log = next(run.folder.glob("run_logs/*.log")).read_text()
+    assert "Traceback" in log
+    assert 'raise ValueError("no such\\nluck")' in log
+    assert tensors_of(newest(run))
