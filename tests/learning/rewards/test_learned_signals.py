@@ -13,6 +13,8 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import NonFiniteError, PluginError
+from rl_tui.engine.learning.ppo import trainer as ppo_trainer
+from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.sac import trainer as sac
 from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.learning.transitions import Transitions
@@ -128,17 +130,20 @@ def test_asking_for_the_loss_changes_nothing(name: str) -> None:
     assert fed(queried, 2, start=2) == fed(other, 2, start=2)
 
 
+@pytest.mark.parametrize("in_torch", [False, True])
 @pytest.mark.parametrize("network", [{}, MEMORY])
 def test_ppo_updates_it_after_every_mini_batch_on_the_same_rows(
-    network: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    network: dict[str, object], in_torch: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if in_torch:  # as on other devices
+        monkeypatch.setattr(ppo_trainer, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, CPU))
     ppo = trainer("ppo", "counting", network=network)
     learned: list[np.ndarray[Any, Any]] = []
     networks = ppo._network  # type: ignore[attr-defined]  # of PPO
     forward = networks.forward
 
     def spy(features: Any, sequences: Any) -> Any:
-        learned.append(features[0])
+        learned.append(np.asarray(features[0]))
         return forward(features, sequences)
 
     monkeypatch.setattr(networks, "forward", spy)
