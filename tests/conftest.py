@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -10,6 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.packages import Packages
+
+gc.disable()  # until everything is imported
+
+
+def pytest_collection_finish() -> None:
+    """Torch, Textual and thousands of tests stay: searching them for garbage is a quarter of the time of some tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
