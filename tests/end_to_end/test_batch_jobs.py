@@ -17,7 +17,7 @@ from tests.pseudo_terminal import DEADLINE_SECONDS
 
 PAGE = (ROOT / "docs" / "batch-jobs.md").read_text()
 ENDLESS = """\
-behaviors: {W: {trainer_type: ppo, max_steps: 1e8, hyperparameters: {batch_size: 64, buffer_size: 512}}}
+behaviors: {W: {trainer_type: ppo, max_steps: 1e8, summary_freq: 2000, hyperparameters: {buffer_size: 1024}}}
 env_settings: {env: "toy:line", num_envs: 4}
 """
 
