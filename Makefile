@@ -47,9 +47,10 @@ check: $(VENV)/.ready-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Three at once on two cores: a third of the time tests wait, for terminals and processes.
+# Three at once on two cores: a third of the time tests wait, for terminals and processes. The hundred programs that they
+# start would each compile the project anew where the environment forbids to keep bytecode.
 unit: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -n 3 $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.startup
