@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rl_tui.engine import registry
+
 ROOT = Path(__file__).parent.parent
 
 RUN_THE_COMMAND = """
@@ -80,6 +82,29 @@ def test_no_other_file_names_the_settings_of_an_algorithm() -> None:
         name = f"{folder.parent.name.upper()}Settings"
         others = [path for path in python_files("engine", "tui") if folder.parent not in path.parents]
         assert [path for path in others if name in path.read_text() and path.name != "registry.py"] == []
+
+
+def test_only_the_registry_names_plug_ins() -> None:
+    """Nothing else decides by the name of an algorithm, a reward signal, an encoder or a kind of environment."""
+    allowed = {
+        "engine/config/behavior.py": {"ppo"},  # defaults
+        "engine/config/network.py": {"simple"},
+        "engine/config/reward_signals.py": {"extrinsic"},
+        "engine/config/legacy/behaviors.py": {"simple"},  # what older files leave out
+        "engine/config/legacy/flat_format.py": {"curiosity", "extrinsic"},
+        "engine/export": {"unity"},  # a form of the graph
+        "tui/demo/script.py": {"ppo", "sac"},  # the cast
+        "tui/panes/detail.py": {"extrinsic"},  # the short form of a metric
+    }
+    kinds = ("trainers", "reward_signals", "encoders", "environments")
+    names = {name for kind in kinds for name in registry.BUILT_IN[kind]}
+    for path in python_files("engine", "tui"):
+        place = path.relative_to(ROOT).as_posix()
+        if place == "engine/registry.py":
+            continue
+        literals = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        also = next((words for start, words in allowed.items() if place.startswith(start)), set())
+        assert literals & names <= also, place
 
 
 def test_question_whether_a_run_would_start_imports_neither_screen_nor_torch() -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, Field, create_model
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.diagnostics import path_text
+from rl_tui.engine.config.diagnostics import one_of, path_text
 from rl_tui.engine.config.types import PluginSettings, read_settings, settings_of_plugin, settings_of_plugins
 from rl_tui.engine.errors import ConfigError
 
@@ -20,6 +20,7 @@ class EnvironmentSettings(PluginSettings):
     """What `env_kwargs` may hold for one kind of environment."""
 
     has_one_behavior: ClassVar[bool] = False  # and never more, which has the name that the file gives it
+    pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:
@@ -42,6 +43,13 @@ def kind_of(env: str) -> type[EnvironmentSettings] | None:
     """The settings of the kind before the colon; None for package.module:factory. Raises PluginError."""
     kind = env.strip().partition(":")[0]
     return settings_of_plugin(KIND, kind, EnvironmentSettings) if registry.has(KIND, kind) else None
+
+
+def environment_names() -> str:
+    """What `env` may be, in words: those of every kind that can be used, and a factory of the user's."""
+    every = settings_of_plugins(KIND, EnvironmentSettings)
+    names = [f"{name}:{kind.pattern}" for name, kind in every.items() if kind.implementation]
+    return one_of([*names, "package.module:factory"])
 
 
 def strict_kinds() -> dict[str, type[EnvironmentSettings]]:

@@ -97,7 +97,7 @@ def _merge_defaults(raw: dict[str, object], default: Mapping[str, object]) -> It
     behaviors = raw.setdefault("behaviors", {})
     if not isinstance(behaviors, dict):
         return
-    inherited = default.get("trainer_type", "ppo")
+    inherited = default.get("trainer_type", BehaviorConfig.model_fields["trainer_type"].default)
     for name, behavior in list(_named_behaviors(raw)):
         own, below = behavior.get("trainer_type", inherited), default
         if own != inherited:

@@ -9,7 +9,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import SourceMap, closest, describe, must_be, visible
 from rl_tui.engine.config.environment_parameters import EnvironmentParameter
-from rl_tui.engine.config.environments import KIND, kind_of, read_arguments
+from rl_tui.engine.config.environments import KIND, environment_names, kind_of, read_arguments
 from rl_tui.engine.config.types import (
     PathText,
     Positive,
@@ -23,7 +23,6 @@ from rl_tui.engine.config.writers import Writers, default_writers
 from rl_tui.engine.errors import PluginError
 
 DEVICES = "cpu, cuda, cuda:N or mps"
-ENVIRONMENTS = "gymnasium:ID, toy:NAME or package.module:factory"
 NO_UNITY = "Unity players are not supported yet"
 _GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w.-]+-v[0-9]+")
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -31,12 +30,11 @@ _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 def _check_environment(name: object, *at: str) -> None:
     """Refuse what is neither scheme:id nor package.module:factory."""
-    refused = must_be(ENVIRONMENTS, name)
     if not isinstance(name, str):
-        raise refusal(refused, *at)
+        raise refusal(must_be(environment_names(), name), *at)
     scheme, colon, rest = name.strip().partition(":")
     if _is_player(name.strip()):
-        raise refusal(f"{refused} ({NO_UNITY})", *at)
+        raise refusal(f"{must_be(environment_names(), name)} ({NO_UNITY})", *at)
     try:
         is_known = kind_of(name) is not None
     except PluginError as error:
@@ -45,6 +43,7 @@ def _check_environment(name: object, *at: str) -> None:
         return
     if is_known or not _FACTORY.fullmatch(name):
         near = closest(scheme, registry.names(KIND)) if rest else None if colon else f"gymnasium:{name.strip()}"
+        refused = must_be(environment_names(), name)
         raise refusal(f"{refused}. Did you mean {visible(near)}?" if near else refused, *at)
 
 

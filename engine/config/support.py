@@ -8,8 +8,8 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
-from rl_tui.engine.config.environments import kind_of
-from rl_tui.engine.config.run import ENVIRONMENTS, NO_UNITY, EnvSettings, RunConfig
+from rl_tui.engine.config.environments import environment_names, kind_of
+from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
 from rl_tui.engine.config.types import PluginSettings
 
 _LATER = "is not supported yet"
@@ -55,7 +55,7 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
             yield from _unusable(("writers", name), f"writer {name}", writer)
     settings = config.env_settings
     if _plays_in_unity(settings):
-        yield Diagnostic(("env_settings", "env_path"), f"{NO_UNITY}. Set env (or --env) to {ENVIRONMENTS}")
+        yield Diagnostic(("env_settings", "env_path"), f"{NO_UNITY}. Set env (or --env) to {environment_names()}")
     if settings.num_areas > 1:
         yield Diagnostic(("env_settings", "num_areas"), f"num_areas above 1 {_LATER}")
     for path, environment in _environments(settings):
@@ -106,7 +106,7 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     if not config.behaviors:
         yield Diagnostic(("behaviors",), "must have a key for each behavior, got none", of_key=True)
     if env is None and config.env_settings.env_path is None:
-        yield Diagnostic(path, f"must be set (or use --env): {ENVIRONMENTS}. {NO_UNITY}")
+        yield Diagnostic(path, f"must be set (or use --env): {environment_names()}. {NO_UNITY}")
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
         text = "cannot be combined with --inference, which changes no file of the run"
         yield Diagnostic(("checkpoint_settings", "force"), text)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.run import ENVIRONMENTS, NO_UNITY, RunConfig
+from rl_tui.engine.config.environments import environment_names
+from rl_tui.engine.config.run import NO_UNITY, RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 
@@ -24,7 +25,7 @@ def named_environments(config: RunConfig) -> tuple[NamedEnvironment, ...]:
     settings = config.env_settings
     match settings.env:
         case None:
-            raise ConfigError(f"env_settings.env: must be set (or use --env): {ENVIRONMENTS}. {NO_UNITY}")
+            raise ConfigError(f"env_settings.env: must be set (or use --env): {environment_names()}. {NO_UNITY}")
         case str(env):
             return (_named(env, settings.env_kwargs, settings.metrics, tuple(config.behaviors)),)
         case environments:

@@ -30,7 +30,6 @@ from rl_tui.tui.demo.script import EVALUATION_EPISODES, FIRST_UPDATE_STEP, REPLA
 
 KEPT = 5  # checkpoints, besides the best
 STEPS_PER_UPDATE = 20_480
-SPLITS = {"ppo": (0.58, 0.14, 0.22, 0.03, 0.03), "sac": (0.31, 0.09, 0.54, 0.03, 0.03)}  # as TimeSplit has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,9 @@ class Actor:
     def begin(self) -> Iterator[Event]:
         """It is there, and trains."""
         role = self.role
-        replay = (REPLAY_STEPS, REPLAY_STEPS * REPLAY_ROW_BYTES, FIRST_UPDATE_STEP) if role.has_replay else ()
+        replay = (REPLAY_STEPS, REPLAY_STEPS * REPLAY_ROW_BYTES, FIRST_UPDATE_STEP) if role.trainer.has_replay else ()
         yield BehaviorStarted(
-            role.name, role.algorithm, role.environment, self.step, role.max_steps, role.num_agents,
+            role.name, role.trainer.name, role.environment, self.step, role.max_steps, role.num_agents,
             role.num_parameters, True, *replay,
         )  # fmt: skip
         yield HyperparametersReported(role.name, dict(self.values))
@@ -95,7 +94,7 @@ class Actor:
         rate = role.steps_per_second * self._chance.uniform(0.97, 1.03)
         self.step = min(role.max_steps, before + max(1, round(rate * seconds)))
         self._policy.practice(role, self.values, (self.step - before) / role.max_steps, self._chance)
-        for number, part in enumerate(SPLITS[role.algorithm]):
+        for number, part in enumerate(role.trainer.split):
             self._split[number] += seconds * part
         yield self._progress(rate)
         yield from self._episodes(self.step - before)

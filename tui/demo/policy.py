@@ -73,7 +73,7 @@ def summary(role: Role, policy: Policy, values: Mapping[str, float], share: floa
     }
     value = 0.8 * mean + chance.gauss(0, spread(role, policy) / 8)
     entropy = policy.entropy * chance.uniform(0.985, 1.015)
-    if role.algorithm == "sac":
+    if role.trainer.has_replay:
         metrics |= {
             "Losses/Q1 Loss": metrics["Losses/Value Loss"] * chance.uniform(1.9, 2.1),
             "Losses/Q2 Loss": metrics["Losses/Value Loss"] * chance.uniform(1.9, 2.1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from rl_tui.engine.session.health.entropy import EntropyCoefficient
@@ -15,19 +15,39 @@ from rl_tui.engine.session.messages import AddNote, LogLevel, Pause, SetHyperpar
 HOURS = 1.7  # of the past: about half of what the first behavior needs
 Act: TypeAlias = AddNote | SetHyperparameter | Pause
 Fate: TypeAlias = Literal["rises", "collapses"]
-PPO = {"learning_rate": 3e-4, "beta": 5e-3, "epsilon": 0.2, "lambd": 0.95, "num_epoch": 3.0, "value_coefficient": 0.5}
-SAC = {"learning_rate": 3e-4, "tau": 5e-3, "steps_per_update": 8.0, "target_entropy": -60.0}
-HEALTH: Mapping[str, TrainerHealth] = {  # as the settings of those trainers have it, without importing them
-    "ppo": TrainerHealth(advice={"entropy_collapse": "raise beta, or roll back to an earlier checkpoint"}),
-    "sac": TrainerHealth(
+UP_TO_ONE = ("epsilon", "lambd", "tau")
+ANY_SIGN = ("target_entropy",)
+WHOLE = ("num_epoch",)
+
+
+@dataclass(frozen=True, slots=True)
+class Trainer:
+    """What a behavior is trained by. split: of its time, as TimeSplit has it. has_replay: experience is used again."""
+
+    name: str
+    hyperparameters: Mapping[str, float]
+    split: tuple[float, ...]
+    health: TrainerHealth  # as the settings of that trainer have it, without importing them
+    has_replay: bool = False
+
+
+PPO = Trainer(
+    "ppo",
+    {"learning_rate": 3e-4, "beta": 5e-3, "epsilon": 0.2, "lambd": 0.95, "num_epoch": 3.0, "value_coefficient": 0.5},
+    (0.58, 0.14, 0.22, 0.03, 0.03),
+    TrainerHealth(advice={"entropy_collapse": "raise beta, or roll back to an earlier checkpoint"}),
+)
+SAC = Trainer(
+    "sac",
+    {"learning_rate": 3e-4, "tau": 5e-3, "steps_per_update": 8.0, "target_entropy": -60.0},
+    (0.31, 0.09, 0.54, 0.03, 0.03),
+    TrainerHealth(
         rules={"value_loss_explosion": None, "q_divergence": QDivergence, "entropy_coefficient": EntropyCoefficient},
         advice={"entropy_collapse": "raise target_entropy or init_entcoef, or roll back to an earlier checkpoint"},
         entropy_target="target_entropy",
     ),
-}
-UP_TO_ONE = ("epsilon", "lambd", "tau")
-ANY_SIGN = ("target_entropy",)
-WHOLE = ("num_epoch",)
+    has_replay=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +58,7 @@ class Role:
     """
 
     name: str
-    algorithm: str
+    trainer: Trainer
     fate: Fate
     max_steps: int
     steps_per_second: float
@@ -46,8 +66,12 @@ class Role:
     episode_steps: int
     num_agents: int = 16
     num_parameters: int = 339_752
-    hyperparameters: Mapping[str, float] = field(default_factory=lambda: PPO)
     is_evaluated: bool = False
+
+    @property
+    def hyperparameters(self) -> Mapping[str, float]:
+        """Those that it begins with."""
+        return self.trainer.hyperparameters
 
     @property
     def environment(self) -> str:
@@ -69,35 +93,29 @@ class Role:
         """Steps between evaluations: about five minutes."""
         return 15 * self.summary_freq
 
-    @property
-    def has_replay(self) -> bool:
-        """Whether experience is kept over updates."""
-        return self.algorithm == "sac"
-
 
 REPLAY_STEPS, REPLAY_ROW_BYTES = 500_000, 1_100  # of 126 observed numbers, seen before and after, and 20 actions
 FIRST_UPDATE_STEP = 10_000
 EVALUATION_EPISODES = 10
 CAST: tuple[Role, ...] = (
-    Role("Walker", "ppo", "rises", 30_000_000, 2400.0, (4.0, 520.0), 900),
-    Role("Crawler", "sac", "collapses", 20_000_000, 900.0, (-60.0, 640.0), 700, 8, 1_204_736, hyperparameters=SAC,
-         is_evaluated=True),
-    Role("Swimmer", "ppo", "rises", 50_000_000, 4800.0, (2.0, 348.0), 1000, 32, 611_592),
-    Role("Hopper", "ppo", "rises", 24_000_000, 1900.0, (12.0, 2900.0), 600),
-    Role("HalfCheetah", "ppo", "rises", 40_000_000, 3100.0, (-280.0, 5400.0), 1000),
-    Role("Ant", "ppo", "rises", 36_000_000, 1500.0, (-90.0, 3900.0), 800),
-    Role("Reacher", "ppo", "rises", 30_000_000, 2800.0, (-45.0, -4.0), 50),
-    Role("Pusher", "ppo", "rises", 9_000_000, 700.0, (-150.0, -28.0), 100),
-    Role("Humanoid", "ppo", "rises", 15_000_000, 820.0, (110.0, 5300.0), 1000),
-    Role("BipedalWalker", "ppo", "rises", 18_000_000, 1100.0, (-105.0, 302.0), 1600),
-    Role("LunarLander", "ppo", "rises", 14_000_000, 1300.0, (-180.0, 271.0), 420),
-    Role("CarRacing", "ppo", "rises", 16_000_000, 1700.0, (-52.0, 880.0), 1000),
+    Role("Walker", PPO, "rises", 30_000_000, 2400.0, (4.0, 520.0), 900),
+    Role("Crawler", SAC, "collapses", 20_000_000, 900.0, (-60.0, 640.0), 700, 8, 1_204_736, is_evaluated=True),
+    Role("Swimmer", PPO, "rises", 50_000_000, 4800.0, (2.0, 348.0), 1000, 32, 611_592),
+    Role("Hopper", PPO, "rises", 24_000_000, 1900.0, (12.0, 2900.0), 600),
+    Role("HalfCheetah", PPO, "rises", 40_000_000, 3100.0, (-280.0, 5400.0), 1000),
+    Role("Ant", PPO, "rises", 36_000_000, 1500.0, (-90.0, 3900.0), 800),
+    Role("Reacher", PPO, "rises", 30_000_000, 2800.0, (-45.0, -4.0), 50),
+    Role("Pusher", PPO, "rises", 9_000_000, 700.0, (-150.0, -28.0), 100),
+    Role("Humanoid", PPO, "rises", 15_000_000, 820.0, (110.0, 5300.0), 1000),
+    Role("BipedalWalker", PPO, "rises", 18_000_000, 1100.0, (-105.0, 302.0), 1600),
+    Role("LunarLander", PPO, "rises", 14_000_000, 1300.0, (-180.0, 271.0), 420),
+    Role("CarRacing", PPO, "rises", 16_000_000, 1700.0, (-52.0, 880.0), 1000),
 )  # fmt: skip
 
 
 def health_of(algorithm: str) -> TrainerHealth:
     """What the rules about health know of a trainer."""
-    return HEALTH.get(algorithm, TrainerHealth())
+    return next((role.trainer.health for role in CAST if role.trainer.name == algorithm), TrainerHealth())
 
 
 def cast(number: int, hours: float = HOURS) -> tuple[Role, ...]:
@@ -150,9 +168,9 @@ def configuration(roles: Sequence[Role], seed: int, hyperparameters: Mapping[str
     """The YAML that a run of these behaviors would have."""
     lines = ["behaviors:"]
     for role in roles:
-        lines += [f"  {role.name}:", f"    trainer_type: {role.algorithm}", "    hyperparameters:"]
+        lines += [f"  {role.name}:", f"    trainer_type: {role.trainer.name}", "    hyperparameters:"]
         lines += [f"      {name}: {value:g}" for name, value in hyperparameters[role.name].items()]
-        if role.has_replay:
+        if role.trainer.has_replay:
             lines += [f"      buffer_size: {REPLAY_STEPS}", f"      buffer_init_steps: {FIRST_UPDATE_STEP}"]
         lines += [f"    max_steps: {role.max_steps}", f"    summary_freq: {role.summary_freq}"]
         lines += [f"    checkpoint_interval: {role.checkpoint_interval}", "    keep_checkpoints: 5"]

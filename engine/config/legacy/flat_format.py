@@ -6,8 +6,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
-from rl_tui.engine.config.hyperparameters import every_hyperparameters, hyperparameters_of, is_trainer
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, one_of
+from rl_tui.engine.config.hyperparameters import every_hyperparameters, hyperparameters_of, is_trainer, trainer_names
 from rl_tui.engine.config.legacy.behaviors import MEMORY, PACE, SIGNAL_STEPS, SIGNAL_UPDATES
 from rl_tui.engine.config.legacy.rewriting import Rewriting, Section
 from rl_tui.engine.config.network import NetworkSettings
@@ -91,7 +91,7 @@ def _sort(behavior: Section) -> None:
     trainer = keys.get("trainer")
     if not isinstance(trainer, str) or not is_trainer(trainer):
         if "trainer" not in keys:
-            behavior.miss("trainer", ", must be ppo or sac")
+            behavior.miss("trainer", f", must be {one_of(trainer_names())}")
         behavior.remove([key for key in keys if key != "trainer"])  # their meaning depends on it
         return
     ordered = {"trainer": trainer, "hyperparameters": {}, "network_settings": {}} | keys

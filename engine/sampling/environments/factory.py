@@ -8,8 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.environments import KIND, EnvironmentSettings, OpenArguments, arguments_of, kind_of
-from rl_tui.engine.config.run import ENVIRONMENTS
+from rl_tui.engine.config.environments import (
+    KIND,
+    EnvironmentSettings,
+    OpenArguments,
+    arguments_of,
+    environment_names,
+    kind_of,
+)
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.measuring import Measuring
@@ -117,7 +123,7 @@ def _find(env: str) -> tuple[EnvironmentKind[Any], type[EnvironmentSettings], st
     """What makes it, the class of its arguments, and its name there."""
     scheme, colon, name = env.partition(":")
     if not colon or not name:
-        raise ConfigError(f"{env}: must be {ENVIRONMENTS}")
+        raise ConfigError(f"{env}: must be {environment_names()}")
     arguments = kind_of(env)
     if arguments is None:
         return UserFactory(), OpenArguments, env

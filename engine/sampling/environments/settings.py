@@ -10,6 +10,7 @@ class GymnasiumSettings(OpenArguments):
 
     implementation: ClassVar = "rl_tui.engine.sampling.environments.gymnasium:GymnasiumEnvironment"
     has_one_behavior: ClassVar = True
+    pattern: ClassVar = "ID"
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:
