@@ -20,6 +20,7 @@ ROOT = DOCS.parent
 SCREEN_PAGE = DOCS / "screen.md"
 BEGIN, END = "<!-- keys: UPDATE_SNAPSHOTS=1 pytest tests/test_docs.py writes this table -->", "<!-- end of keys -->"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PLUGIN_TESTS = ROOT / "tests/end_to_end/test_plugins.py"
 EXAMPLE = re.compile(r"^```yaml *(.*)\n((?:.*\n)*?)```$", re.MULTILINE)  # its kind stands after the language
 EXAMPLES = [
     pytest.param(kind, text, id=f"{page.name}:{number}")
@@ -70,6 +71,8 @@ def test_every_example_of_a_file_is_one_that_the_program_takes(kind: str, text: 
             parse_config(text.encode(), "example.yaml")
         case "part of a configuration":
             parse_config(f"behaviors: {{Any: {{trainer_type: ppo}}}}\n{text}".encode(), "example.yaml")
+        case file if file.startswith("rl-tui-"):
+            assert PLUGIN_TESTS.exists(), "trains from it"
         case _:
             pytest.fail("must be keys, configuration or part of a configuration, after ```yaml")
 

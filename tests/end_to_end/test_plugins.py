@@ -1,0 +1,196 @@
+"""The examples of docs/plugins.md are installed as a user installs them, and train."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tomllib
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from rl_tui.engine.config.loading import parse_config
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.learning.trainer import make_trainer
+from rl_tui.engine.session.codec import decode
+from rl_tui.engine.session.messages import (
+    BehaviorStarted,
+    CheckpointSaved,
+    Event,
+    HyperparametersReported,
+    LogEmitted,
+    MetricsReported,
+    Pause,
+    PolicyExported,
+    Resume,
+    SetHyperparameter,
+    Stop,
+)
+from rl_tui.engine.session.view import RunView
+from rl_tui.engine.specs import State
+from tests.end_to_end.program import ROOT, surroundings
+from tests.learning.rollouts import SPEC
+from tests.learning.test_contracts import experience, same, through_a_file
+from tests.running.runs import ENDLESS, live, run_to_end
+from tests.tui.driver import Driven
+
+FILE = re.compile(r"^```\w+ (rl-tui-\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # its path is after the language
+FILES = dict(FILE.findall((ROOT / "docs/plugins.md").read_text()))
+TRAIN = """
+import json, sys
+from rl_tui.tui.cli import main
+for words in json.loads(sys.argv[1]):
+    print("ended with", main(words), flush=True)
+"""
+
+
+def write_examples(folder: Path) -> list[Path]:
+    """The folder of each package, with its files as the page has them."""
+    for path, text in FILES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "rl-tui-a2c/rl_tui_a2c/__init__.py").touch()
+    return sorted(folder.glob("rl-tui-*"))
+
+
+def make_venv(folder: Path) -> Path:
+    """The interpreter of an environment that sees what this one has installed."""
+    venv.create(folder, with_pip=False)
+    (site,) = folder.glob("lib/python*/site-packages")
+    searched = [str(ROOT / "src"), *(path for path in sys.path if path.endswith("-packages"))]
+    (site / "packages_of_the_tests.pth").write_text("\n".join(searched))
+    return folder / "bin/python"
+
+
+def run_python(python: Path, *words: str, folder: Path) -> str:
+    """What it prints; it must succeed."""
+    done = subprocess.run(
+        [python, *words], cwd=folder, env=surroundings(), capture_output=True, text=True, check=False, timeout=100
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def events_of(run: Path) -> list[Event]:
+    return [decode(line).event for line in (run / "events.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The examples, for this process, with the metadata that pip would write."""
+    for package in write_examples(tmp_path):
+        project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
+        about = package / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+        about.mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+        (about / "METADATA").write_text(metadata)
+        ((group, points),) = project["entry-points"].items()
+        lines = "".join(f"{name} = {target}\n" for name, target in points.items())
+        (about / "entry_points.txt").write_text(f"[{group}]\n{lines}")
+        monkeypatch.syspath_prepend(package)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("rl_tui_")]:
+        del sys.modules[name]
+
+
+def a2c(folder: Path, max_steps: int, **checkpoints: Any) -> RunConfig:
+    """The page's configuration of it, for so many steps, in folder/results/run."""
+    document = yaml.safe_load(FILES["rl-tui-a2c/cartpole.yaml"])
+    document["behaviors"]["CartPole"] |= {"max_steps": max_steps, "summary_freq": 1000}
+    document["env_settings"]["seed"] = 1
+    document["checkpoint_settings"] = {"run_id": "run", "results_dir": str(folder / "results")} | checkpoints
+    return parse_config(yaml.safe_dump(document).encode(), "cartpole.yaml")
+
+
+def test_every_example_is_installed_by_pip_and_trains_from_its_file(tmp_path: Path) -> None:
+    packages, python = write_examples(tmp_path), make_venv(tmp_path / "venv")
+    offline = ["--no-index", "--no-deps", "--no-build-isolation", "--quiet"]
+    pip = ["-m", "pip", "--python", str(python), "install", *offline, *map(str, packages)]
+    run_python(Path(sys.executable), *pip, folder=tmp_path)
+    files = {Path(path).parent.name: path for path in FILES if path.endswith(".yaml")}
+    runs = [[path, "--no-ui", f"--run-id={name}", "--seed=1"] for name, path in files.items()]
+    for words, behavior in zip(runs, ("CartPole", "Line", "Point", "CartPole"), strict=True):
+        words += ["--set", f"behaviors.{behavior}.max_steps=2500", "--set", f"behaviors.{behavior}.summary_freq=1000"]
+    said = run_python(python, "-c", TRAIN, json.dumps([["plugins"], ["schema"], *runs]), folder=tmp_path)
+    assert said.count("Run finished (exit code 0)") == said.count("ended with 0\n") - 2 == 4, said
+    listed, schema, *_ = said.split("ended with 0\n")
+    for name in ("sqlite", "count", "point", "a2c"):
+        assert re.search(rf"^  {name} +rl-tui-{name} 1.0 +\w", listed, re.MULTILINE), listed
+    for key in ("cell_size", "goal_radius", "value_coefficient", '"sqlite"'):
+        assert key in schema
+
+    reported = {
+        (event.behavior, event.step, tag): value
+        for event in events_of(tmp_path / "results/rl-tui-sqlite")
+        if isinstance(event, MetricsReported)
+        for tag, value in event.metrics.items()
+    }
+    with sqlite3.connect(tmp_path / "results/rl-tui-sqlite/metrics.sqlite") as database:
+        rows = database.execute("SELECT behavior, step, tag, value FROM metrics").fetchall()
+    assert {tuple(key): value for *key, value in rows} == reported
+    assert len(rows) == len(reported) > 12
+
+    paid = [e for e in events_of(tmp_path / "results/rl-tui-count") if isinstance(e, MetricsReported)]
+    bonuses = [event.metrics["Policy/Count Reward"] for event in paid]
+    assert bonuses[0] > bonuses[-1] > 0, "everything is less rare than before"
+    assert (tmp_path / "results/rl-tui-point/run_logs").is_dir()
+    for name in files:
+        events = events_of(tmp_path / "results" / name)
+        troubles = [event for event in events if isinstance(event, LogEmitted) and event.level in ("warning", "error")]
+        assert troubles == []
+        (exported,) = [event for event in events if isinstance(event, PolicyExported)]
+        assert exported.max_difference < 1e-4
+
+
+async def test_trainer_of_a_plug_in_pauses_changes_resumes_and_is_on_the_screen(installed: Path) -> None:
+    with live(a2c(installed, ENDLESS)) as run:
+        run.wait_for(MetricsReported)
+        assert run.send(Pause()).ok
+        changed = run.send(SetHyperparameter("CartPole", "beta", 0.02))
+        assert changed.ok, changed
+        assert not run.send(SetHyperparameter("CartPole", "buffer_size", 2)).ok
+        assert run.send(Resume()).ok
+        assert run.send(Stop()).ok
+        run.wait()
+        saved = run.of(CheckpointSaved)[-1]
+    (started,) = run.of(BehaviorStarted)
+    assert (started.algorithm, started.headline_metrics) == ("a2c", ("Policy/Explained Variance",))
+    resumed = run_to_end(a2c(installed, saved.step + 2000, resume=True))
+    (started,) = resumed.of(BehaviorStarted)
+    assert started.step == saved.step
+    assert resumed.of(HyperparametersReported)[-1].values["beta"] == 0.02
+    assert resumed.of(PolicyExported)[-1].max_difference < 1e-4
+    assert resumed.launch.exit_code == 0
+
+    view = RunView()
+    for envelope in resumed.mail:
+        view.apply(envelope)
+    async with Driven(view, (120, 40), opened="grid") as screen:
+        assert "Explained Variance" in (await screen.text()).partition("Policy Loss")[0], "before the usual ones"
+
+
+def test_trainer_of_a_plug_in_continues_from_its_state_bit_for_bit(installed: Path) -> None:
+    config = a2c(installed, 10_000).behaviors["CartPole"]
+    first, second = (make_trainer(SPEC, config, seed, torch.device("cpu")) for seed in (0, 1))
+    first.add(experience(first))
+    first.update(100)
+    second.load(through_a_file(first.state()))
+    block = experience(first, 3)
+    losses = first.loss(block)
+    assert losses == second.loss(block)
+    for trainer in (first, second):
+        trainer.add(block)
+        trainer.update(200)
+    assert same(first.state(), second.state())
+    assert losses != first.loss(block)
+    with pytest.raises(CheckpointError, match="no replay buffer"):
+        first.load_replay(State())
