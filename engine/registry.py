@@ -40,6 +40,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     },
     "writers": {
         "tensorboard": "rl_tui.engine.running.writers.settings:TensorBoardSettings",
+        "wandb": "rl_tui.engine.running.writers.settings:WandbSettings",
+        "mlflow": "rl_tui.engine.running.writers.settings:MlflowSettings",
     },
     "environments": {
         "gymnasium": "rl_tui.engine.sampling.environments.settings:GymnasiumSettings",

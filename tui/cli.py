@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.errors import ConfigError, RlTuiError
 from rl_tui.engine.process.imports import imports_that_stay
+from rl_tui.engine.process.leaving import end_process
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.commands import COMMANDS
 from rl_tui.tui.command_line.configuration import LONGEST_NAME, find_config, read_configuration, runnable_configuration
@@ -37,9 +38,18 @@ SIGPIPE_EXIT_CODE = 141  # what a shell reports for a program whose reader is go
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code. --help, --version and a wrong flag leave through SystemExit."""
+    """Run one command line and return its exit code. --help, --version and a wrong flag leave through SystemExit.
+
+    Without `argv`, the command line is that of this process, which may end here.
+    """
     ensure_streams()
-    words = list(sys.argv[1:] if argv is None else argv)
+    exit_code = _exit_code_of(list(sys.argv[1:] if argv is None else argv))
+    if argv is None:
+        end_process(exit_code)
+    return exit_code
+
+
+def _exit_code_of(words: list[str]) -> int:
     try:
         try:
             return run_command(words)

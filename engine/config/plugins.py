@@ -12,6 +12,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.encoders import EncoderSettings
 from rl_tui.engine.config.environments import EnvironmentSettings
 from rl_tui.engine.config.hyperparameters import Hyperparameters
+from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.types import PluginSettings, settings_of_plugin
 from rl_tui.engine.config.writers import WriterSettings
@@ -61,7 +62,7 @@ def _listed(plugin: registry.Plugin) -> ListedPlugin:
     about = _first_sentence(settings)
     if not settings.implementation:
         return _with(plugin, "not supported yet", about)
-    missing = settings.missing()
+    missing = missing_library(settings)
     return _with(plugin, "unusable" if missing else "usable", about, missing)
 
 

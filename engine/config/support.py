@@ -9,6 +9,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, kind_of
+from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
 from rl_tui.engine.config.types import PluginSettings
 
@@ -69,7 +70,7 @@ def _unusable(
     """Whether nothing implements a plug-in yet, or a library that it needs is missing."""
     if not settings.implementation:
         yield Diagnostic(path, f"{what} {_LATER}", of_key=of_key)
-    elif missing := settings.missing():
+    elif missing := missing_library(settings):
         yield Diagnostic(path, missing, of_key=of_key)
 
 

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Annotated, ClassVar, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import (
@@ -76,16 +75,8 @@ class PluginSettings(Settings):
     """The settings of what the registry names: a trainer, a reward signal, an environment, an encoder, a writer."""
 
     implementation: ClassVar[str] = ""  # "module:Class", imported when it is used; empty: not supported yet
-    # Modules that the implementation imports and that may be missing, each with what `pip install` must be given.
-    needs: ClassVar[Mapping[str, str]] = {}
-
-    @classmethod
-    def missing(cls) -> str:
-        """What must be installed before a run can start; empty where nothing must."""
-        absent = [(module, package) for module, package in cls.needs.items() if find_spec(module) is None]
-        return "; ".join(
-            f"needs {module}, which is not installed: pip install '{package}'" for module, package in absent
-        )
+    needs: ClassVar[Mapping[str, str]] = {}  # modules that may be missing, each with the package that has it
+    extra: ClassVar[str] = ""  # of rl-tui, which installs them
 
 
 S = TypeVar("S", bound=Settings)

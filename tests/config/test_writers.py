@@ -94,10 +94,14 @@ def test_what_a_writer_needs_is_named_before_a_run_starts(lines: ModuleType, mon
     behaviors = "behaviors: {A: {}}\nenv_settings: {env: 'toy:line'}\n"
     config = parse(f"{behaviors}writers: {{lines: {{}}, others: null}}")
     assert find_unsupported(config) == []
-    monkeypatch.setattr(lines.LinesSettings, "needs", {"json": "json", "no_such_library": "rl-tui[lines]"})
-    assert find_unsupported(config) == [
-        "c.yaml:3:11: writers.lines: needs no_such_library, which is not installed: pip install 'rl-tui[lines]'"
-    ]
+    monkeypatch.setattr(lines.LinesSettings, "needs", {"json": "json", "no_such_library": "such-a-library"})
+    (refused,) = find_unsupported(config)
+    assert refused.startswith(
+        "c.yaml:3:11: writers.lines: needs no_such_library, which is not installed. Install it with: "
+    )
+    assert refused.endswith("install such-a-library")
+    monkeypatch.setattr(lines.LinesSettings, "extra", "mujoco")
+    assert "mujoco" in find_unsupported(config)[0]
     monkeypatch.setattr(lines.LinesSettings, "implementation", "")
     assert find_unsupported(config) == ["c.yaml:3:11: writers.lines: writer lines is not supported yet"]
 

@@ -54,4 +54,4 @@ class Writer(Protocol):
         """
 
     def close(self) -> None:
-        """Write what is left. Called once, after the last event; the program waits ten seconds for it."""
+        """Write what is left. Called once, after the last event; the program waits twenty seconds for it."""

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rl_tui.engine import registry
+from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.writers import KIND, WriterSettings
-from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.errors import PluginError, RlTuiError
+from rl_tui.engine.process.leaving import leave_behind
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.threads import spawn
@@ -18,7 +20,8 @@ from rl_tui.engine.session.bus import MAILBOX_SIZE, EventBus
 from rl_tui.engine.session.messages import Envelope
 
 DRAIN_SECONDS = 0.5  # events are written in batches, since every wake-up of a thread delays learning
-CLOSING_SECONDS = 10.0
+CLOSING_SECONDS = 20.0
+QUIET_SECONDS = 1.0  # of these; then the user reads what the program waits for
 
 
 class GuardedWriter:
@@ -44,6 +47,8 @@ class GuardedWriter:
         try:
             if self._writer is None:
                 doing = "its start"
+                if missing := missing_library(self._settings):
+                    raise PluginError(missing)
                 self._writer = registry.implementation(KIND, self._name)(self._settings, self._context)
                 doing = "write"
             self._writer.write(envelope)
@@ -144,12 +149,15 @@ class WriterThreads:
 
     def close(self) -> None:
         """Everything is written; a writer that takes longer than CLOSING_SECONDS is left behind, with a warning."""
-        deadline = time.monotonic() + CLOSING_SECONDS
+        start = time.monotonic()
         for thread in self._threads:
             thread.close()
         for thread in self._threads:
             thread.check()
-            if not thread.has_ended(deadline):
+            if not thread.has_ended(start + QUIET_SECONDS):
+                self._bus.log("info", source_of(thread.name), f"has up to {CLOSING_SECONDS:g} s to finish")
+            if not thread.has_ended(start + CLOSING_SECONDS):
+                leave_behind()
                 text = (
                     f"has not finished within {CLOSING_SECONDS:g} s and is left behind: its newest entries may be lost"
                 )

@@ -127,6 +127,8 @@ def test_writer_that_hangs_delays_nothing_and_is_left_behind_with_what_it_lost(
     tmp_path: Path, lines: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guarded, "CLOSING_SECONDS", 0.2)
+    left_behind: list[bool] = []
+    monkeypatch.setattr(guarded, "leave_behind", lambda: left_behind.append(True))
     monkeypatch.setattr(guarded, "MAILBOX_SIZE", 20)
     writers = {"lines": {"fails_in": "hang"}, "others": {}}
     try:
@@ -141,6 +143,7 @@ def test_writer_that_hangs_delays_nothing_and_is_left_behind_with_what_it_lost(
     other = next(writer for writer in lines.made if writer.settings.fails_in == "")
     assert other.is_closed
     assert isinstance(other.mail[-1].event, RunStateChanged)
+    assert left_behind == [True]
     losing, left = complaints(run)
     assert losing.message.startswith("is more than 20 events behind, and is losing events")
     assert left.message.startswith("has not finished within 0.2 s and is left behind")

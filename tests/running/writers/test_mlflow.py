@@ -1,0 +1,85 @@
+"""Runs recorded by the real library in a local database, read back through its client."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.running.writers import guarded
+from rl_tui.engine.session.messages import AddNote, LogEmitted, MetricsReported, SetHyperparameter, Stop
+from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live
+
+for needed in ("mlflow", "sqlalchemy", "alembic"):
+    pytest.importorskip(needed)
+
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def local(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the user's is read, nothing is sent, and no slow disk ends a writer early."""
+    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    monkeypatch.setattr(guarded, "CLOSING_SECONDS", 60.0)
+    monkeypatch.chdir(tmp_path)
+
+
+def config(folder: Path, beta: float, **changes: Any) -> RunConfig:
+    settings = behavior(max_steps=ENDLESS, hyperparameters__beta=beta)
+    writers = {"mlflow": {"experiment": "walking", "tags": {"team": "legs"}}}
+    return configuration(folder, {"Walker": settings}, writers=writers, **changes)
+
+
+def train(folder: Path, beta: float, **changes: Any) -> LiveRun:
+    """A run of a few summaries, in which a hyperparameter is changed and a note is written."""
+    with live(config(folder, beta, **changes)) as run:
+        run.wait_for(MetricsReported)
+        assert run.send(SetHyperparameter("Walker", "beta", 0.25)).ok
+        assert run.send(AddNote("it limps")).ok
+        run.wait_for(MetricsReported, after=len(run.mail))
+        run.send(Stop())
+        assert run.wait() == 0
+    assert [event for event in run.of(LogEmitted) if event.source == "writer mlflow" and event.level != "info"] == []
+    return run
+
+
+def test_run_and_its_resumed_rest_are_one_run(tmp_path: Path) -> None:
+    run = train(tmp_path, 0.01)
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{run.folder / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("walking")
+    assert experiment is not None
+    (found,) = client.search_runs([experiment.experiment_id])
+    assert (found.info.run_name, found.info.status) == ("run", "FINISHED")
+    assert found.data.tags["team"] == "legs"
+    assert found.data.params["behaviors.Walker.hyperparameters.beta"] == "0.01"
+    assert found.data.params["behaviors.Walker.trainer_type"] == "ppo"
+    assert found.data.params["env_settings.env"] == "toy:line"
+    summaries = run.of(MetricsReported)
+    for tag in ("Losses/Policy Loss", "Environment/Episode Length"):
+        history = client.get_metric_history(found.info.run_id, f"Walker/{tag}")
+        assert [(each.step, each.value) for each in history] == [
+            (event.step, pytest.approx(event.metrics[tag])) for event in summaries if tag in event.metrics
+        ]
+    assert "Walker/Is Training" not in found.data.metrics
+    assert found.data.metrics["Walker/Hyperparameters/beta"] == 0.25
+    description = found.data.tags["mlflow.note.content"].splitlines()
+    assert "- Note: it limps" in description
+    assert any("saved checkpoint at step" in line for line in description)
+
+    train(tmp_path, 0.02, checkpoint_settings={"resume": True})
+    (again,) = client.search_runs([experiment.experiment_id])
+    assert (again.info.run_id, again.info.status) == (found.info.run_id, "FINISHED")
+    assert again.data.params["behaviors.Walker.hyperparameters.beta"] == "0.01"
+    assert again.data.tags["behaviors.Walker.hyperparameters.beta"] == "0.02"
+    assert again.data.tags["mlflow.note.content"].splitlines()[: len(description)] == description
+    assert max(each.step for each in client.get_metric_history(again.info.run_id, "Walker/Policy/Entropy")) > max(
+        event.step for event in summaries
+    )
+    assert os.listdir(tmp_path) == ["results"]
