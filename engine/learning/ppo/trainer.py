@@ -12,29 +12,27 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.errors import CheckpointError, NonFiniteError, RlTuiError
+from rl_tui.engine.errors import NonFiniteError, RlTuiError
+from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.agent_state import AgentState
-from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.flat import views
 from rl_tui.engine.learning.networks.memory import Sequences
-from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.optimization import GradientStep
-from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.ppo.actor_critic import ActorCritic, make_actor_critic
 from rl_tui.engine.learning.ppo.batch import Batch, advantage_columns, normalized
 from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
 from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
-from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.rollout import Columns, Rollout, RolloutBuffer, minibatches
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
-from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_finite
+from rl_tui.engine.learning.trainer import Metrics, Samples, always
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.learning.value_estimates import ValueEstimator
-from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
+from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
 METRICS = {  # of the terms of a loss
@@ -63,71 +61,33 @@ class PreparedRollout:
     experience: Trajectories | None
 
 
-class PPOTrainer:
-    """Owns networks, optimizer, normalizer, rollout, critic memories and the generator that shuffles."""
+class PPOTrainer(ActorTrainer[PPOSettings]):
+    """Owns networks, optimizer, rollout and critic memories; its generator shuffles."""
 
     is_on_policy = True
-    replay_bytes = 0
 
     def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
-        assert isinstance(config.hyperparameters, PPOSettings)
-        self._spec = spec
-        self._config = config
-        self._hyper = config.hyperparameters
-        self._layout = FeatureLayout(spec.observations)
-        self._random = np.random.Generator(np.random.PCG64(seed))
-        self._streams = RewardStreams(spec, config, seed, device)
+        hyper, memory = config.hyperparameters, config.network_settings.memory
+        assert isinstance(hyper, PPOSettings)
+        super().__init__(hyper, spec, config, seed, device)
         self._network = self._make_network(device)
-        self._step = GradientStep(self._network, self._hyper.adam_epsilon, self._hyper.max_grad_norm)
-        is_normalized = config.network_settings.normalize and self._layout.columns > 0
-        self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
-        memory = config.network_settings.memory
-        rows_per_call = max(self._hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
-        self._estimator = ValueEstimator(self._network, memory, rows_per_call, self._hyper.shared_critic)
+        self._step = GradientStep(self._network, hyper.adam_epsilon, hyper.max_grad_norm)
+        rows_per_call = max(hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
+        self._estimator = ValueEstimator(self._network, memory, rows_per_call, hyper.shared_critic)
         self._agents = AgentState.empty(memory.memory_size if memory else 0, np.float32)
         self._rollout = RolloutBuffer()
-        self._num_updates = 0
         self._updated_at = 0  # step
+        self.rows_per_update = hyper.buffer_size
+        self.num_parameters = self._step.num_parameters + self._streams.num_parameters
 
     def _make_network(self, device: torch.device) -> ActorCritic:
         settings, num_streams, is_shared = self._config.network_settings, len(self._streams), self._hyper.shared_critic
         networks = PPONetworks(self._random, self._layout, self._spec.actions, settings, num_streams, is_shared)
         return make_actor_critic(networks, self._layout, settings.activation, device)
 
-    @property
-    def rows_per_update(self) -> int:
-        """An update is due after this many rows."""
-        return self._hyper.buffer_size
-
-    @property
-    def time_horizon(self) -> int:
-        """The longest segment, in steps."""
-        return self._config.time_horizon
-
-    @property
-    def num_parameters(self) -> int:
-        """How many numbers are trained."""
-        return self._step.num_parameters + self._streams.num_parameters
-
-    @property
-    def num_updates(self) -> int:
-        """Updates since the beginning of training, over all resumes."""
-        return self._num_updates
-
-    def hyperparameters(self) -> dict[str, float]:
-        """The changeable ones that are in use; schedules start from them."""
-        return self._hyper.changeable_values()
-
-    def set_hyperparameter(self, name: str, value: float) -> None:
-        """Use that value from the next update on. Raises ConfigError."""
-        self._hyper = self._hyper.with_value(name, value)
-
     def add(self, block: Trajectories) -> Samples:
         """Keep a block for the next update; returns what each stream paid in the episodes that ended in it."""
-        require_finite(block)
-        if self._normalizer is not None:
-            self._normalizer.update(self._layout.vectors(block.observations))
-        rewards = self._streams.evaluate(block)
+        rewards = self._evaluate(block)
         self._rollout.add(block, rewards)
         return self._streams.episodes(block, rewards)
 
@@ -138,7 +98,8 @@ class PPOTrainer:
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
         """Make `num_epoch` shuffled passes over the rows since the last update, while `should_continue` allows."""
         before, signals = self._step.snapshot(), self._streams.snapshot()
-        learning_rate, coefficients = self._learning_rate(step), self._coefficients(step)
+        learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
+        coefficients = self._coefficients(step)
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
                 prepared = self._prepare(self._rollout.drain())
@@ -152,7 +113,7 @@ class PPOTrainer:
             self._streams.restore(signals)
             raise
         self._agents = prepared.agents
-        self._num_updates += 1
+        self.num_updates += 1
         self._updated_at = step
         return _metrics(terms) | {
             "Policy/Learning Rate": learning_rate,
@@ -172,9 +133,6 @@ class PPOTrainer:
                 terms.append(_terms(self._loss(columns, sequences, coefficients)))
                 counts.append(len(columns["advantage"]))
         return _metrics(_means(terms, counts))
-
-    def _learning_rate(self, step: int) -> float:
-        return scheduled_learning_rate(self._hyper, step, self._config.max_steps)
 
     def _coefficients(self, step: int) -> Coefficients:
         hyper, end = self._hyper, self._config.max_steps
@@ -200,9 +158,8 @@ class PPOTrainer:
         experience = block if self._streams.learn else None
         return PreparedRollout(placed, estimates.sequences, estimates.values.mean(0), estimates.agents, experience)
 
-    def _features(self, observations: Observations) -> Features:
-        """The features on the network's device; images stay unscaled."""
-        return tuple(map(self._network.place, self._layout.split(observations, self._normalizer)))
+    def _place(self, array: NDArray[Any]) -> Array:
+        return self._network.place(array)
 
     def _learn(
         self,
@@ -248,32 +205,18 @@ class PPOTrainer:
         )
         return surrogate_loss(head, values, self._network.log_sigma, batch, self._spec.actions, coefficients)
 
-    def make_policy(self, seed: int) -> Policy:
-        """A new policy that acts with `weights()`."""
-        policy = make_policy(self._spec, self._config.network_settings, False, seed)
-        policy.load(self.weights())
-        return policy
-
-    def weights(self) -> Weights:
-        """The parameters of `Actor` by name, and the normalizer's."""
-        parameters = views(self._step.parameters(), self._network.shapes)
-        actors = {name: array for name, array in parameters.items() if name.startswith("actor.")}
-        arrays: dict[str, Float32] = {name.removeprefix("actor."): array for name, array in actors.items()}
-        if self._normalizer is not None:
-            arrays |= self._normalizer.arrays()
-        return Weights(self._num_updates, arrays)
+    def _actor_arrays(self) -> dict[str, Float32]:
+        parameters = views(self._step.parameters(), self._network.shapes).items()
+        return {name.removeprefix("actor."): array for name, array in parameters if name.startswith("actor.")}
 
     def state(self) -> State:
-        """Networks, optimizer, normalizer, reward statistics, shuffling.
+        """Networks, optimizer, normalizer, reward signals, shuffling.
 
         Without rows that wait for an update and memories of unfinished episodes: environments restart.
         """
         parts = {"network": self._step.state(), "shuffling": generator_state(self._random)}
-        if self._normalizer is not None:
-            parts["normalizer"] = self._normalizer.state()
-        parts |= self._streams.state()
-        parts["trainer"] = State({}, {"num_updates": self._num_updates, "updated_at": self._updated_at})
-        return State.merge(parts)
+        parts["trainer"] = State({}, {"num_updates": self.num_updates, "updated_at": self._updated_at})
+        return State.merge(parts | self._shared_state())
 
     def load(self, state: State) -> None:
         """Restore `state` and drop the rows that wait for an update."""
@@ -281,19 +224,9 @@ class PPOTrainer:
         self._agents = AgentState.empty(self._agents.columns.shape[1], np.float32)
         self._step.load(state.part("network"))
         load_generator(self._random, state.part("shuffling"))
-        if self._normalizer is not None:
-            self._normalizer.load(state.part("normalizer"))
-        self._streams.load(state)
+        self._load_shared(state)
         counts = state.part("trainer").values
-        self._num_updates, self._updated_at = int(counts["num_updates"]), int(counts["updated_at"])  # type: ignore[arg-type]  # written by state()
-
-    def replay(self) -> State | None:
-        """None: every row is used in one update only."""
-        return None
-
-    def load_replay(self, replay: State) -> None:
-        """Raises CheckpointError: there is no replay buffer."""
-        raise CheckpointError("this trainer learns from new experience only and has no replay buffer")
+        self.num_updates, self._updated_at = int(counts["num_updates"]), int(counts["updated_at"])  # type: ignore[arg-type]  # written by state()
 
 
 def _terms(loss: Loss) -> Terms:

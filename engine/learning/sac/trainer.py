@@ -8,21 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.errors import NonFiniteError, RlTuiError
-from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
-from rl_tui.engine.learning.networks.normalizer import Normalizer
+from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.optimization import GradientStep
-from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.learning.replay.layout import ReplayLayout
-from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.sac.batch import soft_batch
 from rl_tui.engine.learning.sac.gradients import Array, soft_gradients
 from rl_tui.engine.learning.sac.losses import SoftLosses
@@ -30,8 +29,8 @@ from rl_tui.engine.learning.sac.networks import soft_networks, soft_parameters
 from rl_tui.engine.learning.sac.recurrent_state import CriticMemory, CriticReader
 from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
-from rl_tui.engine.learning.trainer import Metrics, Samples, always, require_finite
-from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
+from rl_tui.engine.learning.trainer import Metrics, Samples, always
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, State, Trajectories
 
 LONGEST_SEGMENT = 16  # steps: longer segments would only delay learning, since values bootstrap the rest
 
@@ -43,19 +42,17 @@ def _with_target(hyper: SACSettings, actions: ActionSpec) -> SACSettings:
     return hyper.model_copy(update={"target_entropy": -float(actions.continuous)})
 
 
-class SACTrainer:
-    """Owns networks, optimizers, normalizer, replay buffer and the random generator."""
+class SACTrainer(ActorTrainer[SACSettings]):
+    """Owns networks, optimizers and replay buffer; its generator draws."""
 
     is_on_policy = False
 
     def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
         assert isinstance(config.hyperparameters, SACSettings)
-        self._spec = spec
-        self._config = config
-        self._hyper = hyper = _with_target(config.hyperparameters, spec.actions)
-        self._random = np.random.Generator(np.random.PCG64(seed))
-        self._streams = RewardStreams(spec, config, seed, device)
-        self._layout = FeatureLayout(spec.observations)
+        hyper = _with_target(config.hyperparameters, spec.actions)
+        super().__init__(hyper, spec, config, seed, device)
+        longest = max(LONGEST_SEGMENT, hyper.n_step, self._memory.sequence_length if self._memory else 0)
+        self.time_horizon = min(config.time_horizon, longest)
         network, actions = config.network_settings, spec.actions
         self._networks = soft_networks(
             self._random, self._layout, actions, network, len(self._streams), with_value=not hyper.target_q
@@ -66,14 +63,14 @@ class SACTrainer:
             name: GradientStep(flat, hyper.adam_epsilon, hyper.max_grad_norm)
             for name, flat in self._parameters.trained().items()
         }
-        is_normalized = config.network_settings.normalize and self._layout.columns > 0
-        self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
         reevaluate = self._streams.reevaluate if self._streams.are_reevaluated else None
         self._replay = ReplayBuffer(self._replay_layout(), reevaluate)
         self._critic_memory = self._make_critic_memory()
         self._due_steps = 0.0  # since the last mini-batch
         self._due_signal_steps = 0.0  # since the last one that reward signals learned from
-        self._num_updates = 0
+        self.replay_bytes = self._replay.layout.bytes
+        own = sum(step.num_parameters for step in self._steps.values())
+        self.num_parameters = own + self._streams.num_parameters  # without targets
 
     def _replay_layout(self) -> ReplayLayout:
         hyper, priorities = self._hyper, self._hyper.prioritized_replay
@@ -100,48 +97,16 @@ class SACTrainer:
         return self._config.network_settings.memory
 
     @property
-    def time_horizon(self) -> int:
-        """The longest segment, in steps."""
-        longest = max(LONGEST_SEGMENT, self._hyper.n_step, self._memory.sequence_length if self._memory else 0)
-        return min(self._config.time_horizon, longest)
-
-    @property
-    def rows_per_update(self) -> int:
+    def rows_per_update(self) -> int:  # type: ignore[override]  # it follows a changeable hyperparameter
         """An update is due after this many rows."""
         return max(1, math.ceil(self._hyper.steps_per_update))
 
-    @property
-    def replay_bytes(self) -> int:
-        """Memory of the replay buffer when it is full."""
-        return self._replay.layout.bytes
-
-    @property
-    def num_parameters(self) -> int:
-        """How many numbers are trained, without targets."""
-        return sum(step.num_parameters for step in self._steps.values()) + self._streams.num_parameters
-
-    @property
-    def num_updates(self) -> int:
-        """Updates since the beginning of training, over all resumes."""
-        return self._num_updates
-
-    def hyperparameters(self) -> dict[str, float]:
-        """The changeable ones; the schedule starts from them."""
-        return self._hyper.changeable_values()
-
-    def set_hyperparameter(self, name: str, value: float) -> None:
-        """Use that value from the next update on. Raises ConfigError."""
-        self._hyper = self._hyper.with_value(name, value)
-
     def add(self, block: Trajectories) -> Samples:
         """Keep a block; returns the size of the buffer, and what each stream paid in the episodes that ended in it."""
-        require_finite(block)
-        if self._normalizer is not None:
-            self._normalizer.update(self._layout.vectors(block.observations))
+        rewards = self._evaluate(block)
         missing = (
             0 if self._has(self._hyper.buffer_init_steps) else self._hyper.buffer_init_steps - self._replay.num_steps
         )
-        rewards = self._streams.evaluate(block)
         self._replay.add(block, rewards, self._critic_memories(block))
         new = max(0, block.num_rows - missing)
         self._due_steps += new
@@ -155,8 +120,8 @@ class SACTrainer:
         features, following = self._features(block.observations), self._features(block.next_observations)
         return self._critic_memory.follow(block, features, following)
 
-    def _features(self, observations: Observations) -> Features:
-        return tuple(map(self._gradients.place, self._layout.split(observations, self._normalizer)))
+    def _place(self, array: NDArray[Any]) -> Array:
+        return self._gradients.place(array)
 
     def is_ready(self) -> bool:
         """Whether an update is due, and the buffer holds a mini-batch and the initial steps."""
@@ -175,7 +140,7 @@ class SACTrainer:
         rest. Raises NonFiniteError; the mini-batches before it are learned, except by reward signals, and everything is
         finite.
         """
-        learning_rate, terms = self._learning_rate(step), []
+        learning_rate, terms = scheduled_learning_rate(self._hyper, step, self._config.max_steps), []
         signals = self._streams.snapshot()
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is found in the gradients
@@ -191,7 +156,7 @@ class SACTrainer:
         except RlTuiError:
             self._streams.restore(signals)
             raise
-        self._num_updates += 1
+        self.num_updates += 1
         return {**self._metrics(means), "Policy/Learning Rate": learning_rate, **reported}
 
     def _update_signals(self, should_continue: Callable[[], bool]) -> None:
@@ -201,9 +166,6 @@ class SACTrainer:
             self._due_signal_steps -= self._hyper.reward_signal_steps_per_update
             if not should_continue():
                 return
-
-    def _learning_rate(self, step: int) -> float:
-        return scheduled_learning_rate(self._hyper, step, self._config.max_steps)
 
     def _learn(self, learning_rate: float, step: int) -> list[Array]:
         """Take one step on rows of the replay buffer; returns their `_terms`."""
@@ -274,32 +236,19 @@ class SACTrainer:
         losses = self._losses(minibatch, np.random.Generator(np.random.PCG64(0)))
         return self._metrics(self._gradients.mean([_terms(losses)]))
 
-    def make_policy(self, seed: int) -> Policy:
-        """A new policy that acts with `weights()`."""
-        policy = make_policy(self._spec, self._config.network_settings, True, seed)
-        policy.load(self.weights())
-        return policy
-
-    def weights(self) -> Weights:
-        """The parameters of `Actor` by name, and the normalizer's."""
-        arrays: dict[str, Float32] = self._parameters.actor.arrays()
-        if self._normalizer is not None:
-            arrays |= self._normalizer.arrays()
-        return Weights(self._num_updates, arrays)
+    def _actor_arrays(self) -> dict[str, Float32]:
+        return self._parameters.actor.arrays()
 
     def state(self) -> State:
-        """Networks, optimizers, normalizer, reward statistics, generator; of the replay buffer only its count."""
+        """Networks, optimizers, normalizer, reward signals, generator; of the replay buffer only its count."""
         parts = {name: step.state() for name, step in self._steps.items()}
         parts["target"] = State(dict(self._parameters.target.arrays()))
         parts["drawing"] = generator_state(self._random)
-        if self._normalizer is not None:
-            parts["normalizer"] = self._normalizer.state()
-        parts |= self._streams.state()
-        counts = {"num_updates": self._num_updates, "owed": self._due_steps, "num_added": self._replay.num_added}
+        counts = {"num_updates": self.num_updates, "owed": self._due_steps, "num_added": self._replay.num_added}
         if self._streams.learn:
             counts["due_signal_steps"] = self._due_signal_steps
         parts["trainer"] = State({}, dict(counts))
-        return State.merge(parts)
+        return State.merge(parts | self._shared_state())
 
     def load(self, state: State) -> None:
         """Restore `state` and drop what was added to the replay buffer after it."""
@@ -308,11 +257,9 @@ class SACTrainer:
         self._parameters.target.load(state.part("target").tensors)
         load_generator(self._random, state.part("drawing"))
         self._critic_memory = self._make_critic_memory()
-        if self._normalizer is not None:
-            self._normalizer.load(state.part("normalizer"))
-        self._streams.load(state)
+        self._load_shared(state)
         counts = state.part("trainer").values
-        self._num_updates, self._due_steps = int(counts["num_updates"]), float(counts["owed"])  # type: ignore[arg-type]  # written by state()
+        self.num_updates, self._due_steps = int(counts["num_updates"]), float(counts["owed"])  # type: ignore[arg-type]  # written by state()
         self._due_signal_steps = float(counts.get("due_signal_steps", 0.0))  # type: ignore[arg-type]  # the same
         self._replay.drop_newer(int(counts["num_added"]))  # type: ignore[arg-type]  # the same
 

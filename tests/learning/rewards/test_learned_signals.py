@@ -205,7 +205,10 @@ def test_sac_uses_the_network_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> N
         now = 0.5 * signal_of(made).evaluate_transitions(minibatch)
         np.testing.assert_allclose(minibatch.rewards[:, 1], now, rtol=1e-6)
         differs.append(not np.allclose(stored[minibatch.rows, 1], now, rtol=0.01))
-        return soft_batch(minibatch, *rest, **named)
+        batch = soft_batch(minibatch, *rest, **named)
+        discounts = np.stack([np.where(minibatch.terminated, 0, np.float32(0.99)), np.ones(16)], 1)
+        np.testing.assert_array_equal(batch.discounts, discounts)  # the signal ignores the ends of episodes
+        return batch
 
     monkeypatch.setattr(sac, "soft_batch", spy)
     fed(made, 5)
