@@ -39,6 +39,7 @@ class BehaviorView:
     state: BehaviorState = "starting"
     reason: str = ""
     can_roll_back: bool = False  # though it failed
+    has_started: bool = False  # in the newest process of the run
     step: int = 0
     first_step: int = 0  # where it stood when the run began or was resumed
     sampled: int = 0

@@ -153,6 +153,11 @@ class RunView:
         """Whether the run has ended, well or badly."""
         return self.state in ENDS
 
+    def is_absent(self, behavior: BehaviorView) -> bool:
+        """Whether the run has behaviors, and this one, which is in its configuration, has not appeared among them."""
+        is_awaited = not behavior.has_started and self.state != "starting"
+        return is_awaited and any(each.has_started for each in self.behaviors.values())
+
     @property
     def steps_per_second(self) -> float:
         """Of all behaviors that train now."""
@@ -168,6 +173,8 @@ def _run_started(view: RunView, event: RunStarted, time: float) -> None:
     view.run, view.started_at = event, time
     view.warnings.clear()  # those of a process that was killed
     view.state, view.reason, view.exit_code = "starting", "", None  # a resumed run has not ended
+    for behavior in view.behaviors.values():
+        behavior.has_started = False
     verb = "resumed" if event.resumed else "started"
     view.add_log(time, "info", "RUN", event.run_id, f"{verb} in {event.path} (seed {event.seed}, {event.device})")
 
@@ -186,7 +193,7 @@ def _run_state(view: RunView, event: RunStateChanged, time: float) -> None:
 
 def _behavior_started(_view: RunView, behavior: BehaviorView, event: BehaviorStarted, _: float) -> None:
     behavior.algorithm, behavior.environment = event.algorithm, event.environment
-    behavior.state, behavior.reason = "starting", ""
+    behavior.state, behavior.reason, behavior.has_started = "starting", "", True
     behavior.first_step = event.step
     behavior.rewind(event.step)  # a resumed run continues from its checkpoint, not from where it was killed
     behavior.max_steps, behavior.num_agents = event.max_steps, event.num_agents

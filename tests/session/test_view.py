@@ -1,6 +1,7 @@
 """The view: a pure fold of the run's events."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -421,3 +422,19 @@ def test_only_behaviors_that_train_have_speed():
     assert view.steps_per_second == 15.0
     fold(BehaviorStateChanged("A", "paused"), view=view, start=7)
     assert view.steps_per_second == 5.0
+
+
+def test_behavior_that_has_not_appeared_is_absent_once_others_have() -> None:
+    view = RunView()
+    view.behavior("Late")  # as the configuration names it
+    early, late = view.behavior("B"), view.behaviors["Late"]
+    for number, event in enumerate([RUN, started()]):
+        view.apply(Envelope(number, 100.0, event))
+        assert not view.is_absent(late), "the run is starting"
+    view.apply(Envelope(2, 100.0, RunStateChanged("training")))
+    assert (view.is_absent(early), view.is_absent(late)) == (False, True)
+    view.apply(Envelope(3, 100.0, started("Late")))
+    assert not view.is_absent(late)
+    for number, event in enumerate([replace(RUN, resumed=True), started(), RunStateChanged("training")]):
+        view.apply(Envelope(4 + number, 100.0, event))
+    assert view.is_absent(late), "a resumed run has new environments"

@@ -209,6 +209,8 @@ def direction_sign(direction: int, glyphs: Glyphs) -> Span:
 
 def state_sign(behavior: BehaviorView, frame: Frame) -> Span:
     """The state in a sign and a word; a behavior with a warning has the warning's sign."""
+    if frame.view.is_absent(behavior):
+        return Span(f"{frame.glyphs.waiting} absent", "dim")
     if awaited_words(behavior, frame):
         if behavior.waits_for == "environment":
             return Span(f"{frame.glyphs.warning} no step", "warning")

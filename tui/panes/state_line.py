@@ -169,7 +169,7 @@ def _figures(frame: Frame) -> list[Part]:
 
 def share_done(view: RunView) -> float | None:
     """Of all the steps that the behaviors are to make; None where they have no end."""
-    behaviors = [behavior for behavior in view.behaviors.values() if behavior.max_steps > 0]
+    behaviors = [each for each in view.behaviors.values() if each.max_steps > 0 and not view.is_absent(each)]
     if not behaviors:
         return None
     return sum(min(1.0, behavior.step / behavior.max_steps) for behavior in behaviors) / len(behaviors)

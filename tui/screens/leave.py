@@ -231,6 +231,8 @@ def _behavior_progress(behavior: BehaviorView, frame: Frame, asked_at: float) ->
     saved = next((event for at, event in reversed(behavior.checkpoints) if at >= asked_at), None)
     if saved is not None:
         return line(Span(f"  {glyphs.done} ", "good"), name, f"saved at step {count(saved.step)}")
+    if frame.view.is_absent(behavior):
+        return line(Span(f"  {glyphs.waiting} ", "dim"), name, Span("absent", "dim"))
     if behavior.state in ENDS:
         return line(Span(f"  {glyphs.of(behavior.state)} ", state_tone(behavior.state)), name, behavior.state)
     return line(Span(f"  {glyphs.waiting} ", "wait"), name, "saving")
