@@ -18,6 +18,7 @@ gc.disable()  # until everything is imported
 def pytest_collection_finish() -> None:
     """Torch, Textual and thousands of tests stay: searching them for garbage is a quarter of the time of some tests."""
     gc.freeze()
+    gc.set_threshold(5000)  # an app leaves 20 000 objects behind, and was searched 30 times meanwhile
     gc.enable()
 
 
