@@ -70,6 +70,12 @@ class Stream:
         """f32[B]. Raises NonFiniteError, PluginError."""
         return self._paid("evaluate_transitions", self.signal.evaluate_transitions, transitions)
 
+    def update(self, transitions: Transitions) -> Numbers:
+        """Let the signal learn; returns its metrics, without what they were computed from. Raises PluginError."""
+        with self.blaming("update"):
+            numbers = self.signal.update(transitions)
+            return {tag: n.detach() if isinstance(n, torch.Tensor) else float(n) for tag, n in numbers.items()}
+
     def state(self) -> State:
         """The state of the signal. Raises PluginError."""
         with self.blaming("state"):
@@ -88,7 +94,8 @@ class Stream:
                 raise ValueError(f"must return an array of shape ({steps.num_rows},), got {rewards.shape}")
         weighted: Float32 = rewards * np.float32(self.settings.strength)
         if not np.isfinite(weighted).all():
-            raise NonFiniteError(f"{KIND}.{self.name}: a reward is not finite; the policy was not changed")
+            wrong = weighted[~np.isfinite(weighted)][0]
+            raise NonFiniteError(f"{KIND}.{self.name}: a reward must be a finite number, got {wrong}")
         return weighted
 
 
@@ -145,9 +152,7 @@ class RewardStreams:
 
     def update(self, transitions: Transitions) -> None:
         """Let every signal that learns do so, once for each mini-batch."""
-        for stream in self._learning:
-            with stream.blaming("update"):
-                self._reported.append(stream.signal.update(transitions))
+        self._reported += [stream.update(transitions) for stream in self._learning]
 
     def snapshot(self) -> SignalStates:
         """A copy for `restore`; empty, and free, where no signal learns."""
@@ -223,5 +228,5 @@ def _tags(reported: Sequence[Numbers]) -> list[str]:
 def _mean(numbers: Sequence[Any]) -> float:
     """Of floats or tensors of one element, which are waited for once."""
     if isinstance(numbers[0], torch.Tensor):
-        return float(torch.stack([number.detach().reshape(()) for number in numbers]).mean())
+        return float(torch.stack([number.reshape(()) for number in numbers]).mean())
     return float(sum(numbers) / len(numbers))

@@ -283,7 +283,9 @@ def test_a_number_that_is_not_finite_names_the_signal_and_leaves_it_as_it_was(
             assert same(made.state().part(part), before.part(part))
     else:
         monkeypatch.setattr(signal, "evaluate_transitions", lambda steps: np.full(steps.num_rows, np.inf))
-        with pytest.raises(NonFiniteError, match=r"reward_signals\.distillation: a reward is not finite"):
+        with pytest.raises(
+            NonFiniteError, match=r"reward_signals\.distillation: a reward must be a finite number, got inf"
+        ):
             made.add(block(made, 3))
 
 
