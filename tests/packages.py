@@ -64,3 +64,33 @@ class Mazes(EnvironmentKind[MazeSettings]):
         made[0].size = settings.size
         return made
 """
+
+PATCHES = """
+from typing import ClassVar
+from rl_tui.engine.config.encoders import EncoderSettings
+from rl_tui.engine.config.types import PositiveWhole
+
+class PatchSettings(EncoderSettings):
+    \"\"\"The mean of embedded patches.\"\"\"
+    implementation: ClassVar = "patches:Patches"
+    smallest: ClassVar = 4
+    side: PositiveWhole = 4
+
+def __getattr__(name):
+    import torch
+    from torch import nn
+
+    class Patches(nn.Module):
+        def __init__(self, random, spec, network, settings):
+            super().__init__()
+            self.embed = nn.Conv2d(spec.shape[2], network.hidden_units, settings.side, settings.side)
+            self.register_buffer("scale", torch.tensor(255.0), persistent=False)
+
+        def forward(self, images):
+            pixels = images / self.scale if images.dtype == torch.uint8 else images
+            return self.embed(pixels.permute(0, 3, 1, 2)).flatten(2).mean(2)
+
+    if name == "Patches":
+        return Patches
+    raise AttributeError(name)
+"""

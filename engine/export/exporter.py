@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rl_tui.engine.config.behavior import ExportedKind
 from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.errors import ExportError
+from rl_tui.engine.errors import ExportError, PluginError
 from rl_tui.engine.export.exported_policy import ExportedPolicy
 from rl_tui.engine.export.graph_check import check_graph
 from rl_tui.engine.export.graph_names import CONSTANTS, GraphKind
@@ -85,7 +85,7 @@ class PolicyExporter:
         try:
             policy = ExportedPolicy(self._spec, self._network, self._is_squashed, weights, kind)
             content = _graph(policy) + self._metadata(step)
-        except RuntimeError as error:
+        except (RuntimeError, PluginError) as error:
             raise ExportError(f"{self._spec.name}: torch cannot export this policy: {_first_line(error)}") from error
         try:
             return content, check_graph(OnnxGraph(content), weights, policy)
@@ -135,7 +135,7 @@ def _graph(policy: ExportedPolicy) -> bytes:
     return content.getvalue()
 
 
-def _first_line(error: RuntimeError) -> str:
+def _first_line(error: Exception) -> str:
     """The message without the graph that torch appends."""
     return str(error).partition("\n")[0]
 

@@ -1,4 +1,4 @@
-"""Runs with a reward signal or a trainer of an installed package: it learns, is saved and resumed, and fails alone."""
+"""Runs with plug-ins of installed packages: they learn, are saved and resumed, and fail alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from rl_tui.engine.session.messages import BehaviorStateChanged, LogEmitted, MetricsReported
 from rl_tui.engine.storage.checkpoints import CheckpointStore
-from tests.packages import Packages
+from tests.packages import MAZE, PATCHES, Packages
 from tests.running.runs import behavior, configuration, ending, equal, run_to_end, tensors_of
 
 BROKEN = """
@@ -87,3 +87,33 @@ def test_a_plug_in_that_fails_ends_its_behavior_alone(kind: str, threaded: bool,
     assert "Traceback" in log
     assert 'raise ValueError("no such\\nluck")' in log
     assert tensors_of(newest(run))
+
+
+@pytest.mark.parametrize("trainer", ["ppo", "sac"])
+def test_an_encoder_learns_is_saved_and_resumed(trainer: str, packages: Packages, tmp_path: Path) -> None:
+    packages.install("patches", PATCHES, encoders="patches = patches:PatchSettings")
+    network = {**SMALL, "vis_encode_type": "patches", "encoder_settings": {"side": 8}}
+    settings = behavior(trainer_type=trainer, network_settings=network, max_steps=64)
+    if trainer == "sac":
+        settings["hyperparameters"] = {"batch_size": 8, "buffer_init_steps": 16, "steps_per_update": 4}
+    first = run_to_end(configuration(tmp_path, {"Walker": settings}, "toy:pixels"))
+    assert first.launch.exit_code == 0, first.recent_events()
+    before = tensors_of(newest(first))
+    more = configuration(
+        tmp_path, {"Walker": settings | {"max_steps": 128}}, "toy:pixels", checkpoint_settings={"resume": True}
+    )
+    longer = run_to_end(more)
+    assert any("resumed at step 64" in event.message for event in longer.of(LogEmitted)), longer.recent_events()
+    after = tensors_of(newest(longer))
+    names = [name for name in before if "embed.weight" in name]
+    assert names
+    assert before.keys() == after.keys()
+    assert not equal({name: before[name] for name in names}, {name: after[name] for name in names})
+
+
+def test_an_environment_is_trained_in_worker_processes(packages: Packages, tmp_path: Path) -> None:
+    packages.install("maze", MAZE, environments="maze = maze:MazeSettings")
+    workers = {"num_envs": 2, "num_workers": 2, "env_kwargs": {"size": 3}}
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, "maze:small", env_settings=workers))
+    assert run.launch.exit_code == 0, run.recent_events()
+    assert "size: 3\n    masked: true" in (run.folder / "configuration.yaml").read_text()

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_tui.engine import registry
+from rl_tui.engine.config.encoders import KIND
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import NotSupportedError
 from rl_tui.engine.learning.encoders.entities import EMBEDDING, EntityEncoder
@@ -32,6 +34,7 @@ class ObservationEncoder(nn.Module):
         self._images = [i for i, spec in others if spec.kind == "image"]
         self._sets = [i for i, spec in others if spec.kind == "entities"]
         self.images = nn.ModuleList(image_encoder(random, spec, network) for _, spec in others if spec.kind == "image")
+        self._image_encoder = network.vis_encode_type
         own = layout.columns + len(self._images) * network.hidden_units
         sets = [spec for _, spec in others if spec.kind == "entities"]
         self.entities = EntityEncoder(random, own, sets) if sets else None
@@ -40,9 +43,10 @@ class ObservationEncoder(nn.Module):
         self.goal_outputs = sum(end - start for start, end in self._goals)  # G; 0 where goals are ordinary
 
     def forward(self, features: Features) -> Tensor:
-        """f32[B, E]."""
+        """f32[B, E]. Raises PluginError where an installed encoder fails."""
         own = [*features[: self._num_vectors]]
-        own += [encode(features[i]) for encode, i in zip(self.images, self._images, strict=True)]
+        with registry.blaming(KIND, self._image_encoder, "forward"):
+            own += [encode(features[i]) for encode, i in zip(self.images, self._images, strict=True)]
         encoded = _joined(own) if own else None
         if self.entities is None:
             assert encoded is not None, "an agent has observations"

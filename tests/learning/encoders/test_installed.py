@@ -18,41 +18,13 @@ from rl_tui.engine.errors import ConfigError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.export.onnx_graph import OnnxGraph
 from rl_tui.engine.learning.encoders.images import image_encoder
+from rl_tui.engine.learning.encoders.observations import ObservationEncoder
 from rl_tui.engine.learning.feature_layout import FeatureLayout
 from rl_tui.engine.learning.networks.actor import Actor
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
-from tests.packages import Packages
+from tests.packages import PATCHES, Packages
 
-PATCHES = """
-from typing import ClassVar
-from rl_tui.engine.config.encoders import EncoderSettings
-from rl_tui.engine.config.types import PositiveWhole
-
-class PatchSettings(EncoderSettings):
-    \"\"\"The mean of embedded patches.\"\"\"
-    implementation: ClassVar = "patches:Patches"
-    smallest: ClassVar = 4
-    side: PositiveWhole = 4
-
-def __getattr__(name):
-    import torch
-    from torch import nn
-
-    class Patches(nn.Module):
-        def __init__(self, random, spec, network, settings):
-            super().__init__()
-            self.embed = nn.Conv2d(spec.shape[2], network.hidden_units, settings.side, settings.side)
-            self.register_buffer("scale", torch.tensor(255.0), persistent=False)
-
-        def forward(self, images):
-            pixels = images / self.scale if images.dtype == torch.uint8 else images
-            return self.embed(pixels.permute(0, 3, 1, 2)).flatten(2).mean(2)
-
-    if name == "Patches":
-        return Patches
-    raise AttributeError(name)
-"""
 CAMERA = ObservationSpec("camera", (8, 12, 3), "uint8")
 UNITS = 8
 KNOWN = "simple, nature_cnn, resnet, match3, fully_connected"
@@ -161,3 +133,16 @@ def test_state_that_no_checkpoint_would_hold_is_refused(packages: Packages) -> N
     packages.install("keeps", code, encoders="keeps = keeps:PatchSettings")
     with pytest.raises(PluginError, match="scale must be a parameter, or a buffer with persistent=False"):
         image_encoder(np.random.default_rng(0), CAMERA, NetworkSettings(vis_encode_type="keeps", hidden_units=UNITS))
+
+
+def test_one_that_raises_later_is_named_with_the_line(packages: Packages) -> None:
+    code = PATCHES.replace("patches:", "late:").replace("pixels =", "assert len(images) < 5, 'too many'; pixels =")
+    packages.install("late", code, encoders="late = late:PatchSettings")
+    settings = NetworkSettings(vis_encode_type="late", hidden_units=UNITS)
+    encoder = ObservationEncoder(np.random.default_rng(0), FeatureLayout([CAMERA]), settings)
+    with pytest.raises(PluginError) as failure:
+        encoder((torch.zeros(5, *CAMERA.shape, dtype=torch.uint8),))
+    about = r"late of late 1\.0 \(encoders: late:PatchSettings\)"
+    start = rf"{about}: forward raised AssertionError: too many, at .*late\.py:\d+"
+    assert re.match(start, str(failure.value)), failure.value
+    assert "Traceback" in failure.value.detail
