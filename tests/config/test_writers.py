@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from rl_tui.engine import registry
+from rl_tui.engine.config import requirements
 from rl_tui.engine.config.loading import effective_yaml, parse_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.schema import json_schema
@@ -104,6 +105,29 @@ def test_what_a_writer_needs_is_named_before_a_run_starts(lines: ModuleType, mon
     assert "mujoco" in find_unsupported(config)[0]
     monkeypatch.setattr(lines.LinesSettings, "implementation", "")
     assert find_unsupported(config) == ["c.yaml:3:11: writers.lines: writer lines is not supported yet"]
+
+
+def test_trackers_without_their_library_are_refused_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(requirements, "find_spec", lambda module: None)
+    found = find_unsupported(
+        parse("behaviors: {A: {}}\nenv_settings: {env: 'toy:line'}\nwriters: {mlflow: {}, wandb: {}}")
+    )
+    assert [line.partition(". Install it with: ")[0] for line in found] == [
+        "c.yaml:3:11: writers.mlflow: needs mlflow, which is not installed",
+        "c.yaml:3:23: writers.wandb: needs wandb, which is not installed",
+    ]
+    assert all(name in line for name, line in zip(("mlflow", "wandb"), found, strict=True))
+
+
+def test_settings_of_trackers_are_read_strictly() -> None:
+    assert errors("writers: {wandb: {tags: first, projct: a, mode: off}, mlflow: {tags: {a: 1}}}") == [
+        'c.yaml:1:25: writers.wandb.tags: must be a list, got "first"',
+        "c.yaml:1:32: writers.wandb.projct: unknown key. Did you mean project?",
+        "c.yaml:1:49: writers.wandb.mode: must be online or offline, got false",
+        "c.yaml:1:74: writers.mlflow.tags.a: must be text, got 1. Write it in quotes",
+    ]
 
 
 def test_writers_have_no_effect_where_nothing_is_trained() -> None:

@@ -109,19 +109,21 @@ def test_a_notice_steers_no_terminal() -> None:
     assert len(inner) <= 200
 
 
-async def test_a_warning_is_a_toast_once() -> None:
+async def test_a_warning_and_an_error_in_the_log_are_toasts_once() -> None:
     view, session = scenes.healthy(1).view(), FakeSession()
     app = TrainerApp(session, view, clock=lambda: view.now)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         app.tick()
         session.bus.publish(WARNING)
+        session.bus.log("error", "writer sqlite", "write raised OSError: disk full")
         app.tick()
         text = " ".join((await settled_text(pilot)).split())
         assert "the policy may have" in text
+        assert "write raised OSError" in text
         app.tick()
         app.tick()
         await pilot.pause()
-        assert len(app.screen.query(Toast)) == 1
+        assert len(app.screen.query(Toast)) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,7 @@ import yaml
 
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.running.writers import guarded
+from rl_tui.engine.running.writers.console import ConsoleWriter
 from rl_tui.engine.session.messages import (
     DELTAS,
     BehaviorStarted,
@@ -84,6 +86,11 @@ def test_writer_that_raises_is_reported_once_and_left_out(
     assert complaint.message.endswith(
         f"lines_writer.py:{_line(lines, place)} in _reach. It is left out; the run continues"
     )
+    stream = io.StringIO()
+    console = ConsoleWriter(stream)
+    for envelope in run.mail:
+        console.write(envelope)
+    assert stream.getvalue().count(f"[ERROR] writer lines: {reason}") == 1
     output = (run.folder / "run_logs/output.log").read_text()
     assert f"writer lines failed in {place if place != 'start' else 'its start'}:\nTraceback" in output
     assert "self._reach(" in output
