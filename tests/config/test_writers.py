@@ -122,11 +122,11 @@ def test_trackers_without_their_library_are_refused_with_the_command_that_instal
 
 
 def test_settings_of_trackers_are_read_strictly() -> None:
-    assert errors("writers: {wandb: {tags: first, projct: a, mode: off}, mlflow: {tags: {a: 1}}}") == [
+    assert errors("writers: {wandb: {tags: first, projects: a, mode: off}, mlflow: {tags: {a: 1}}}") == [
         'c.yaml:1:25: writers.wandb.tags: must be a list, got "first"',
-        "c.yaml:1:32: writers.wandb.projct: unknown key. Did you mean project?",
-        "c.yaml:1:49: writers.wandb.mode: must be online or offline, got false",
-        "c.yaml:1:74: writers.mlflow.tags.a: must be text, got 1. Write it in quotes",
+        "c.yaml:1:32: writers.wandb.projects: unknown key. Did you mean project?",
+        "c.yaml:1:51: writers.wandb.mode: must be online or offline, got false",
+        "c.yaml:1:76: writers.mlflow.tags.a: must be text, got 1. Write it in quotes",
     ]
 
 
