@@ -60,7 +60,7 @@ class Assembly:
 
     Call `end` for terminal steps, then `observe` for decisions, then `act` with what the policy chose for them. When
     an agent's episode is over, the next newcomer takes its slot: environments may number every episode from scratch.
-    A silent agent loses its slot only when there is no other room.
+    A silent agent loses its slot when there is no other room, or after a very long time.
     """
 
     def __init__(self, spec: BehaviorSpec, time_horizon: int, memory_size: int = 0):
@@ -176,8 +176,9 @@ class Assembly:
 
     def mark_silent(self) -> None:
         """Agents that chose no action since the last call may have left: until they are heard of again, newcomers may
-        take their slots where there is no other room. Call it between `act` and the next step."""
-        self._slots.mark_silent()
+        take their slots where there is no other room; after ten calls they have left. Call it between `act` and the
+        next step."""
+        self._clear(self._slots.mark_silent())
 
     def drain_new_episodes(self) -> tuple[NDArray[np.float64], Int64]:
         """Returns and lengths of the episodes that ended since the last call, for display: `drain` gives them too."""

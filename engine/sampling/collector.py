@@ -28,7 +28,8 @@ class Collector:
     """Owned by one thread. A cycle is `receive` (steps arrive, rewards are credited), `drain` for every behavior whose
     block is due, and `act` (one policy call per behavior for all waiting agents of all instances).
 
-    An agent that was silent for `patience` steps of every instance has left if newcomers need its slot.
+    An agent that was silent for `patience` steps of every instance has left if newcomers need its slot, and after ten
+    times as many in any case.
     """
 
     def __init__(

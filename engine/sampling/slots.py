@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.specs import Int64
+from rl_tui.engine.specs import Bool, Int64
 
 NO_AGENT = -1  # owner of a slot that was never used; ids of agents are not negative
 ACTIVE, SILENT, VACANT = np.arange(3, dtype=np.int8)  # an episode is in progress, or probably is, or none is
+MARKS = 10  # how often an agent is found silent, one time after the other, before it has left
 
 
 class Slots:
@@ -27,6 +28,7 @@ class Slots:
         self.begun: Int64 = np.zeros(1, np.int64)
         self.written: Int64 = np.zeros(1, np.int64)
         self._written_before: Int64 = np.zeros(1, np.int64)  # when silent agents were last marked
+        self._marks: Int64 = np.zeros(1, np.int64)  # how often the agent was found silent, one time after the other
         self._ids: Int64 = np.empty(0, np.int64)  # of owners, sorted
         self._slot_of_id: Int64 = np.empty(0, np.int64)
         self.departed: list[Int64] = []  # ids of agents that left in mid-episode
@@ -48,11 +50,7 @@ class Slots:
         """
         free, released = self._free(), np.empty(0, np.int64)
         if len(free) < len(newcomers):
-            released = (self.state == SILENT).nonzero()[0]
-            self.departed.append(self.agent_ids[released])
-            self.state[released] = VACANT
-            self.written[released] = self.begun[released]
-            self._written_before[released] = -1  # the next owner's rows would be compared with this agent's
+            released = self._release(self.state == SILENT)
             free = self._free()
         num_slots = len(self)
         if (missing := len(newcomers) - len(free)) > 0:
@@ -60,15 +58,18 @@ class Slots:
             free = np.append(free, np.arange(num_slots, len(self)))
         slots = free[: len(newcomers)]
         self.agent_ids[slots] = newcomers
-        owned = np.flatnonzero(self.agent_ids != NO_AGENT)
-        self._slot_of_id = owned[np.argsort(self.agent_ids[owned], kind="stable")]
-        self._ids = self.agent_ids[self._slot_of_id]
+        self._sort_ids(slots)
         return slots, released
 
-    def mark_silent(self) -> None:
-        """Active agents that chose no action since the last call are silent until they are heard of again."""
+    def mark_silent(self) -> Int64:
+        """Active agents that chose no action since the last call are silent until they are heard of again.
+
+        Returns the slots of those that have been silent for MARKS calls: they have left, as in `admit`.
+        """
         self.state[(self.state == ACTIVE) & (self.written == self._written_before)] = SILENT
+        self._marks = np.where(self.state == SILENT, self._marks + 1, 0)
         self._written_before = self.written.copy()
+        return self._release(self._marks >= MARKS)
 
     def rows(self, slots: Int64, numbers: Int64) -> Int64:
         """Where these rows of these slots are in the columns."""
@@ -83,6 +84,29 @@ class Slots:
         skipped = self.emitted[slots] - (counts.cumsum() - counts)
         return self.rows(slots.repeat(counts), np.arange(counts.sum()) + skipped.repeat(counts))
 
+    def _release(self, left: Bool) -> Int64:
+        """Empty the slots of agents that have left, except where rows wait to be emitted; returns which these are.
+
+        So an agent that is in `departed` has no rows in the next block, unless it returns and begins another episode.
+        """
+        released: Int64 = (left & (self.begun == self.emitted)).nonzero()[0]
+        self.departed.append(self.agent_ids[released])
+        self.state[released] = VACANT
+        self.written[released] = self.begun[released]
+        self._written_before[released] = -1  # the next owner's rows would be compared with this agent's
+        self._marks[released] = 0
+        return released
+
+    def _sort_ids(self, slots: Int64) -> None:
+        """Owners by id, after these slots got theirs. The others are sorted already, and merging is fast."""
+        replaced = np.zeros(len(self), np.bool_)
+        replaced[slots] = True
+        others = self._slot_of_id[~replaced[self._slot_of_id]]
+        by_id = np.concatenate([others, slots[self.agent_ids[slots].argsort()]])
+        ids = self.agent_ids[by_id]
+        order = ids.argsort(kind="stable")
+        self._ids, self._slot_of_id = ids[order], by_id[order]
+
     def _free(self) -> Int64:
         slots: Int64 = ((self.state == VACANT) & (self.written == self.emitted)).nonzero()[0]
         return slots
@@ -94,3 +118,4 @@ class Slots:
         self.emitted, self.begun = np.append(self.emitted, none), np.append(self.begun, none)
         self.written = np.append(self.written, none)
         self._written_before = np.append(self._written_before, none)
+        self._marks = np.append(self._marks, none)

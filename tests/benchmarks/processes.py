@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,15 +25,15 @@ def surroundings() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TERM": "xterm-256color"}
 
 
-def run_python(*words: str, folder: Path) -> str:
-    """What a fresh interpreter with these words, working in `folder`, said on stdout.
+def run_python(*words: str, folder: Path, variables: Mapping[str, str] | None = None) -> str:
+    """What a fresh interpreter with these words and environment variables, working in `folder`, said on stdout.
 
     Raises RuntimeError with its stderr when it fails.
     """
     ended = subprocess.run(
         [sys.executable, *words],
         cwd=folder,
-        env=surroundings(),
+        env={**surroundings(), **(variables or {})},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.benchmarks import comparison, memory, screen_budgets, screen_cost, screen_load, startup, watch_cost
+from tests.benchmarks import comparison, crowd, memory, screen_budgets, screen_cost, screen_load, startup, watch_cost
 from tests.benchmarks.processes import limit_cpus
 from tests.benchmarks.settings import WORKLOADS
 
-PARTS = tuple(sorted((*WORKLOADS, "d", "e", "f", "g", "h", "n")))
+PARTS = tuple(sorted((*WORKLOADS, "d", "e", "f", "g", "h", "n", "o")))
 START_UP_CALLS, QUICK_START_UP_CALLS = 10, 3
 
 Raw = list[dict[str, object]]
@@ -39,7 +39,8 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.throughput", description=__doc__)
     parts = "a to c, i (SAC), j (images): beside Stable-Baselines3; k to m: what a memory costs;"
     parts += " d: what the screen takes from training; e: start-up; f: memory; g: keys, first picture and bytes sent;"
-    parts += " h: what the screen's own work costs; n: what watching a policy takes from training"
+    parts += " h: what the screen's own work costs; n: what watching a policy takes from training;"
+    parts += " o: many agents that come and go"
     parser.add_argument("--only", type=_parts, default=PARTS, metavar="a,c", help=f"parts to measure ({parts})")
     parser.add_argument("--rounds", type=_positive, help="rounds beside Stable-Baselines3, a seed each (3)")
     parser.add_argument("--pairs", type=_positive, help="pairs of d and n (5)")
@@ -74,6 +75,9 @@ def measure(part: str, arguments: argparse.Namespace) -> tuple[str, Raw]:
         case "n":
             cost = watch_cost.measure_watch_cost(arguments.pairs, is_quick=is_quick)
             return watch_cost.report(cost), _raw([cost])
+        case "o":
+            crowding = crowd.measure_crowd(is_quick=is_quick)
+            return crowd.report(crowding), _raw([crowding])
         case _:
             measurements = comparison.compare(part, arguments.rounds, is_quick=is_quick)
             return comparison.report(part, measurements, is_quick=is_quick), _raw(measurements)

@@ -493,10 +493,11 @@ def test_a_silent_agent_keeps_its_place_until_a_newcomer_needs_it() -> None:
     assembly = Assembly(SPEC, 4)
     assembly.observe(steps([1, 2], 1.0))
     assembly.act(steps([1, 2], 1.0), choice(2))
-    for _ in range(100):
+    for index in range(100):
         assembly.observe(steps([2], 1.0))
         assembly.act(steps([2], 1.0), choice(1))
-        assembly.mark_silent()
+        if index % 20 == 0:
+            assembly.mark_silent()
         if assembly.num_complete:
             assert not len(assembly.drain().departed)
     assembly.observe(steps([1, 2], 5.0))
@@ -513,6 +514,33 @@ def test_a_silent_agent_keeps_its_place_until_a_newcomer_needs_it() -> None:
     assembly.act(steps([4], 0.0), choice(1))
     assembly.end(ends([3, 4], 0.0))
     assert assembly.drain().departed.tolist() == [2]
+
+
+def test_an_agent_that_stays_silent_leaves_though_nobody_needs_its_slot() -> None:
+    """Its unfinished row is dropped. When it returns, its episode is a new one."""
+    assembly, alone = Assembly(SPEC, 4, memory_size=1), Assembly(SPEC, 4, memory_size=1)
+    for each, agents in ((assembly, [1, 2]), (alone, [2])):
+        each.observe(steps(agents, 1.0))
+        each.act(steps(agents, 1.0), choice(len(agents), remembered=9.0))
+    departed, kept = [], []
+    for _ in range(12):
+        for each in (assembly, alone):
+            each.observe(steps([2], 1.0))
+            each.act(steps([2], 1.0), choice(1, remembered=9.0))
+            if each.num_complete:
+                departed += each.drain().departed.tolist()
+            each.mark_silent()
+        kept.append(assembly.num_held - alone.num_held)
+    assert kept == [1] * 10 + [0] * 2
+    assert departed == [1]
+    assembly.observe(steps([1, 2], 5.0))
+    assembly.act(steps([1, 2], 5.0), choice(2, remembered=9.0))
+    assembly.end(ends([1], 7.0))
+    block = assembly.drain()
+    own = np.repeat(block.agent_ids, block.lengths) == 1
+    assert (block.rewards[own].tolist(), block.episode_returns.tolist()) == ([7], [7])
+    assert block.memories is not None
+    assert block.memories[own].tolist() == [[0]]
 
 
 def test_newcomer_that_acts_in_the_slot_of_a_silent_agent_is_not_silent() -> None:

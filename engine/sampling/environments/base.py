@@ -21,8 +21,9 @@ class Environment(Protocol):
     A behavior named `name?team=N` is team N, a whole number from 0, of behavior `name`, whose settings, learner and
     policy all teams share; its teams have the same observations and actions. Ids of agents and groups are not negative
     and are unique within one behavior of one instance, over all of its teams. An agent's episode should end with a
-    terminal step: the unfinished steps of one that is silent for very long are dropped when a newcomer needs its slot.
-    Methods may raise anything: the pool turns it into an EnvironmentFailure that names the instance.
+    terminal step: the unfinished steps of one that is silent for 1,000 steps are dropped when a newcomer needs its
+    slot, and after 10,000 steps in any case. Methods may raise anything: the pool turns it into an EnvironmentFailure
+    that names the instance.
     """
 
     @property
