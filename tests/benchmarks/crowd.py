@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from statistics import mean
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -70,13 +70,13 @@ class Crowd:
         self._rewards: Float32 = np.ones(AGENTS, np.float32)
 
     def reset(self, seed: int | None) -> Mapping[str, Steps]:
-        """Everybody is new, at different ages."""
+        """All agents are new, at different ages."""
         for name in SPECS:
             self._ids[name], self._ages[name] = np.arange(AGENTS), np.arange(AGENTS) % LIFE
         return {name: Steps(DecisionSteps(self._ids[name], (self._seen(AGENTS),), self._rewards)) for name in SPECS}
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
-        """One step of everybody."""
+        """One step of all agents."""
         return {name: self._step(name) for name in SPECS}
 
     def close(self) -> None:
@@ -101,8 +101,9 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Crowding:
-    """steps_per_second: of agents, in CPU time, through everything, and those of the policies alone. microseconds: of each part in
-    one cycle, in which every agent acts once. resident: MiB, the mean of each tenth of `steps` agent-steps."""
+    """steps_per_second: of agents, in CPU time, through everything, and those of the policies alone. microseconds: CPU
+    time of each part of a cycle, in which every agent acts once. resident: MiB, means of tenths of `steps` agent-steps.
+    """
 
     steps_per_second: float
     policy_steps_per_second: float
@@ -206,10 +207,10 @@ def _parts(cycles: _Cycles) -> dict[str, float]:
         "policy": [(policy, "act")],
         "assembly": assembling,
     }
-    start = perf_counter()
+    start = process_time()
     with _timed(timed, seconds):
         cycles.run(TIMED)
-    seconds["the rest"] = perf_counter() - start - sum(seconds.values())
+    seconds["the rest"] = process_time() - start - sum(seconds.values())
     return {part: time / TIMED * 1e6 for part, time in seconds.items()}
 
 
@@ -227,9 +228,9 @@ def _timed(methods: Mapping[str, list[tuple[type, str]]], seconds: dict[str, flo
 
 def _with_clock(method: Callable[..., Any], part: str, seconds: dict[str, float]) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
-        start = perf_counter()
+        start = process_time()
         result = method(*arguments)
-        seconds[part] += perf_counter() - start
+        seconds[part] += process_time() - start
         return result
 
     return call

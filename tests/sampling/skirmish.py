@@ -67,7 +67,7 @@ class Skirmish:
 
     Some soldiers have no squad, some act at every other step only, some vanish without an end, and some begin their
     next episode in the message in which the last one ended. From step `late` on there are scouts. After step `end`
-    nobody is left. What happens does not depend on actions.
+    no agent is left. What happens does not depend on actions.
     """
 
     def __init__(self, late: int = 500, end: int = 520, can_vanish: bool = True) -> None:

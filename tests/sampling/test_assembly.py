@@ -516,7 +516,7 @@ def test_a_silent_agent_keeps_its_place_until_a_newcomer_needs_it() -> None:
     assert assembly.drain().departed.tolist() == [2]
 
 
-def test_an_agent_that_stays_silent_leaves_though_nobody_needs_its_slot() -> None:
+def test_an_agent_that_stays_silent_leaves_though_its_slot_is_not_needed() -> None:
     """Its unfinished row is dropped. When it returns, its episode is a new one."""
     assembly, alone = Assembly(SPEC, 4, memory_size=1), Assembly(SPEC, 4, memory_size=1)
     for each, agents in ((assembly, [1, 2]), (alone, [2])):

@@ -71,7 +71,7 @@ def collect(pool: EnvironmentPool, expected: set[Act], blocks: list[Trajectories
 
 
 def test_the_mates_of_every_row_are_those_that_acted_with_it() -> None:
-    """Squads gain members late, lose them early and end; here nobody vanishes, so that every mate is found."""
+    """Squads gain members late, lose them early and end; here no agent vanishes, so that every mate is found."""
     settings = {"end": 150, "can_vanish": False}
     happened = replay(INSTANCES, **settings)
     source = EnvironmentSource("tests.sampling.skirmish:Skirmish", "Soldier", dict(settings))
@@ -95,7 +95,7 @@ def test_the_mates_of_every_row_are_those_that_acted_with_it() -> None:
     assert len({len(mates.of(row)) for row in range(rollout.num_rows)}) >= 5
 
 
-def test_without_groups_nobody_has_mates() -> None:
+def test_without_groups_no_row_has_mates() -> None:
     random = np.random.default_rng(0)
     mates = find_group_mates(acted(RandomPolicy(SPEC.actions), random, [3, 2]))
     assert [len(mates.of(row)) for row in range(5)] == [0] * 5
