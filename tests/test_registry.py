@@ -12,8 +12,9 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.plugins import BASES, list_plugins
 from rl_tui.engine.config.support import list_warnings
-from rl_tui.engine.errors import NotSupportedError, PluginError
+from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.tui.cli import main
+from rl_tui.tui.command_line.plugin_list import paragraphs
 from tests.packages import Packages
 
 CODE = """
@@ -111,6 +112,15 @@ def test_installed_one_is_listed_with_its_package(packages: Packages, capsys: py
         assert f"\n{heading} (" in f"\n{out}"
 
 
+def test_list_fits_eighty_columns(packages: Packages) -> None:
+    install(packages, CODE.replace("A trainer of", "A trainer with many words to say about " + "itself, " * 9))
+    lines = paragraphs(list_plugins(), 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    start = "  own              own_trainer 1.0  "
+    place = next(number for number, line in enumerate(lines) if line.startswith(start))
+    assert lines[place + 1].startswith(" " * len(start) + "itself,")
+
+
 UNUSABLE = {
     "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
     "exits": ("import sys; sys.exit('no license')", "SystemExit: no license"),
@@ -191,6 +201,31 @@ def test_implementation_that_does_not_exist_is_refused_by_its_package(packages: 
     install(packages, CODE.replace("own_trainer:OwnTrainer", "own_trainer:Trainer"))
     with pytest.raises(PluginError, match=r"^own of own_trainer 1\.0 .* has no attribute 'Trainer'$"):
         registry.implementation("trainers", "own")
+
+
+CHECKED = """
+    @field_validator("patience")
+    @classmethod
+    def check(cls, value):
+        raise {error}
+
+    patience: int = 1
+    learning_rate:"""
+
+
+@pytest.mark.parametrize(
+    ("error", "place", "text"),
+    [
+        ("KeyError('x')", "4:22: behaviors.A.hyperparameters", "own_trainer:OwnSettings raised KeyError: 'x'"),
+        ("ValueError('so hasty')", "4:33: behaviors.A.hyperparameters.patience", "so hasty, got 3"),
+    ],
+)
+def test_validator_that_raises_is_a_refusal_with_a_place(packages: Packages, error: str, place: str, text: str) -> None:
+    code = CODE.replace("    learning_rate:", CHECKED.format(error=error), 1)
+    install(packages, f"from pydantic import field_validator\n{code}")
+    with pytest.raises(ConfigError) as refusal:
+        parse_config((FILE % "own\n    hyperparameters: {patience: 3}").encode(), "c.yaml")
+    assert str(refusal.value) == f"c.yaml:{place}: {text}"
 
 
 def test_library_that_one_needs_is_named(packages: Packages, capsys: pytest.CaptureFixture[str]) -> None:

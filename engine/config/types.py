@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, ClassVar, TypeAlias, TypeGuard, TypeVar
+from typing import Annotated, ClassVar, Self, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -32,7 +33,7 @@ from rl_tui.engine.config.diagnostics import (
     one_of,
     visible,
 )
-from rl_tui.engine.errors import PluginError
+from rl_tui.engine.errors import PluginError, RlTuiError
 
 
 def refusal(text: str, *at: str | int) -> PydanticCustomError:
@@ -77,6 +78,17 @@ class PluginSettings(Settings):
     implementation: ClassVar[str] = ""  # "module:Class", imported when it is used; empty: not supported yet
     needs: ClassVar[Mapping[str, str]] = {}  # modules that may be missing, each with the package that has it
     extra: ClassVar[str] = ""  # of rl-tui, which installs them
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _guard(cls, value: object, read: ModelWrapValidatorHandler[Self]) -> Self:
+        """Whatever a validator of an installed plug-in raises is a refusal of its settings."""
+        try:
+            return read(value)
+        except (ValidationError, RlTuiError):
+            raise
+        except Exception as error:
+            raise refusal(f"{cls.__module__}:{cls.__name__} raised {type(error).__name__}: {error}") from error
 
 
 S = TypeVar("S", bound=Settings)
@@ -207,7 +219,7 @@ def as_diagnostic(error: ErrorDetails, root: object, classes: Mapping[int, type[
     if error["type"] == "literal_error":
         return Diagnostic(path, must_be_one_of(re.findall("'([^']*)'", error["ctx"]["expected"]), found))
     if expected is None:
-        return Diagnostic(path, f"{visible(error['msg'], limit=200)}, got {describe(found)}")
+        return Diagnostic(path, f"{visible(_plain(error['msg']), limit=200)}, got {describe(found)}")
     limit = next(iter(error.get("ctx", {}).values()), 0)
     return Diagnostic(path, must_be(expected.format(limit), found) + _hint(error["type"], found))
 
@@ -219,6 +231,11 @@ def _value_at(value: object, path: KeyPath) -> object:
         elif isinstance(value, list) and isinstance(part, int):
             value = value[part]
     return value
+
+
+def _plain(message: str) -> str:
+    """Pydantic's message, without what it puts before that of a ValueError or of an assertion."""
+    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
 
 
 def _unknown_key(key: str, section: type[Settings] | None) -> str:

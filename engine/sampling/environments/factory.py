@@ -121,7 +121,7 @@ def require_environment(env: str) -> None:
 
 def _find(env: str) -> tuple[EnvironmentKind[Any], type[EnvironmentSettings], str]:
     """What makes it, the class of its arguments, and its name there."""
-    scheme, colon, name = env.partition(":")
+    scheme, colon, name = env.strip().partition(":")
     if not colon or not name:
         raise ConfigError(f"{env}: must be {environment_names()}")
     arguments = kind_of(env)
