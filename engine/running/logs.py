@@ -43,15 +43,13 @@ class RunLogs:
         self._others = WriterThreads(writers, bus)
 
     def _guarded_writers(self) -> dict[str, GuardedWriter]:
-        configuration = self._config.model_dump(mode="json")
-
         def context(name: str) -> WriterContext:
             return WriterContext(
                 run_id=self._folder.run_id,
                 folder=self._folder.path,
                 started_at=self._started_at,
                 resumed=self._config.checkpoint_settings.resume,
-                configuration=configuration,
+                configuration=self._config.model_dump(mode="json"),
                 folder_of=lambda behavior: self._folder.add_behavior(behavior).path,
                 log=partial(self._log, source_of(name)),
             )
@@ -84,10 +82,10 @@ class RunLogs:
         """Log once of each that has lost events."""
         self._others.check()
 
-    def close(self) -> None:
+    def close(self, is_now: bool) -> None:
         """Let `main` write the events so far, and return. The writers with threads of their own have ended before, or
-        are left behind."""
-        self._others.close()
+        are left behind. is_now: the run was stopped without saving."""
+        self._others.close(is_now)
         self._subscription.close()
         self._closing.set()
 

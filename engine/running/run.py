@@ -100,6 +100,7 @@ class Run:
         self._has_trained = False
         self._has_traceback = False  # in the run's folder, of an environment that failed at the start
         self._earlier_status: Mapping[str, BehaviorStatus] = {}  # of a resumed run: some may not have appeared yet
+        self._is_stopped_now = False  # without saving
         self._ended = threading.Event()
 
     def main(self) -> int:
@@ -129,7 +130,7 @@ class Run:
             raise
         finally:
             health.close()
-            logs.close()
+            logs.close(self._is_stopped_now)
             writers.join(ENDING_SECONDS)
             if self._state == "failed" and not self._has_trained:
                 if not self._has_traceback:
@@ -189,6 +190,7 @@ class Run:
             devices.join(DRIVER_SECONDS)
             health.tick()  # the last checkpoint may have failed
             self._finish_commands()
+        self._is_stopped_now = router.stop is not None and router.stop.mode == "now"
         return self._end(supervisor, builder, router.stop)
 
     def _announce(self, seed: int, device: torch.device) -> None:

@@ -54,4 +54,7 @@ class Writer(Protocol):
         """
 
     def close(self) -> None:
-        """Write what is left. Called once, after the last event; the program waits twenty seconds for it."""
+        """Write what is left. Called once, after the last event, or after `write` has raised.
+
+        The end of the run waits twenty seconds for it.
+        """

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rl_tui.engine import registry
+from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.writers import KIND, WriterSettings
 from rl_tui.engine.errors import PluginError, RlTuiError
@@ -21,13 +22,17 @@ from rl_tui.engine.session.messages import Envelope
 
 DRAIN_SECONDS = 0.5  # events are written in batches, since every wake-up of a thread delays learning
 CLOSING_SECONDS = 20.0
+CLOSING_NOW_SECONDS = 2.0  # where the run is stopped without saving
 QUIET_SECONDS = 1.0  # of these; then the user reads what the program waits for
+
+LONGEST_REASON = 500  # characters
 
 
 class GuardedWriter:
     """A writer that fails alone. Used by one thread.
 
-    It is made with the first event. What it raises is logged once, with the traceback in `output`; then it is left out.
+    It is made with the first event. What it raises is logged once, with the traceback in `output`; then it is closed
+    and left out.
     """
 
     def __init__(self, name: str, settings: WriterSettings, context: WriterContext, bus: EventBus, output: Path):
@@ -54,16 +59,20 @@ class GuardedWriter:
             self._writer.write(envelope)
         except BaseException as error:  # noqa: BLE001  # whatever it is, it must cost no more than this writer
             self._leave_out(doing, error)
+            self.close()
 
     def close(self) -> None:
-        """Let it write what is left, if it was made and has not failed."""
-        if self._writer is not None and not self.has_failed:
+        """Let it write what is left. Only once, and only if it was made."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
             try:
-                self._writer.close()
+                writer.close()
             except BaseException as error:  # noqa: BLE001  # as above
                 self._leave_out("close", error)
 
     def _leave_out(self, doing: str, error: BaseException) -> None:
+        if self.has_failed:
+            return
         self.has_failed = True
         name = source_of(self._name)
         self._bus.log("error", name, f"{self._reason(doing, error)}. It is left out; the run continues")
@@ -74,7 +83,7 @@ class GuardedWriter:
 
     def _reason(self, doing: str, error: BaseException) -> str:
         """One line: the package, the call, its exception, and where in the plug-in's code."""
-        text = " ".join(str(error).split())
+        text = visible(" ".join(str(error).split()), LONGEST_REASON)
         if isinstance(error, RlTuiError):
             return text
         package = registry.package_of(KIND, self._name)
@@ -101,7 +110,7 @@ class WriterThread:
 
     def check(self) -> None:
         """Log once that events were lost, because the writer is that far behind. The coordinator's thread."""
-        if self._subscription.dropped and not self._has_lost:
+        if self._subscription.dropped and not self._has_lost and not self._writer.has_failed:
             self._has_lost = True
             text = f"is more than {MAILBOX_SIZE:,} events behind, and is losing events; events.jsonl has all of them"
             self._bus.log("warning", source_of(self.name), text)
@@ -147,20 +156,21 @@ class WriterThreads:
         for thread in self._threads:
             thread.check()
 
-    def close(self) -> None:
-        """Everything is written; a writer that takes longer than CLOSING_SECONDS is left behind, with a warning."""
-        start = time.monotonic()
+    def close(self, is_now: bool) -> None:
+        """Everything is written; a writer that takes too long is left behind, with a warning.
+
+        is_now: the run was stopped without saving.
+        """
+        start, seconds = time.monotonic(), CLOSING_NOW_SECONDS if is_now else CLOSING_SECONDS
         for thread in self._threads:
             thread.close()
         for thread in self._threads:
             thread.check()
             if not thread.has_ended(start + QUIET_SECONDS):
-                self._bus.log("info", source_of(thread.name), f"has up to {CLOSING_SECONDS:g} s to finish")
-            if not thread.has_ended(start + CLOSING_SECONDS):
+                self._bus.log("info", source_of(thread.name), f"has up to {seconds:g} s to finish")
+            if not thread.has_ended(start + seconds):
                 leave_behind()
-                text = (
-                    f"has not finished within {CLOSING_SECONDS:g} s and is left behind: its newest entries may be lost"
-                )
+                text = f"has not finished within {seconds:g} s and is left behind: its newest entries may be lost"
                 self._bus.log("warning", source_of(thread.name), text)
 
 
