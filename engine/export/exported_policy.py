@@ -114,7 +114,7 @@ class ExportedPolicy(nn.Module):
         if self.actor.is_squashed and size:
             mean, log_sigma = torch.split(head, size, 1)
             return mean, log_sigma.clamp(MIN_LOG_SIGMA, MAX_LOG_SIGMA).exp()
-        return head, self.actor.log_sigma.exp() if size else head
+        return head, head if self.actor.log_sigma is None else self.actor.log_sigma.exp()
 
     def bounded(self, drawn: Tensor) -> Tensor:
         """Actions in [-1, 1], as the environment receives them."""

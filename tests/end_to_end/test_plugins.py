@@ -7,7 +7,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-import tomllib
 import venv
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 import torch
 import yaml
 
+from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CheckpointError
@@ -40,26 +40,17 @@ from rl_tui.engine.specs import State
 from tests.end_to_end.program import ROOT, surroundings
 from tests.learning.rollouts import SPEC
 from tests.learning.test_contracts import experience, same, through_a_file
+from tests.learning.test_it_learns import mean_return, toy, train
+from tests.plugin_examples import FILES, write_examples, write_metadata
 from tests.running.runs import ENDLESS, live, run_to_end
 from tests.tui.driver import Driven
 
-FILE = re.compile(r"^```\w+ (rl-tui-\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # its path is after the language
-FILES = dict(FILE.findall((ROOT / "docs/plugins.md").read_text()))
 TRAIN = """
 import json, sys
 from rl_tui.tui.cli import main
 for words in json.loads(sys.argv[1]):
     print("ended with", main(words), flush=True)
 """
-
-
-def write_examples(folder: Path) -> list[Path]:
-    """The folder of each package, with its files as the page has them."""
-    for path, text in FILES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    (folder / "rl-tui-a2c/rl_tui_a2c/__init__.py").touch()
-    return sorted(folder.glob("rl-tui-*"))
 
 
 def make_venv(folder: Path) -> Path:
@@ -88,14 +79,7 @@ def events_of(run: Path) -> list[Event]:
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The examples, for this process, with the metadata that pip would write."""
     for package in write_examples(tmp_path):
-        project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
-        about = package / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-        about.mkdir()
-        metadata = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-        (about / "METADATA").write_text(metadata)
-        ((group, points),) = project["entry-points"].items()
-        lines = "".join(f"{name} = {target}\n" for name, target in points.items())
-        (about / "entry_points.txt").write_text(f"[{group}]\n{lines}")
+        write_metadata(package)
         monkeypatch.syspath_prepend(package)
     yield tmp_path
     for name in [name for name in sys.modules if name.startswith("rl_tui_")]:
@@ -194,3 +178,12 @@ def test_trainer_of_a_plug_in_continues_from_its_state_bit_for_bit(installed: Pa
     assert losses != first.loss(block)
     with pytest.raises(CheckpointError, match="no replay buffer"):
         first.load_replay(State())
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("actions", ["discrete", "continuous"])
+def test_trainer_of_a_plug_in_solves_the_one_step_task(installed: Path, actions: str) -> None:
+    settings = {"trainer_type": "a2c", "hyperparameters": {"buffer_size": 64, "learning_rate": 1e-2}}
+    config = BehaviorConfig.model_validate(settings | {"network_settings": {"hidden_units": 16, "num_layers": 1}})
+    trainer = train(toy(actions), config, 5000, seed=1)
+    assert mean_return(toy(actions), trainer.make_policy(1), 400, seed=2) > 0.9

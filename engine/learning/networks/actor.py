@@ -24,7 +24,7 @@ class Actor(nn.Module):
     """A body and the head of its actions. `Weights.arrays` holds its parameters by name.
 
     is_squashed: whether the spread of continuous actions depends on observations (SAC, whose actions are squashed
-    later) or is a separate parameter, `log_sigma` f32[A] (PPO).
+    later) or is a separate parameter, `log_sigma` f32[A] (PPO; None without continuous actions).
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Actor(nn.Module):
         with torch.no_grad():
             self.head.weight[:numbers] *= CONTINUOUS_GAIN
             self.head.weight[numbers:] *= DISCRETE_GAIN
-        if actions.continuous and not is_squashed:
-            self.log_sigma = nn.Parameter(torch.zeros(actions.continuous))
+        has_sigma = actions.continuous > 0 and not is_squashed
+        self.log_sigma = nn.Parameter(torch.zeros(actions.continuous)) if has_sigma else None
 
     def forward(self, features: Features, sequences: Sequences | None = None) -> Tensor:
         """The head f32[B, H]."""
