@@ -169,14 +169,11 @@ class Builder:
             if spec.name in self.learners:
                 raise ConfigError(f"behaviors.{spec.name}: two environments of this run have a behavior of this name")
             behavior = self._behavior(spec, place, index, is_late=late_number is not None)
-            name, learner, seed = spec.name, behavior.learner, place.target.seed
-            make = partial(_policy_to_watch, settings_of(self._config, name), seed)
-            place.target.behaviors[name] = (
-                make,
-                learner.latest_policy,
-            )  # holds no learner, so that none outlives the run
-            self.watch_targets[name] = place.target
-            self.learners[name] = learner
+            make = partial(_policy_to_watch, settings_of(self._config, spec.name), place.target.seed)
+            # holds no learner, so that none outlives the run
+            place.target.behaviors[spec.name] = make, behavior.learner.latest_policy
+            self.watch_targets[spec.name] = place.target
+            self.learners[spec.name] = behavior.learner
         return behavior
 
     def _behavior(self, spec: BehaviorSpec, place: Place, index: int, *, is_late: bool) -> Behavior:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from rl_tui.engine.specs import (
     TerminalSteps,
 )
 
+RELEASE = threading.Event()
 SPEC = BehaviorSpec("", (ObservationSpec("time", (1,)),), ActionSpec(0, (2,)))
 
 
@@ -75,3 +77,13 @@ class EarlierElsewhere(Growing):
 
     def __init__(self, trainer: int) -> None:
         super().__init__(60 if os.getpid() == trainer else 3)
+
+
+class Diverging(Growing):
+    """Right is paid too much from its hundredth step on, until RELEASE is set."""
+
+    def _steps(self) -> Mapping[str, Steps]:
+        steps = super()._steps()
+        if self._count > self._at + 100 and not RELEASE.is_set():
+            steps["Right?team=0"].decisions.rewards[:] = 3e38
+        return steps

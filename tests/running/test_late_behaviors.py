@@ -22,6 +22,7 @@ from rl_tui.engine.session.messages import (
     PolicyExported,
     ProgressReported,
     Resume,
+    RollBack,
     RunStateChanged,
     SetHyperparameter,
     Stop,
@@ -29,6 +30,7 @@ from rl_tui.engine.session.messages import (
     WorkerFailed,
 )
 from rl_tui.engine.storage.checkpoint_format import read
+from tests.running.growing import RELEASE
 from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, ending, live, run_to_end, tensors_of
 
 GROWING = "tests.running.growing:Growing"
@@ -87,10 +89,10 @@ def test_behavior_without_an_entry_trains_with_the_default_settings(tmp_path: Pa
 
 def test_default_settings_that_are_not_supported_end_the_run_once_a_behavior_needs_them(tmp_path: Path) -> None:
     config = growing(tmp_path, at=60, behaviors={"Left": behavior(max_steps=ENDLESS)})
-    defaults = config.behaviors["Left"].model_copy(update={"trainer_type": "poca"})
+    defaults = config.behaviors["Left"].model_copy(update={"init_path": "Left.pt"})
     run = run_to_end(config.model_copy(update={"default_settings": defaults}))
     assert run.launch.exit_code == 2
-    assert "default_settings.trainer_type: trainer poca is not supported yet" in ending(run).reason
+    assert "default_settings.init_path: starting from a PyTorch file" in ending(run).reason
 
 
 @pytest.mark.parametrize("threaded", [False, True])
@@ -147,6 +149,25 @@ def test_late_behavior_obeys_commands_and_resumes_where_it_stopped(tmp_path: Pat
         assert again.send(Stop()).ok
     before, after = (tensors_of(Path(path)) for path in (saved["Right"].path, again.of(CheckpointSaved)[-1].path))
     assert before.keys() == after.keys()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
+@pytest.mark.parametrize("threaded", [False, True])
+def test_late_behavior_that_diverged_is_rolled_back_and_appears_again(tmp_path: Path, threaded: bool) -> None:
+    """New environments have not met it yet. The other behavior has finished, and acts on."""
+    RELEASE.clear()
+    behaviors = {"Left": behavior(max_steps=128), "Right": behavior(threaded=threaded, checkpoint_interval=64)}
+    with live(growing(tmp_path, behaviors=behaviors, at=20, env="tests.running.growing:Diverging")) as run:
+        run.launch.attend(True)
+        failure = run.wait_for(BehaviorStateChanged, lambda event: event.state == "failed")
+        assert (failure.behavior, failure.can_roll_back) == ("Right", True)
+        run.wait_for(RunStateChanged, lambda event: event.state == "paused")
+        good = [event for event in run.of(CheckpointSaved) if event.behavior == "Right" and event.reason != "error"]
+        RELEASE.set()
+        assert run.send(RollBack("Right", good[-1].path)).ok
+        assert run.wait() == 0, run.recent_events()
+    assert states(run, "Left") == ["training", "finished"]
+    assert states(run, "Right") == ["training", "failed", "training", "finished"]
 
 
 def test_evaluation_ends_with_a_warning_where_a_behavior_appears(tmp_path: Path) -> None:

@@ -19,12 +19,8 @@ class Instance:
         self._teams = Teams()
         self._known: dict[str, BehaviorSpec] = {}  # by the environment's names
         self._check = AnswerCheck({})
+        self.specs: Mapping[str, BehaviorSpec] = {}  # by behavior; another object once there are more
         self._learn()
-
-    @property
-    def specs(self) -> Mapping[str, BehaviorSpec]:
-        """By behavior; another object once there are more."""
-        return self._teams.specs
 
     @property
     def num_agents(self) -> dict[str, int]:
@@ -38,16 +34,19 @@ class Instance:
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
         """What followed these actions, both by behavior."""
-        return self._checked(self.environment.step(with_all_behaviors(self._teams.split(actions), self._known)))
+        if self._teams.has_any:
+            actions = self._teams.split(actions)
+        return self._checked(self.environment.step(with_all_behaviors(actions, self._known)))
 
     def _checked(self, answer: Mapping[str, Steps]) -> Mapping[str, Steps]:
         if not answer.keys() <= self._known.keys():
             self._learn()
         self._check.check(answer)
-        return self._teams.join(answer)
+        return self._teams.join(answer) if self._teams.has_any else answer
 
     def _learn(self) -> None:
         """Take in what the environment has by now."""
         self._teams.add(self.environment.specs)
         self._known |= self.environment.specs
         self._check = AnswerCheck(self._known)
+        self.specs = self._teams.specs

@@ -101,9 +101,14 @@ class SerialPool:
     def _call(self, instance: int, request: int | Mapping[str, Actions] | None) -> Mapping[str, Steps]:
         called = self._instances[instance]
         try:
-            with self._calling("step" if isinstance(request, Mapping) else "reset", instance):
-                answer = called.step(request) if isinstance(request, Mapping) else called.reset(request)
-                if not self._common.has(instance, called.specs):
+            if request is None or isinstance(request, int):
+                with self._calling("reset", instance):
+                    answer = called.reset(request)
+            else:
+                with self._calling("step", instance):
+                    answer = called.step(request)
+            if not self._common.has(instance, called.specs):
+                with self._guard:
                     self._common.add(instance, called.specs)
         finally:
             self.busy_since = None

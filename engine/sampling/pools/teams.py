@@ -38,7 +38,7 @@ class Teams:
         self.specs: Mapping[str, BehaviorSpec] = {}  # by behavior; replaced when it grows
         self._members: dict[str, tuple[str, int | None]] = {}  # by the environment's name: behavior and team
         self._named_by: dict[str, str] = {}  # by behavior: the name that it was first met under
-        self._has_teams = False
+        self.has_any = False  # otherwise `join` and `split` change nothing
         self._ids: dict[str, dict[str, Int64]] = defaultdict(dict)  # by behavior and name: the last that decided
         self._joined: dict[str, tuple[Sequence[Int64], Int64]] = {}  # by behavior: the teams' ids, and all of them
         self._team_ids: dict[str, Int64] = {}  # by name: the last column
@@ -55,7 +55,7 @@ class Teams:
                 raise EnvironmentFailure(f"{name} must have the observations and actions of {first}")
             self._named_by.setdefault(behavior, name)
             self._members[name] = behavior, team
-            self._has_teams |= team is not None
+            self.has_any |= team is not None
         self.specs = known
 
     def total(self, counts: Mapping[str, int]) -> dict[str, int]:
@@ -71,8 +71,6 @@ class Teams:
 
     def join(self, answer: Mapping[str, Steps]) -> Mapping[str, Steps]:
         """The steps by behavior. Raises EnvironmentFailure where two teams have the same agent."""
-        if not self._has_teams:
-            return answer
         parts: dict[str, dict[str, Steps]] = defaultdict(dict)
         for name, steps in answer.items():
             parts[self._members[name][0]][name] = steps
@@ -84,8 +82,6 @@ class Teams:
 
     def split(self, actions: Mapping[str, Actions]) -> Mapping[str, Actions]:
         """The actions for what `join` returned last, under the environment's names."""
-        if not self._has_teams:
-            return actions
         shares: dict[str, Actions] = {}
         for behavior, chosen in actions.items():
             begin = 0
