@@ -9,8 +9,10 @@ from typing import Any
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.writers.base import WriterContext
 from rl_tui.engine.running.writers.settings import WandbSettings
+from rl_tui.engine.running.writers.tensorboard import RETURNS_TAG
 from rl_tui.engine.running.writers.tracking import PROJECT, earlier_id, keep_id, numbers_of, text_of, with_line
 from rl_tui.engine.session.messages import Envelope, MetricsReported, RunStateChanged
+from rl_tui.engine.storage.file_names import RUN_LOGS
 
 INIT_SECONDS = 30.0  # a server that takes longer to answer is not there
 UPLOAD_SECONDS = 15.0  # at the end; what is left can be uploaded with `wandb sync`
@@ -39,20 +41,25 @@ class WandbWriter:
         except BaseException:
             self._tear_down()
             raise
+        self._notes_file = context.folder / RUN_LOGS / "wandb_notes"  # offline, earlier ones cannot be read back
+        is_continued = context.resumed and self._notes_file.exists()
+        self._notes = self._notes_file.read_text("utf-8") if is_continued else self._run.notes or ""
         self._run.config.update(dict(context.configuration), allow_val_change=True)
 
     def write(self, envelope: Envelope) -> None:
         """Record the numbers and the line of an event that has some."""
         event = envelope.event
         if numbers := numbers_of(event):
-            values: dict[str, Any] = {f"{numbers.behavior}/{tag}": value for tag, value in numbers.values.items()}
+            behavior = numbers.behavior.replace(".", "_")  # dots in the name of an axis would mean nested values
+            values: dict[str, Any] = {f"{behavior}/{tag}": value for tag, value in numbers.values.items()}
             if isinstance(event, MetricsReported) and event.returns is not None:
                 edges = [event.returns.minimum, *event.returns.limits]
                 histogram = self._wandb.Histogram(np_histogram=(list(event.returns.counts), edges))
-                values[f"{numbers.behavior}/Environment/Cumulative Reward_hist"] = histogram
-            self._run.log(values | {self._step_of(numbers.behavior): numbers.step})
+                values[f"{behavior}/{RETURNS_TAG}"] = histogram
+            self._run.log(values | {self._axis_of(behavior): numbers.step})
         if line := text_of(event):
-            self._run.notes = with_line(self._run.notes or "", line)
+            self._notes = self._run.notes = with_line(self._notes, line)
+            self._notes_file.write_text(self._notes, "utf-8")
         if isinstance(event, RunStateChanged) and event.exit_code is not None:
             self._exit_code = event.exit_code
 
@@ -75,7 +82,7 @@ class WandbWriter:
             project=settings.project or os.environ.get("WANDB_PROJECT") or PROJECT,
             name=settings.name or context.run_id,
             group=settings.group,
-            tags=settings.tags,
+            tags=settings.tags or None,
             dir=str(context.folder),
             id=run_id,
             resume="allow",
@@ -91,8 +98,8 @@ class WandbWriter:
         keep_id(context, "wandb", run_id)
         return run
 
-    def _step_of(self, behavior: str) -> str:
-        """The name of the behavior's x axis."""
+    def _axis_of(self, behavior: str) -> str:
+        """The name of the behavior's steps, against which its metrics are drawn."""
         step = f"{behavior}/step"
         if behavior not in self._behaviors:
             self._behaviors.add(behavior)

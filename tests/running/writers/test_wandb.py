@@ -21,6 +21,8 @@ from tests.running.writers.contexts import context_in
 
 pytest.importorskip("wandb")
 
+NAME = "Walker.v2"  # dots separate nested values in W&B
+
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -77,14 +79,14 @@ def _items(items: Any) -> dict[str, Any]:
 
 def config(folder: Path, **changes: Any) -> RunConfig:
     wandb = {"project": "walking", "tags": ["a", "b"], "group": "g", "mode": "offline"}
-    return configuration(folder, {"Walker": behavior(max_steps=ENDLESS)}, writers={"wandb": wandb}, **changes)
+    return configuration(folder, {NAME: behavior(max_steps=ENDLESS)}, writers={"wandb": wandb}, **changes)
 
 
 def train(folder: Path, **changes: Any) -> LiveRun:
     """A run of a few summaries, in which a hyperparameter is changed and a note is written."""
     with live(config(folder, **changes)) as run:
         run.wait_for(MetricsReported)
-        assert run.send(SetHyperparameter("Walker", "beta", 0.25)).ok
+        assert run.send(SetHyperparameter(NAME, "beta", 0.25)).ok
         assert run.send(AddNote("it limps")).ok
         run.wait_for(MetricsReported, after=len(run.mail))
         run.send(Stop())
@@ -99,21 +101,23 @@ def test_run_and_its_resumed_rest_are_one_run(tmp_path: Path) -> None:
     described = first["runs"][-1]
     assert (described.project, described.display_name, described.run_group) == ("walking", "run", "g")
     assert list(described.tags) == ["a", "b"]
-    assert first["config"]["behaviors"]["Walker"]["hyperparameters"]["buffer_size"] == 64
+    assert first["config"]["behaviors"][NAME]["hyperparameters"]["buffer_size"] == 64
     assert first["exit"] == 0
-    assert first["axes"]["Walker/*"] == "Walker/step"
-    history = [row for row in first["history"] if "Walker/Losses/Policy Loss" in row]
+    assert first["axes"]["Walker_v2/*"] == "Walker_v2/step"
+    history = [row for row in first["history"] if "Walker_v2/Losses/Policy Loss" in row]
     for event, row in zip(run.of(MetricsReported), history, strict=True):
-        assert row["Walker/step"] == event.step
-        shown = {f"Walker/{tag}": value for tag, value in event.metrics.items() if tag not in ("Step", "Is Training")}
+        assert row["Walker_v2/step"] == event.step
+        shown = {
+            f"Walker_v2/{tag}": value for tag, value in event.metrics.items() if tag not in ("Step", "Is Training")
+        }
         assert {key: row[key] for key in shown} == pytest.approx(shown)
         if event.returns is not None:
-            histogram = "Walker/Environment/Cumulative Reward_hist"
+            histogram = "Walker_v2/Environment/Cumulative Reward_hist"
             assert row[f"{histogram}/values"] == list(event.returns.counts)
             assert row[f"{histogram}/bins"] == [event.returns.minimum, *event.returns.limits]
-    assert [row["Walker/Hyperparameters/beta"] for row in first["history"] if "Walker/Hyperparameters/beta" in row] == [
-        0.25
-    ]
+    assert [
+        row["Walker_v2/Hyperparameters/beta"] for row in first["history"] if "Walker_v2/Hyperparameters/beta" in row
+    ] == [0.25]
     notes = described.notes.splitlines()
     assert [line for line in notes if "it limps" in line] == ["- Note: it limps"]
     assert any("saved checkpoint at step" in line for line in notes)
@@ -121,11 +125,13 @@ def test_run_and_its_resumed_rest_are_one_run(tmp_path: Path) -> None:
 
     again = recorded(train(tmp_path, checkpoint_settings={"resume": True}).folder)
     assert again["runs"][0].run_id == described.run_id
-    assert again["history"][0]["Walker/step"] > first["history"][0]["Walker/step"]
+    assert again["runs"][-1].notes.splitlines()[: len(notes)] == notes
+    assert again["history"][0]["Walker_v2/step"] > first["history"][0]["Walker_v2/step"]
     assert len(list((run.folder / "wandb").glob("offline-run-*"))) == 2
 
     other = recorded(train(tmp_path, checkpoint_settings={"force": True}).folder)
     assert other["runs"][0].run_id != described.run_id
+    assert other["runs"][-1].notes.count("it limps") == 1
 
 
 def test_without_a_login_nothing_is_asked_and_the_message_says_what_to_do(tmp_path: Path) -> None:
