@@ -54,7 +54,7 @@ def _words(plugin: ListedPlugin) -> str:
         case "not supported yet":
             return f"Not supported yet. {plugin.about}".rstrip()
         case "unusable":
-            return f"Cannot be used: {plugin.problem}"
+            return f"{plugin.about} Cannot be used: {plugin.problem}".lstrip()
         case "hidden":
             return f"Not used: {plugin.problem}"
         case "not loaded":
