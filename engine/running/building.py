@@ -151,9 +151,12 @@ class Builder:
             return
         env, found = environment.source.env, f"it has {', '.join(specs) or 'none'}"
         advice = "For several environments in one run, make env_settings.env a mapping from behavior to environment."
-        may_train = self._config.default_settings is not None or len(missing) < len(environment.behaviors)
+        is_some_here = len(missing) < len(environment.behaviors) or not specs  # without any, all are to appear
+        may_train = self._config.default_settings is not None or is_some_here
         if not may_train or environment.source.has_one_behavior:
             raise ConfigError(f"behaviors.{missing[0]}: {env} has no such behavior, {found}. {advice}")
+        for name in missing:
+            self._restorer.require_origin(name, settings_of(self._config, name))
         self._bus.log("warning", "run", f"{env} has no behavior {', '.join(missing)} yet, {found}. {advice}")
 
     def watch_target(self, source: EnvironmentSource) -> WatchTarget:

@@ -69,6 +69,12 @@ class Restorer:
         self._bus.log("info", name, f"loaded {folder.replay_buffer}")
         return True
 
+    def require_origin(self, name: str, config: BehaviorConfig) -> None:
+        """A behavior that will appear can be initialized as configured. Raises CheckpointError."""
+        path = None if self._settings.resume else self._initial_checkpoint(name, config)
+        if path is not None:
+            read(path)
+
     def _initial_checkpoint(self, name: str, config: BehaviorConfig) -> Path | None:
         """What `init_path` or --initialize-from names: a path, or the newest checkpoint of that run."""
         if config.init_path is not None:

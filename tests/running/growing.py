@@ -72,6 +72,14 @@ class Growing:
         return Steps(DecisionSteps(ids, seen, paid), TerminalSteps(ids, seen, paid, going_on))
 
 
+class Empty(Growing):
+    """No behavior is there before the k-th step."""
+
+    def _appear(self, name: str) -> None:
+        if self._count == self._at:
+            super()._appear(name)
+
+
 class EarlierElsewhere(Growing):
     """Right appears at the 60th step in the process `trainer`, and at the third in others."""
 

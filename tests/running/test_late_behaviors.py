@@ -151,6 +151,23 @@ def test_late_behavior_obeys_commands_and_resumes_where_it_stopped(tmp_path: Pat
     assert before.keys() == after.keys()
 
 
+def test_environment_may_begin_without_any_behavior(tmp_path: Path) -> None:
+    run = run_to_end(growing(tmp_path, at=3, env="tests.running.growing:Empty"))
+    assert run.launch.exit_code == 0
+    assert "has no behavior Left, Right yet, it has none" in warnings(run)
+    for name in ("Left", "Right"):
+        assert states(run, name) == ["training", "finished"]
+
+
+def test_checkpoint_that_a_late_behavior_is_to_start_from_must_be_there_at_the_start(tmp_path: Path) -> None:
+    run_to_end(growing(tmp_path, behaviors={"Left": behavior(max_steps=64)}, checkpoint_settings={"run_id": "first"}))
+    config = growing(tmp_path, checkpoint_settings={"initialize_from": "first"})
+    run = run_to_end(config)
+    assert run.launch.exit_code == 7
+    assert ending(run).reason == "--initialize-from first: it has no checkpoint of Right"
+    assert not run.of(BehaviorStarted)
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
 @pytest.mark.parametrize("threaded", [False, True])
 def test_late_behavior_that_diverged_is_rolled_back_and_appears_again(tmp_path: Path, threaded: bool) -> None:

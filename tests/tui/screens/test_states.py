@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 
+from rl_tui.engine.session.messages import BehaviorStarted, BehaviorStateChanged, Envelope, ProgressReported
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.app import TrainerApp
 from tests.fakes import FakeSession
@@ -125,3 +127,16 @@ async def test_a_dialog_looks_the_same_when_textual_has_painted_it_before() -> N
         for _ in range(3):
             await pilot.pause()  # paints
         check("leave-80x24", await settled_text(pilot))
+
+
+async def test_behavior_that_has_not_appeared_is_absent_and_gets_its_row_when_it_does() -> None:
+    view = scenes.healthy(2).view()
+    view.behavior("Late")  # as the configuration names it
+    text = await drawn(view, (120, 40), keys=("down", "down"))
+    assert re.search(r"3 Late .* absent", text)
+    assert "not in the environment yet" in text
+    number = view.last_number
+    view.apply(Envelope(number + 1, view.now, BehaviorStarted("Late", "ppo", "world:World", 0, 1000, 4, 500, False)))
+    view.apply(Envelope(number + 2, view.now, BehaviorStateChanged("Late", "training")))
+    view.apply(Envelope(number + 3, view.now, ProgressReported("Late", 8, 8, 99, 1)))
+    assert re.search(r"3 Late .* training", await drawn(view, (120, 40)))
