@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,6 +234,14 @@ class State:
         tensors = {key[len(prefix) :]: array for key, array in self.tensors.items() if key.startswith(prefix)}
         values = self.values.get(name, {})
         return State(tensors, values if isinstance(values, dict) else {})
+
+    def number(self, name: str, absent: float | None = None) -> float:
+        """A number of `values`; `absent` where there is none, as in what an earlier version saved.
+
+        Raises KeyError without either.
+        """
+        found = self.values[name] if absent is None else self.values.get(name, absent)
+        return float(cast(float, found))
 
 
 @dataclass(slots=True)

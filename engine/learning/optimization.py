@@ -95,7 +95,7 @@ class GradientStep:
         self._parameters[:] = self._flat("parameters", state)
         self._mean[:] = self._flat("adam_mean", state)
         self._variance[:] = self._flat("adam_variance", state)
-        self._steps = int(state.values["adam_steps"])  # type: ignore[arg-type]  # written by state() as an int
+        self._steps = int(state.number("adam_steps"))
 
     def _flat(self, kind: str, state: State) -> Tensor:
         parts = [state.tensors[f"{kind}.{name}"].reshape(-1) for name in self._shapes]

@@ -61,4 +61,4 @@ class Normalizer:
         """Restore `state`."""
         self._mean = np.asarray(state.tensors["mean"], np.float64).copy()
         self._variance_sum = np.asarray(state.tensors["variance_sum"], np.float64).copy()
-        self._steps = int(state.values["steps"])  # type: ignore[arg-type]  # written by state() as an int
+        self._steps = int(state.number("steps"))

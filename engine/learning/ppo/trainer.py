@@ -225,8 +225,8 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self._step.load(state.part("network"))
         load_generator(self._random, state.part("shuffling"))
         self._load_shared(state)
-        counts = state.part("trainer").values
-        self.num_updates, self._updated_at = int(counts["num_updates"]), int(counts["updated_at"])  # type: ignore[arg-type]  # written by state()
+        counts = state.part("trainer")
+        self.num_updates, self._updated_at = int(counts.number("num_updates")), int(counts.number("updated_at"))
 
 
 def _terms(loss: Loss) -> Terms:

@@ -74,7 +74,4 @@ class RewardScaler:
     def load(self, state: State) -> None:
         """Restore `state` and drop unfinished episodes."""
         self._carried = AgentState.empty(1, np.float64)
-        self._count, self._mean, self._variance = (
-            float(state.values[key])  # type: ignore[arg-type]  # written by state() as floats
-            for key in ("count", "mean", "variance")
-        )
+        self._count, self._mean, self._variance = map(state.number, ("count", "mean", "variance"))

@@ -258,10 +258,10 @@ class SACTrainer(ActorTrainer[SACSettings]):
         load_generator(self._random, state.part("drawing"))
         self._critic_memory = self._make_critic_memory()
         self._load_shared(state)
-        counts = state.part("trainer").values
-        self.num_updates, self._due_steps = int(counts["num_updates"]), float(counts["owed"])  # type: ignore[arg-type]  # written by state()
-        self._due_signal_steps = float(counts.get("due_signal_steps", 0.0))  # type: ignore[arg-type]  # the same
-        self._replay.drop_newer(int(counts["num_added"]))  # type: ignore[arg-type]  # the same
+        counts = state.part("trainer")
+        self.num_updates, self._due_steps = int(counts.number("num_updates")), counts.number("owed")
+        self._due_signal_steps = counts.number("due_signal_steps", 0.0)
+        self._replay.drop_newer(int(counts.number("num_added")))
 
     def replay(self) -> State | None:
         """A copy of the replay buffer, if it is to be saved."""
