@@ -16,7 +16,7 @@ from tests.running.runs import ENDLESS, LiveRun, behavior, configuration, live
 for needed in ("mlflow", "sqlalchemy", "alembic"):
     pytest.importorskip(needed)
 
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in the code of libraries
 
 
 @pytest.fixture(autouse=True)

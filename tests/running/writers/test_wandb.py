@@ -21,6 +21,7 @@ from tests.running.writers.contexts import context_in
 
 pytest.importorskip("wandb")
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in the code of libraries
 NAME = "Walker.v2"  # dots separate nested values in W&B
 
 
