@@ -185,13 +185,24 @@ def join_trajectories(blocks: Sequence[Trajectories]) -> Trajectories:
         observations=join_observations(block.observations for block in blocks),
         next_observations=join_observations(block.next_observations for block in blocks),
         lengths=joined([block.lengths for block in blocks]),
+        begins=joined([block.begins for block in blocks]),
         endings=joined([block.endings for block in blocks]),
         agent_ids=joined([block.agent_ids for block in blocks]),
         episode_returns=joined([block.episode_returns for block in blocks]),
         episode_lengths=joined([block.episode_lengths for block in blocks]),
         policy_version=min(block.policy_version for block in blocks),
         measured=measured,
-        departed=joined([block.departed for block in blocks]),
+        departed=_join_departed(blocks),
         **join_columns(_TRAJECTORIES, blocks, rows),
         **following,
     )
+
+
+def _join_departed(blocks: Sequence[Trajectories]) -> Int64:
+    """Agents that left during an episode and were not back in a later block."""
+    parts: list[Int64] = []
+    for index, block in enumerate(blocks):
+        if len(block.departed):
+            back = np.concatenate([np.empty(0, np.int64), *(later.agent_ids for later in blocks[index + 1 :])])
+            parts.append(block.departed[~np.isin(block.departed, back)])
+    return np.concatenate([np.empty(0, np.int64), *parts])

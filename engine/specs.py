@@ -167,6 +167,7 @@ class Trajectories:
     action_mask: Bool | None  # bool[N, sum of branches] or None
     rewards: Float32  # f32[N]
     lengths: Int64  # i64[P], all >= 1, summing to N
+    begins: Bool  # bool[P]: the first segment of its episode, not the continuation of the agent's last one
     endings: NDArray[np.int8]  # i8[P] of Ending
     next_observations: Observations  # each [P, ...]: after the last row of each segment
     agent_ids: Int64  # i64[P]
@@ -176,7 +177,7 @@ class Trajectories:
     memories: Float32 | None = None  # f32[N, M], the policy's memory before it acted; None without memory
     next_action_mask: Bool | None = None  # bool[P, ...] after cut segments, True after others; None: all is allowed
     measured: Measured = field(default_factory=dict)  # since the last block
-    departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], agents that left during an episode
+    departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], left in an episode, not back
     group_rewards: Float32 | None = None  # f32[N], as the next two: None until the first one appears
     group_ids: Int64 | None = None  # i64[N], -1 without a group
     team_ids: Int64 | None = None  # i64[N]

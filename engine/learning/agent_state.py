@@ -26,10 +26,11 @@ class AgentState:
         """The state of no agents."""
         return AgentState(np.empty(0, np.int64), np.empty((0, num_columns), dtype))
 
-    def lookup(self, agent_ids: Int64) -> NDArray[Any]:
-        """The columns of these agents; zeros for an agent whose episode has just begun."""
+    def lookup(self, agent_ids: Int64, begins: Bool) -> NDArray[Any]:
+        """The columns of these agents; zeros for an agent whose episode begins."""
         found = np.zeros((len(agent_ids), self.columns.shape[1]), self.columns.dtype)
         is_known, places = _find(agent_ids, self.agent_ids)
+        is_known &= ~begins
         found[is_known] = self.columns[places[is_known]]
         return found
 
@@ -39,7 +40,7 @@ class AgentState:
         """With columns [P, C] after each segment: cut ones are kept for their agent's next segment, ended ones dropped.
 
         agent_ids, endings: i64[P] and i8[P], the segments of an agent in time order. departed: i64[D], agents that left
-        during an episode.
+        during an episode and are not back.
         """
         order = agent_ids.argsort(kind="stable")
         agents = agent_ids[order]

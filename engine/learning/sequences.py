@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rl_tui.engine.specs import Ending, Int64
+from rl_tui.engine.specs import Bool, Int64
 
 
 def split_segments(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
@@ -44,16 +43,16 @@ class EpisodeLinks:
     levels: tuple[Int64, ...]
 
 
-def link_episodes(agent_ids: Int64, endings: NDArray[np.int8], segments: Int64) -> EpisodeLinks:
+def link_episodes(agent_ids: Int64, begins: Bool, segments: Int64) -> EpisodeLinks:
     """The links of sequences in these segments i64[S], in time order for each agent.
 
-    agent_ids, endings: [P]. Episodes continue within a segment, and after a segment that was cut.
+    agent_ids, begins: [P]. Episodes continue within a segment, and in one that does not begin another episode.
     """
     order = np.argsort(agent_ids[segments], kind="stable")
     segment = segments[order]
     continues = np.zeros(len(segments), np.bool_)
     continues[1:] = (segment[1:] == segment[:-1]) | (
-        (agent_ids[segment[1:]] == agent_ids[segment[:-1]]) & (endings[segment[:-1]] == Ending.CUT)
+        (agent_ids[segment[1:]] == agent_ids[segment[:-1]]) & ~begins[segment[1:]]
     )
     before = np.full(len(segments), -1)
     before[order[1:]] = np.where(continues[1:], order[:-1], -1)

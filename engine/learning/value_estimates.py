@@ -69,7 +69,7 @@ class ValueEstimator:
             memories, links = acted[starts], EpisodeLinks(np.full(len(starts), -1), (np.arange(len(starts)),))
         else:
             memories = self._initial_memories(agents, block, segments)
-            links = link_episodes(block.agent_ids, block.endings, segments)
+            links = link_episodes(block.agent_ids, block.begins, segments)
         values, after = self._read_sequences(features, starts, lengths, memories, links)
         after_segments = after[np.flatnonzero(np.diff(segments, append=block.num_segments))]
         next_values = self._next_values(following, after_segments)
@@ -83,7 +83,7 @@ class ValueEstimator:
         """f32[S, M]: the memory before the first sequence of each agent; zeros elsewhere."""
         memories = np.zeros((len(segments), self._memory_size), np.float32)
         ids, first = np.unique(block.agent_ids[segments], return_index=True)
-        memories[first] = agents.lookup(ids)
+        memories[first] = agents.lookup(ids, block.begins[segments[first]])
         return memories
 
     def _read_sequences(

@@ -23,6 +23,7 @@ from rl_tui.engine.experience import (
 from rl_tui.engine.sampling.slots import ACTIVE, NO_AGENT, VACANT, Slots
 from rl_tui.engine.specs import (
     BehaviorSpec,
+    Bool,
     Choice,
     DecisionSteps,
     Ending,
@@ -45,11 +46,12 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 @dataclass(slots=True)
 class _Segments:
-    """Segments that ended in the same step: their slots and numbers of rows, why they ended, what was observed next,
-    and the columns of then that are kept (None: absent, or not known)."""
+    """Segments that ended in the same step: their slots and numbers of rows, whether episodes begin with them, why they
+    ended, what was observed next, and the columns of then that are kept (None: absent, or not known)."""
 
     slots: Int64
     lengths: Int64
+    begins: Bool
     endings: NDArray[np.int8]
     next_observations: Observations
     next_columns: tuple[NDArray[Any] | None, ...]
@@ -121,9 +123,9 @@ class Assembly:
         episodes = self._returns[slots], self._slots.written[slots] - self._episode_begun[slots]
         self._episodes.append(episodes)
         self._new_episodes.append(episodes)
-        self._clear(slots)
         endings = np.where(terminals.truncated[acted], Ending.TRUNCATED, Ending.TERMINATED).astype(np.int8)
         self._complete(slots, endings, terminals.observations, acted, (None,) * len(self._following))
+        self._clear(slots)
 
     def observe(self, decisions: DecisionSteps) -> None:
         """Credit these agents' last actions with what followed; cut the segments that are long enough."""
@@ -199,6 +201,7 @@ class Assembly:
         block = Trajectories(
             observations=tuple([columns[f"observation.{i}"] for i in range(len(self._spec.observations))]),
             lengths=np.concatenate([s.lengths for s in segments])[order],
+            begins=np.concatenate([s.begins for s in segments])[order],
             endings=np.concatenate([s.endings for s in segments])[order],
             next_observations=tuple([o[order] for o in join_observations(s.next_observations for s in segments)]),
             agent_ids=self._slots.agent_ids[slots[order]],
@@ -206,12 +209,12 @@ class Assembly:
             episode_lengths=np.concatenate([np.empty(0, np.int64), *episode_lengths]),
             policy_version=self._oldest_version,
             measured=self._measured,
-            departed=np.concatenate([np.empty(0, np.int64), *self._slots.departed]),
+            departed=self._slots.pop_departed(),
             **values,
             **self._next_columns(order),
         )
         self._slots.emitted[:] = self._slots.begun
-        self._segments, self._episodes, self._slots.departed, self._measured = [], [], [], {}
+        self._segments, self._episodes, self._measured = [], [], {}
         self.num_complete, self._oldest_version = 0, _NO_VERSION
         return block
 
@@ -250,13 +253,14 @@ class Assembly:
         following: tuple[NDArray[Any] | None, ...],
     ) -> None:
         """End the segments of these slots; what was observed next, and what is kept of it, is in these rows."""
-        lengths = self._slots.written[slots] - self._slots.begun[slots]
+        begun = self._slots.begun[slots]
+        lengths = self._slots.written[slots] - begun
         self._slots.begun[slots] = self._slots.written[slots]
         self._oldest_version = min(self._oldest_version, int(self._begin_versions[slots].min(initial=_NO_VERSION)))
         self._begin_versions[slots] = self._version
         copied = tuple([o.take(rows, axis=0) for o in observations])  # the environment may reuse its arrays
         kept = tuple([None if value is None else value.take(rows, axis=0) for value in following])
-        self._segments.append(_Segments(slots, lengths, endings, copied, kept))
+        self._segments.append(_Segments(slots, lengths, begun == self._episode_begun[slots], endings, copied, kept))
         self.num_complete += int(lengths.sum())
 
     def _slots_of(self, agent_ids: Int64) -> Int64:

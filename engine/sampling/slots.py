@@ -31,7 +31,7 @@ class Slots:
         self._marks: Int64 = np.zeros(1, np.int64)  # how often the agent was found silent, one time after the other
         self._ids: Int64 = np.empty(0, np.int64)  # of owners, sorted
         self._slot_of_id: Int64 = np.empty(0, np.int64)
-        self.departed: list[Int64] = []  # ids of agents that left in mid-episode
+        self._departed: list[Int64] = []  # ids of agents that left in mid-episode
 
     def __len__(self) -> int:
         return len(self.state)
@@ -71,6 +71,15 @@ class Slots:
         self._written_before = self.written.copy()
         return self._release(self._marks >= MARKS)
 
+    def pop_departed(self) -> Int64:
+        """Agents that left during an episode since the last call, without those that are back in another one."""
+        left, self._departed = np.concatenate([np.empty(0, np.int64), *self._departed]), []
+        if not len(left):
+            return left
+        slots = self.find(left)
+        gone: Int64 = left[(slots == NO_AGENT) | (self.state[slots] == VACANT)]
+        return gone
+
     def rows(self, slots: Int64, numbers: Int64) -> Int64:
         """Where these rows of these slots are in the columns."""
         rows: Int64 = slots * self._capacity + numbers % self._capacity
@@ -90,7 +99,7 @@ class Slots:
         So an agent that is in `departed` has no rows in the next block, unless it returns and begins another episode.
         """
         released: Int64 = (left & (self.begun == self.emitted)).nonzero()[0]
-        self.departed.append(self.agent_ids[released])
+        self._departed.append(self.agent_ids[released])
         self.state[released] = VACANT
         self.written[released] = self.begun[released]
         self._written_before[released] = -1  # the next owner's rows would be compared with this agent's

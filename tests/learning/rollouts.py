@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from rl_tui.engine.sampling.assembly import Assembly
@@ -50,7 +52,10 @@ def acted(
     masked: bool = False,
     ending: Ending | None = None,
 ) -> Trajectories:
-    """Segments of these lengths, one per agent: `policy` acted on random observations for random rewards."""
+    """Segments of these lengths, one per agent: `policy` acted on random observations for random rewards.
+
+    Each continues what the agent did before, if anything.
+    """
     seen = decisions(random, sum(lengths), spec, masked)
     choice = policy.act(seen)
     endings = random.integers(0, len(Ending), len(lengths)) if ending is None else np.full(len(lengths), ending)
@@ -63,6 +68,7 @@ def acted(
         action_mask=seen.action_mask,
         rewards=random.standard_normal(sum(lengths)).astype(np.float32),
         lengths=np.array(lengths),
+        begins=np.zeros(len(lengths), np.bool_),
         endings=endings.astype(np.int8),
         next_observations=decisions(random, len(lengths), spec).observations,
         agent_ids=np.arange(len(lengths)),
@@ -98,8 +104,9 @@ class Simulation:
 
 
 def rewarded(segments: list[tuple[int, list[float], Ending]]) -> Trajectories:
-    """Only rewards: (agent, rewards, ending) for each segment."""
+    """Only rewards: (agent, rewards, ending) for each segment. An agent's first one continues what there was before."""
     rows, count = sum(len(rewards) for _, rewards, _ in segments), len(segments)
+    follows_end = [a == b and ending != Ending.CUT for (a, _, ending), (b, _, _) in itertools.pairwise(segments)]
     return Trajectories(
         observations=(np.zeros((rows, 1), np.float32),),
         continuous_actions=np.zeros((rows, 0), np.float32),
@@ -108,6 +115,7 @@ def rewarded(segments: list[tuple[int, list[float], Ending]]) -> Trajectories:
         action_mask=None,
         rewards=np.concatenate([np.array(rewards, np.float32) for _, rewards, _ in segments]),
         lengths=np.array([len(rewards) for _, rewards, _ in segments]),
+        begins=np.array([False, *follows_end]),
         endings=np.array([ending for _, _, ending in segments], np.int8),
         next_observations=(np.zeros((count, 1), np.float32),),
         agent_ids=np.array([agent for agent, _, _ in segments]),

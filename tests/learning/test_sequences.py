@@ -36,7 +36,12 @@ def test_an_episode_continues_within_a_segment_and_after_a_cut(
     ids = random.integers(0, agents, len(lengths)) * 7
     endings = random.integers(0, 3, len(lengths)).astype(np.int8)
     _, segments = split_segments(np.array(lengths), longest)
-    found = link_episodes(ids, endings, segments)
+    cut: set[int] = set()  # agents whose last segment was cut
+    begins = np.ones(len(lengths), np.bool_)
+    for segment, agent in enumerate(ids.tolist()):
+        begins[segment] = agent not in cut
+        (cut.add if endings[segment] == Ending.CUT else cut.discard)(agent)
+    found = link_episodes(ids, begins, segments)
     last: dict[int, int] = {}  # the sequence that an agent's next one continues
     depth: list[int] = []
     for sequence, segment in enumerate(segments.tolist()):

@@ -144,6 +144,7 @@ def test_an_agent_that_is_absent_from_a_rollout_is_still_remembered() -> None:
         next_observations=tuple(seen[is_second] for seen in rollout.next_observations),
         memories=rollout.memories[rows],
         lengths=rollout.lengths[is_second],
+        begins=np.zeros(int(is_second.sum()), np.bool_),
         endings=rollout.endings[is_second],
         agent_ids=rollout.agent_ids[is_second],
     )

@@ -107,6 +107,7 @@ def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
         action_mask=None,
         rewards=np.full(num_rows, value, np.float32),
         lengths=np.array([num_rows], np.int64),
+        begins=np.ones(1, np.bool_),
         endings=np.array([Ending.TERMINATED], np.int8),
         next_observations=(seen[:1],),
         agent_ids=np.zeros(1, np.int64),

@@ -56,6 +56,7 @@ class Segment:
     rows: list[Row]
     ending: Ending
     following: list[np.ndarray]
+    begins: bool
     next_mask: np.ndarray = field(default_factory=NO_MASK.copy)
 
 
@@ -65,6 +66,8 @@ class Track:
 
     is_waiting_for_outcome: bool = False
     is_idle: bool = False  # chose no action since silent agents were last marked
+    is_present: bool = False  # in an episode
+    num_segments: int = 0  # whole ones of this episode
     is_silent: bool = False  # was marked then, and has not been heard of since
     open: list[Row] = field(default_factory=list)
     whole: list[Segment] = field(default_factory=list)
@@ -141,16 +144,16 @@ class World:
         truncated = self.random.random(len(ids)) < 0.5
         for row, agent in enumerate(ids):
             track = self.tracks.setdefault(int(agent), Track())
-            track.memory, track.is_silent = None, False
+            track.memory, track.is_silent, track.is_present = None, False, False
             if not track.is_waiting_for_outcome:
                 continue
             self._credit(track, rewards[row], group_rewards, row)
             ended = Ending.TRUNCATED if truncated[row] else Ending.TERMINATED
-            track.whole.append(Segment(track.open, ended, [o[row].copy() for o in final]))
+            track.whole.append(Segment(track.open, ended, [o[row].copy() for o in final], track.num_segments == 0))
             episode = sum(track.episode), len(track.episode)
             self.episodes.append(episode)
             self.fresh.append(episode)
-            track.open, track.episode, track.is_waiting_for_outcome = [], [], False
+            track.open, track.episode, track.is_waiting_for_outcome, track.num_segments = [], [], False, 0
         self.assembly.end(TerminalSteps(ids, final, rewards, truncated, group_rewards=group_rewards))
         self._follow_departures()
         for observation in final:
@@ -161,16 +164,19 @@ class World:
             track.is_silent |= track.is_waiting_for_outcome and track.is_idle
             track.is_idle = True
         self.assembly.mark_silent()
+        self._follow_departures()
 
     def _follow_departures(self) -> None:
         """Only silent agents may have lost their slots, and they start a new episode if they return."""
-        departed = [int(agent) for agents in self.assembly._slots.departed for agent in agents]
+        departed = [int(agent) for agents in self.assembly._slots._departed for agent in agents]
         for agent in departed[len(self.departed) :]:
             track = self.tracks[agent]
             assert track.is_silent
+            assert not track.whole
             self.num_rows -= len(track.open)
             track.open, track.episode, track.memory = [], [], None
-            track.is_waiting_for_outcome = track.is_silent = False
+            track.is_waiting_for_outcome = track.is_silent = track.is_present = False
+            track.num_segments = 0
         self.departed = departed
 
     def _observe(self) -> DecisionSteps:
@@ -190,15 +196,16 @@ class World:
         decisions = DecisionSteps(ids, self.seen(len(ids)), rewards, mask, groups, group_rewards, teams)
         for row, agent in enumerate(ids):
             track = self.tracks.setdefault(int(agent), Track())
-            track.is_silent = False
+            track.is_silent, track.is_present = False, True
             if not track.is_waiting_for_outcome:
                 continue
             self._credit(track, rewards[row], group_rewards, row)
             if len(track.open) == self.horizon:
                 allowed = NO_MASK if mask is None else mask[row].copy()
                 seen = [o[row].copy() for o in decisions.observations]
-                track.whole.append(Segment(track.open, Ending.CUT, seen, allowed))
+                track.whole.append(Segment(track.open, Ending.CUT, seen, track.num_segments == 0, allowed))
                 track.open = []
+                track.num_segments += 1
         self.assembly.observe(decisions)
         self._follow_departures()
         return decisions
@@ -266,7 +273,7 @@ class World:
         check_block(block, expected, self.has_mask, self.horizon)
         assert (block.group_ids is not None) == self.has_groups
         assert list(zip(block.episode_returns, block.episode_lengths, strict=True)) == self.episodes
-        assert sorted(block.departed.tolist()) == sorted(self.departed)
+        assert sorted(block.departed.tolist()) == sorted(a for a in self.departed if not self.tracks[a].is_present)
         self.num_rows -= block.num_rows
         self.episodes, self.departed = [], []
         for track in self.tracks.values():
@@ -308,6 +315,7 @@ def check_segment(block: Trajectories, index: int, rows: slice, segment: Segment
     """These rows of the block are that segment."""
     assert rows.stop - rows.start == len(segment.rows)
     assert block.endings[index] == segment.ending
+    assert block.begins[index] == segment.begins
     allowed = NO_MASK if block.next_action_mask is None else block.next_action_mask[index]
     assert allowed.tolist() == segment.next_mask.tolist()
     for column in range(len(SPEC.observations)):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.learning.advantages import discounted_sums
 from rl_tui.engine.learning.agent_state import AgentState
-from rl_tui.engine.specs import Ending, Float32, State, Trajectories
+from rl_tui.engine.specs import Float32, State, Trajectories
 
 LIMIT = 10.0  # scaled rewards are clipped to +-10
 EPSILON = 1e-8
@@ -39,12 +39,11 @@ class RewardScaler:
         first = last - block.lengths + 1
         is_new = np.ones(block.num_segments, np.bool_)
         is_new[1:] = block.agent_ids[1:] != block.agent_ids[:-1]
-        continues = np.zeros(block.num_segments, np.bool_)  # the segment before it was cut
-        continues[1:] = ~is_new[1:] & (block.endings[:-1] == Ending.CUT)
+        continues = ~is_new & ~block.begins
         factors = np.full(block.num_rows, self._gamma)
         factors[first[~continues]] = 0.0
         terms = block.total_rewards.astype(np.float64)
-        terms[first[is_new]] += self._gamma * self._carried.lookup(block.agent_ids[is_new])[:, 0]
+        terms[first[is_new]] += self._gamma * self._carried.lookup(block.agent_ids[is_new], block.begins[is_new])[:, 0]
         returns: NDArray[np.float64] = self._forward(terms, factors)
         self._carried = self._carried.updated(block.agent_ids, block.endings, returns[last][:, None], block.departed)
         return returns

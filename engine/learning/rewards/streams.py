@@ -207,12 +207,10 @@ class EpisodeSums:
         """f64[E, S]: the sums of f32[N, S] over the episodes that ended in the block, each from its beginning."""
         of_segments = np.add.reduceat(rewards, np.cumsum(block.lengths) - block.lengths, dtype=np.float64)
         has_ended = block.endings != Ending.CUT
-        begins = np.ones(block.num_segments, np.bool_)  # an agent's first segment of an episode in this block
-        is_first = begins.copy()  # an agent's first segment in this block
+        is_first = np.ones(block.num_segments, np.bool_)  # an agent's first segment in this block
         is_first[1:] = block.agent_ids[1:] != block.agent_ids[:-1]
-        begins[1:] = is_first[1:] | has_ended[:-1]
-        of_segments[is_first] += self._unfinished.lookup(block.agent_ids[is_first])
-        starts = begins.nonzero()[0]
+        of_segments[is_first] += self._unfinished.lookup(block.agent_ids[is_first], block.begins[is_first])
+        starts = (is_first | block.begins).nonzero()[0]
         sums = np.add.reduceat(of_segments, starts)
         ends = np.append(starts[1:], block.num_segments) - 1
         ids, endings = block.agent_ids[ends], block.endings[ends]

@@ -40,6 +40,7 @@ def block(
         action_mask=mask(steps) if masked else None,
         rewards=np.zeros(len(steps), np.float32),
         lengths=np.array(lengths),
+        begins=np.ones(len(lengths), np.bool_),
         endings=np.array([Ending.CUT] * len(lengths) if endings is None else endings, np.int8),
         next_observations=(speed(closings), camera(closings)),
         agent_ids=np.arange(len(lengths)),
