@@ -257,3 +257,22 @@ def test_plug_ins_of_mlagents_are_named_and_not_loaded(
         "\nof ML-Agents (mlagents.stats_writer)\n"
         "  neat             mlagents_like 1.0  Not loaded: a plug-in of ML-Agents\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            'changeable: ClassVar = ("learning_rate", "beta")',
+            "OwnSettings says that beta can be changed, but has no such field",
+        ),
+        ('changeable: ClassVar = ("learning_rate")', "changeable of OwnSettings must be a tuple, got 'learning_rate'"),
+        ('entropy_target: ClassVar = "target"', "OwnSettings says that target can be changed, but has no such field"),
+        ('health_rules: ClassVar = ["own:Rule"]', "health_rules of OwnSettings must be a dict, got ['own:Rule']"),
+    ],
+)
+def test_trainer_whose_settings_contradict_themselves_is_refused(packages: Packages, said: str, reason: str) -> None:
+    install(packages, CODE.replace("    learning_rate: float", f"    {said}\n    learning_rate: float"))
+    with pytest.raises(PluginError) as refused:
+        registry.settings_class("trainers", "own")
+    assert str(refused.value).endswith(f"cannot be used: TypeError: {reason}")

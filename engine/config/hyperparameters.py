@@ -42,6 +42,18 @@ class Hyperparameters(PluginSettings):
     headline_metrics: ClassVar[tuple[str, ...]] = ()  # tags of its own that the screen shows before the usual ones
 
     @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        """Raise TypeError, where a plug-in is imported, for what would otherwise fail while it trains."""
+        super().__pydantic_init_subclass__(**kwargs)
+        kinds = {"changeable": tuple, "headline_metrics": tuple, "health_rules": dict, "advice": dict}
+        for name, kind in kinds.items():
+            if not isinstance(getattr(cls, name), kind):
+                raise TypeError(f"{name} of {cls.__name__} must be a {kind.__name__}, got {getattr(cls, name)!r}")
+        for name in (*cls.changeable, *filter(None, [cls.entropy_target])):
+            if name not in cls.model_fields:
+                raise TypeError(f"{cls.__name__} says that {name} can be changed, but has no such field")
+
+    @classmethod
     def complete(cls, written: dict[str, object]) -> dict[str, object]:
         """beta and epsilon take the learning rate's schedule where they have none of their own, as in ML-Agents."""
         schedule = written.get("learning_rate_schedule")
