@@ -31,6 +31,9 @@ SPEC = BehaviorSpec("Walker", (ObservationSpec("number", (1,)),), ActionSpec(1))
 GAMMA = 0.5  # sums of small whole numbers times its powers are exact
 
 
+SPELL = 2 * MARKS  # steps for which agents are silent
+
+
 @dataclass
 class Episode:
     """Numbers and rewards of an agent's actions; the last one may not be paid yet."""
@@ -49,11 +52,13 @@ class Walkers:
         self.ended: list[Episode] = []
         self.episode_of: dict[int, Episode] = {}  # by action
         self.blocks: list[Trajectories] = []
-        self._num_actions = 0
+        self._num_actions = self._num_steps = 0
 
     def step(self, num_agents: int) -> None:
-        """Some end, some of them begin again at once, some vanish for a while or for ever, others come."""
-        random, present = self.random, list(self.episodes)
+        """Some end, some of them begin again at once, others come; a third is silent, so long that it may have left."""
+        random, self._num_steps = self.random, self._num_steps + 1
+        asleep = {agent for agent in range(num_agents) if (agent + self._num_steps // SPELL) % 3 == 0}
+        present = [agent for agent in self.episodes if agent not in asleep]
         ending = [agent for agent in present if random.random() < 0.1]
         if ending:
             rewards = self._pay(ending)
@@ -61,7 +66,11 @@ class Walkers:
             self.ended += [self.episodes.pop(agent) for agent in ending]
         waiting = [agent for agent in present if agent not in ending and random.random() < 0.5]
         again = [agent for agent in ending if random.random() < 0.5]
-        new = [int(agent) for agent in random.permutation(num_agents)[:2] if agent not in present]
+        new = [
+            int(agent)
+            for agent in random.permutation(num_agents)[:2]
+            if agent not in {*self.episodes, *asleep, *ending}
+        ]
         self.act([*waiting, *again, *new])
 
     def act(self, agents: list[int]) -> None:
