@@ -33,8 +33,6 @@ from rl_tui.engine.specs import (
 Capacities: TypeAlias = Mapping[str, tuple[int, int]]  # behavior -> D, E
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _ALIGNMENT = 64  # a cache line
-_DECISIONS, _TERMINALS = columns_of(DecisionSteps), columns_of(TerminalSteps)
-_decision_values, _terminal_values = values_of(_DECISIONS), values_of(_TERMINALS)
 _ABSENT = -1  # written for a behavior that has no decisions, or no terminals, in a step
 
 
@@ -65,6 +63,38 @@ class _Carver:
         return np.ndarray(shape, dtype, self._buffer, start)
 
 
+class _Columns:
+    """Those of `DecisionSteps` or `TerminalSteps` that are described in experience.py."""
+
+    def __init__(
+        self, carrier: type[DecisionSteps | TerminalSteps], spec: BehaviorSpec, rows: int, carver: _Carver
+    ) -> None:
+        self._columns = columns_of(carrier)
+        self._values = values_of(self._columns)
+        self._arrays = [carver.cut(np.dtype(c.dtype).type, rows, *c.shape(spec, 0)) for c in self._columns]
+        self._present: dict[int, list[tuple[Column, NDArray[Any]]]] = {}  # by what `write` returned
+
+    def write(self, steps: DecisionSteps | TerminalSteps, count: int) -> int:
+        """Write the columns that are not absent; returns which these are, a bit for each."""
+        present = 0
+        for index, value in enumerate(self._values(steps)):
+            if value is not None:
+                self._arrays[index][:count] = value
+                present |= 1 << index
+        return present
+
+    def read(self, present: int, count: int, scale: int, offset: int) -> dict[str, Any]:
+        """Views of what was written, by name, with ids as id * scale + offset."""
+        if present not in self._present:
+            columns = enumerate(zip(self._columns, self._arrays, strict=True))
+            self._present[present] = [column for index, column in columns if present >> index & 1]
+        values: dict[str, Any] = {column.name: array[:count] for column, array in self._present[present]}
+        for column, _ in self._present[present]:
+            if column.holds_ids:
+                values[column.name] = number_ids(values[column.name], scale, offset)
+        return values
+
+
 class BehaviorColumns:
     """One behavior's part of a block: the same arrays on both sides. K metrics."""
 
@@ -78,10 +108,10 @@ class BehaviorColumns:
         self.counts: Int64 = carver.cut(np.int64, 6)
         self.ids: Int64 = carver.cut(np.int64, decisions)
         self.observations = _cut_observations(carver, spec, decisions)
-        self.columns = [_cut_column(carver, column, spec, decisions) for column in _DECISIONS]
+        self.columns = _Columns(DecisionSteps, spec, decisions, carver)
         self.final_ids: Int64 = carver.cut(np.int64, terminals)
         self.final_observations = _cut_observations(carver, spec, terminals)
-        self.final_columns = [_cut_column(carver, column, spec, terminals) for column in _TERMINALS]
+        self.final_columns = _Columns(TerminalSteps, spec, terminals, carver)
         self.truncated: Bool = carver.cut(np.bool_, terminals)
         self.metrics = metrics
         self.sums: NDArray[np.float64] = carver.cut(np.float64, len(metrics))
@@ -106,13 +136,13 @@ class BehaviorColumns:
             self.ids[:count] = self._written_ids = seen.agent_ids
             self._version += 1
         _write(self.observations, seen.observations, count)
-        present = _write_present(self.columns, _decision_values(seen), count)
+        present = self.columns.write(seen, count)
         final_count, final_present = _ABSENT, 0
         if final is not None:
             final_count = len(final.agent_ids)
             self.final_ids[:final_count] = final.agent_ids
             _write(self.final_observations, final.observations, final_count)
-            final_present = _write_present(self.final_columns, _terminal_values(final), final_count)
+            final_present = self.final_columns.write(final, final_count)
             self.truncated[:final_count] = final.truncated
         self.counts[:5] = (count, self._version, present, final_count, final_present)
 
@@ -123,14 +153,14 @@ class BehaviorColumns:
             return None
         if version != self._read_version:
             self._read_version, self._read_ids = version, self.ids[:count] * scale + offset
-        values = _read_present(_DECISIONS, self.columns, present, count, scale, offset)
+        values = self.columns.read(present, count, scale, offset)
         decisions = DecisionSteps(self._read_ids, _read(self.observations, count), **values)
         measured = self._read_measured() if self.metrics else None
         if final_count == _ABSENT:
             return Steps(decisions, measured=measured)
         final_ids = self.final_ids[:final_count] * scale + offset
         observations, truncated = _read(self.final_observations, final_count), self.truncated[:final_count]
-        values = _read_present(_TERMINALS, self.final_columns, final_present, final_count, scale, offset)
+        values = self.final_columns.read(final_present, final_count, scale, offset)
         terminals = TerminalSteps(final_ids, observations, truncated=truncated, **values)
         return Steps(decisions, terminals, measured)
 
@@ -252,10 +282,6 @@ def _cut_observations(carver: _Carver, spec: BehaviorSpec, rows: int) -> Observa
     return tuple(carver.cut(np.dtype(o.dtype).type, rows, *o.shape) for o in spec.observations)
 
 
-def _cut_column(carver: _Carver, column: Column, spec: BehaviorSpec, rows: int) -> NDArray[Any]:
-    return carver.cut(np.dtype(column.dtype).type, rows, *column.shape(spec, 0))
-
-
 def _doubled(capacity: int, needed: int) -> int:
     return capacity if needed <= capacity else 2 * needed
 
@@ -271,25 +297,3 @@ def _write(columns: Observations, values: Observations, count: int) -> None:
 
 def _read(columns: Observations, count: int) -> Observations:
     return tuple([column[:count] for column in columns])
-
-
-def _write_present(arrays: Sequence[NDArray[Any]], values: Sequence[NDArray[Any] | None], count: int) -> int:
-    """Write the columns that are not absent; returns which these are, a bit for each."""
-    present = 0
-    for index, (array, value) in enumerate(zip(arrays, values, strict=True)):
-        if value is not None:
-            array[:count] = value
-            present |= 1 << index
-    return present
-
-
-def _read_present(
-    columns: Sequence[Column], arrays: Sequence[NDArray[Any]], present: int, count: int, scale: int, offset: int
-) -> dict[str, Any]:
-    """Views of the columns that were written, by name, with ids as id * scale + offset."""
-    values: dict[str, Any] = {}
-    for index, (column, array) in enumerate(zip(columns, arrays, strict=True)):
-        if present >> index & 1:
-            value = array[:count]
-            values[column.name] = number_ids(value, scale, offset) if column.holds_ids else value
-    return values
