@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import SerializeAsAny
 
-from rl_tui.engine.config.types import (
+from rl_tui.engine.config.plugin_settings import (
     PluginSettings,
     plugin_name,
     plugin_settings,

@@ -10,7 +10,8 @@ from pydantic import ConfigDict, Field, create_model
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import one_of, path_text
-from rl_tui.engine.config.types import PluginSettings, read_settings, settings_of_plugin, settings_of_plugins
+from rl_tui.engine.config.plugin_settings import PluginSettings, settings_of_plugin, settings_of_plugins
+from rl_tui.engine.config.types import read_settings
 from rl_tui.engine.errors import ConfigError
 
 KIND = "environments"

@@ -11,15 +11,15 @@ from pydantic import SerializeAsAny, ValidationError
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import one_of, suggest, visible
-from rl_tui.engine.config.reward_signals import RewardSignalSettings
-from rl_tui.engine.config.types import (
+from rl_tui.engine.config.plugin_settings import (
     PluginSettings,
-    as_diagnostic,
     plugin_name,
     plugin_settings,
     settings_of_plugin,
     settings_of_plugins,
 )
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
+from rl_tui.engine.config.types import as_diagnostic
 from rl_tui.engine.errors import ConfigError
 
 KIND = "trainers"

@@ -12,9 +12,9 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.encoders import EncoderSettings
 from rl_tui.engine.config.environments import EnvironmentSettings
 from rl_tui.engine.config.hyperparameters import Hyperparameters
+from rl_tui.engine.config.plugin_settings import PluginSettings, settings_of_plugin
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
-from rl_tui.engine.config.types import PluginSettings, settings_of_plugin
 from rl_tui.engine.config.writers import WriterSettings
 from rl_tui.engine.errors import PluginError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from rl_tui.engine.config.types import PluginSettings
+from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.process.installation import command_for, command_for_extra
 
 

@@ -5,16 +5,13 @@ Those built in are in engine/learning/rewards/settings.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, create_model, field_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, field_validator
 
-from rl_tui.engine import registry
 from rl_tui.engine.config.network import NetworkSettings
-from rl_tui.engine.config.types import Fraction, PluginSettings, Settings, refusal, settings_of_plugin
-from rl_tui.engine.errors import PluginError
+from rl_tui.engine.config.plugin_settings import PluginSettings, read_plugin_mapping, settings_of_plugin
+from rl_tui.engine.config.types import Fraction, refusal
 
 KIND = "reward_signals"
 
@@ -40,37 +37,13 @@ def reward_signal_settings(name: str) -> type[RewardSignalSettings]:
     return settings_of_plugin(KIND, name, RewardSignalSettings)
 
 
-def reward_signals_model(classes: Mapping[str, type[RewardSignalSettings]]) -> type[Settings]:
-    """The mapping of reward signals, each with its class; all may be left out."""
-    return _model(tuple(classes.items()))
-
-
-@lru_cache(maxsize=64)
-def _model(classes: tuple[tuple[str, type[RewardSignalSettings]], ...]) -> type[Settings]:
-    fields: dict[str, Any] = {name: (kind, None) for name, kind in classes}
-    return create_model("RewardSignals", __base__=Settings, __doc__="One entry per reward signal.", **fields)
-
-
 def _read(value: object, info: ValidationInfo) -> object:
-    """Settings by name, in the order in which they are written. Only the plug-ins that are named are imported."""
     if isinstance(value, dict) and value and all(isinstance(signal, RewardSignalSettings) for signal in value.values()):
         return value
-    written = value if isinstance(value, dict) else {}
-    read = reward_signals_model({name: _class_of(name, written) for name in registry.names(KIND)}).model_validate(
-        value, context=info.context
-    )
-    if not written:
+    signals = read_plugin_mapping(KIND, RewardSignalSettings, value, info)
+    if not signals:
         raise refusal("must have at least one reward signal, such as `extrinsic: {}`, the environment's own reward")
-    return {name: getattr(read, name) for name in written}
-
-
-def _class_of(name: str, written: Mapping[object, object]) -> type[RewardSignalSettings]:
-    if name not in written:
-        return RewardSignalSettings  # not read
-    try:
-        return reward_signal_settings(name)
-    except PluginError as error:
-        raise refusal(str(error), name) from error
+    return signals
 
 
 def environment_reward() -> dict[str, RewardSignalSettings]:

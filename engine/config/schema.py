@@ -9,11 +9,12 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.encoders import EncoderSettings, every_encoder
 from rl_tui.engine.config.environments import strict_kinds
 from rl_tui.engine.config.hyperparameters import Hyperparameters, every_hyperparameters
+from rl_tui.engine.config.plugin_settings import plugin_mapping, settings_of_plugin, settings_of_plugins
 from rl_tui.engine.config.plugins import BASES
-from rl_tui.engine.config.reward_signals import RewardSignalSettings, reward_signals_model
+from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.types import Settings, settings_of_plugin, settings_of_plugins
-from rl_tui.engine.config.writers import WriterSettings, writers_model
+from rl_tui.engine.config.types import Settings
+from rl_tui.engine.config.writers import WriterSettings
 from rl_tui.engine.errors import PluginError
 
 
@@ -32,8 +33,8 @@ def left_out() -> list[str]:
 def json_schema() -> dict[str, JsonValue]:
     """For editors."""
     trainers, encoders, environments = every_hyperparameters(), every_encoder(), strict_kinds()
-    signals = reward_signals_model(settings_of_plugins("reward_signals", RewardSignalSettings))
-    writers = writers_model(settings_of_plugins("writers", WriterSettings))
+    signals = plugin_mapping("reward_signals", settings_of_plugins("reward_signals", RewardSignalSettings))
+    writers = plugin_mapping("writers", settings_of_plugins("writers", WriterSettings), has_null=True)
     plugins = (*trainers.values(), *encoders.values(), *environments.values(), signals, writers)
     models: list[type[Settings]] = [RunConfig, *plugins]
     found, schema = models_json_schema([(model, "validation") for model in models])

@@ -9,9 +9,9 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, kind_of
+from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
-from rl_tui.engine.config.types import PluginSettings
 
 _LATER = "is not supported yet"
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Annotated, ClassVar, Self, TypeAlias, TypeGuard, TypeVar
+from typing import Annotated, ClassVar, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError, PydanticUseDefault
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from rl_tui.engine import registry
 from rl_tui.engine.config.diagnostics import (
     LARGEST_WHOLE,
     Diagnostic,
@@ -33,7 +30,6 @@ from rl_tui.engine.config.diagnostics import (
     one_of,
     visible,
 )
-from rl_tui.engine.errors import PluginError, RlTuiError
 
 
 def refusal(text: str, *at: str | int) -> PydanticCustomError:
@@ -72,82 +68,7 @@ class Settings(BaseModel):
         return written
 
 
-class PluginSettings(Settings):
-    """The settings of what the registry names: a trainer, a reward signal, an environment, an encoder, a writer."""
-
-    implementation: ClassVar[str] = ""  # "module:Class", imported when it is used; empty: not supported yet
-    needs: ClassVar[Mapping[str, str]] = {}  # modules that may be missing, each with the package that has it
-    extra: ClassVar[str] = ""  # of rl-tui, which installs them
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _guard(cls, value: object, read: ModelWrapValidatorHandler[Self]) -> Self:
-        """Whatever a validator of an installed plug-in raises is a refusal of its settings."""
-        try:
-            return read(value)
-        except (ValidationError, RlTuiError):
-            raise
-        except Exception as error:
-            raise refusal(f"{cls.__module__}:{cls.__name__} raised {type(error).__name__}: {error}") from error
-
-
 S = TypeVar("S", bound=Settings)
-P = TypeVar("P", bound=PluginSettings)
-
-
-def settings_of_plugins(kind: str, base: type[P]) -> dict[str, type[P]]:
-    """The class of every plug-in's settings by name, without those that cannot be used."""
-    found: dict[str, type[P]] = {}
-    for name in registry.names(kind):
-        try:
-            found[name] = settings_of_plugin(kind, name, base)
-        except PluginError:  # reported where it is used
-            continue
-    return found
-
-
-def settings_of_plugin(kind: str, name: str, base: type[P]) -> type[P]:
-    """The class of a plug-in's settings. Raises NotSupportedError where there is none of that name, PluginError."""
-    found = registry.settings_class(kind, name)
-    with registry.blaming(kind, name):
-        if not issubclass(found, base):
-            raise TypeError(f"must be a subclass of {base.__name__}, got {found.__name__}")
-        if registry.package_of(kind, name):
-            _require_complete(found)
-    return found
-
-
-@lru_cache
-def _require_complete(settings: type[PluginSettings]) -> None:
-    """Raises what pydantic does where the type of a field is unknown, or means nothing in a file."""
-    settings.model_rebuild()
-    settings.model_json_schema()
-
-
-def plugin_name(kind: str, base: type[PluginSettings]) -> BeforeValidator:
-    """Of a key that names a plug-in: there is one, and its settings can be read."""
-
-    def check(name: object) -> object:
-        if not isinstance(name, str) or not registry.has(kind, name):
-            raise refusal(must_be_one_of(registry.names(kind), name))
-        try:
-            settings_of_plugin(kind, name, base)
-        except PluginError as error:
-            raise refusal(str(error)) from error
-        return name
-
-    return BeforeValidator(check)
-
-
-def plugin_settings(kind: str, base: type[PluginSettings], named_by: str) -> BeforeValidator:
-    """Of a key with the settings of the plug-in that another key names, which is declared before it."""
-
-    def read(value: object, info: ValidationInfo) -> object:
-        if named_by not in info.data:
-            raise PydanticUseDefault  # there is no such plug-in, so no key is known to be wrong
-        return settings_of_plugin(kind, info.data[named_by], base).model_validate(value, context=info.context)
-
-    return BeforeValidator(read)
 
 
 def read_settings(kind: type[S], values: dict[str, object], *at: str) -> tuple[S | None, list[Diagnostic]]:

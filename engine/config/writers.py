@@ -5,15 +5,11 @@ Those built in are in engine/running/writers/settings.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
-from pydantic import BeforeValidator, SerializeAsAny, ValidationInfo, create_model
+from pydantic import BeforeValidator, SerializeAsAny, ValidationInfo
 
-from rl_tui.engine import registry
-from rl_tui.engine.config.types import PluginSettings, Settings, refusal, settings_of_plugin
-from rl_tui.engine.errors import PluginError
+from rl_tui.engine.config.plugin_settings import PluginSettings, read_plugin_mapping, settings_of_plugin
 
 KIND = "writers"
 TENSORBOARD = "tensorboard"  # the one that is there without being named
@@ -28,32 +24,9 @@ def writer_settings(name: str) -> type[WriterSettings]:
     return settings_of_plugin(KIND, name, WriterSettings)
 
 
-def writers_model(classes: Mapping[str, type[WriterSettings]]) -> type[Settings]:
-    """The mapping of writers, each with its class or null."""
-    return _model(tuple(classes.items()))
-
-
-@lru_cache(maxsize=64)
-def _model(classes: tuple[tuple[str, type[WriterSettings]], ...]) -> type[Settings]:
-    fields: dict[str, Any] = {name: (kind | None, None) for name, kind in classes}
-    return create_model("Writers", __base__=Settings, __doc__="One entry per writer; null: none.", **fields)
-
-
 def _read(value: object, info: ValidationInfo) -> object:
-    """Settings by name, TensorBoard's first. Only the plug-ins that are named are imported."""
-    written = value if isinstance(value, dict) else {}
-    is_known = all(registry.has(KIND, name) for name in written)
-    names = list(written) if is_known else registry.names(KIND)
-    classes = {name: _class_of(name) if name in written else WriterSettings for name in names}
-    read = writers_model(classes).model_validate(value, context=info.context)
-    return default_writers() | {name: getattr(read, name) for name in written}
-
-
-def _class_of(name: str) -> type[WriterSettings]:
-    try:
-        return writer_settings(name)
-    except PluginError as error:
-        raise refusal(str(error), name) from error
+    """Settings by name, TensorBoard's first."""
+    return default_writers() | read_plugin_mapping(KIND, WriterSettings, value, info, has_null=True)
 
 
 def default_writers() -> dict[str, WriterSettings | None]:

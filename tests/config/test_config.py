@@ -79,6 +79,7 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
     assert [line for line in ours if line in theirs] == theirs
     assert set(added) == {
         *("max_grad_norm", "value_coefficient", "value_clip", "target_kl", "joint_ratio", "normalize_advantage"),
+        *("writers", "tensorboard"),
         *(
             "adam_epsilon",
             "activation",
