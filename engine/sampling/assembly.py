@@ -165,9 +165,11 @@ class Assembly:
             target[rows] = observation
         for target, chosen in zip(self._chosen_arrays, self._chosen_values(choice), strict=True):
             target[rows] = chosen
-        self._write(self._observed, rows, self._observed_values(decisions))
-        if self._has_optional and "group_ids" in self._columns:
-            self._column(_STEP_NUMBERS)[rows] = self._num_steps
+        observed = self._observed_values(decisions)
+        if self._has_optional or _has_any(observed):
+            self._write(self._observed, rows, observed)
+            if "group_ids" in self._columns:
+                self._column(_STEP_NUMBERS)[rows] = self._num_steps
         self._num_steps += 1
         if self._has_memory:
             assert choice.memories is not None
@@ -317,6 +319,13 @@ class Assembly:
         """Find the arrays that every step writes."""
         self._observation_arrays = [self._columns[f"observation.{i}"] for i in range(len(self._spec.observations))]
         self._chosen_arrays = [self._columns[column.name] for column in self._chosen]
+
+
+def _has_any(values: tuple[NDArray[Any] | None, ...]) -> bool:
+    for value in values:  # noqa: SIM110  # a generator takes three times as long
+        if value is not None:
+            return True
+    return False
 
 
 def _longer(column: NDArray[Scalar], added: int) -> NDArray[Scalar]:

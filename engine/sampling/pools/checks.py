@@ -69,13 +69,14 @@ class _CarrierCheck:
                 f"{self._behavior}: {self._which}observations must be {len(self._observations)} like its specs, "
                 f"got {len(steps.observations)}"
             )
+        count, behavior = len(ids), self._behavior
         for expected, observation in zip(self._observations, steps.observations, strict=True):
-            expected.check(self._behavior, observation, ids)
+            expected.check(behavior, observation, ids, count)
         for expected, values in zip(self._columns, self._values(steps), strict=True):
             if values is not None:
-                expected.check(self._behavior, values, ids)
+                expected.check(behavior, values, ids, count)
             elif expected.is_required:
-                raise EnvironmentFailure(f"{self._behavior}: {expected.name} must be {expected.dtype}, got None")
+                raise EnvironmentFailure(f"{behavior}: {expected.name} must be {expected.dtype}, got None")
 
 
 class _Expected:
@@ -88,12 +89,11 @@ class _Expected:
         self._holds_ids = column is not None and column.holds_ids
         self.is_required = column is None or not column.is_optional
 
-    def check(self, behavior: str, values: NDArray[Any], ids: Int64) -> None:
-        """Return if these values of these agents fit."""
-        shape = len(ids), *self._shape
-        if values.dtype != self.dtype or values.shape != shape:
-            agents = f" for {len(ids)} agents" if self.column is None else ""
-            found = f"{values.dtype} {values.shape}"
+    def check(self, behavior: str, values: NDArray[Any], ids: Int64, count: int) -> None:
+        """Return if these values of `count` agents fit."""
+        if values.dtype != self.dtype or values.shape != (count, *self._shape):
+            agents = f" for {count} agents" if self.column is None else ""
+            shape, found = (count, *self._shape), f"{values.dtype} {values.shape}"
             raise EnvironmentFailure(f"{behavior}: {self.name} must be {self.dtype} {shape}{agents}, got {found}")
         if self._is_float and np.count_nonzero(np.isfinite(values)) != values.size:
             row = _first_row(~np.isfinite(values))
