@@ -61,6 +61,7 @@ class EnvironmentWorker:
         self.control = Control(ui_priority)
         self.behaviors: Mapping[str, Behavior] = {}
         self.pool: EnvironmentPool | None = None
+        self.failure: RlTuiError | None = None  # before the first behavior appeared, which would have it otherwise
         self.awaits_roll_back = False  # parked, since training has diverged
         self.waiting_seconds = 0.0  # parked, or for a learner that is behind
         self._stepped_at = time.monotonic()
@@ -290,6 +291,8 @@ class EnvironmentWorker:
         """The environment is lost, or has a behavior that cannot be trained: all end with what they have learned."""
         if isinstance(error, EnvironmentFailure | NonFiniteError):
             self._publish_failure(error, tuple(self.behaviors))
+        if not self.behaviors:
+            self.failure = error
         for behavior in self.behaviors.values():
             behavior.learner.fail(error)
             if not behavior.is_threaded:

@@ -114,8 +114,9 @@ class Supervisor:
 
     @property
     def failures(self) -> list[RlTuiError]:
-        """What ended behaviors early; once where it ended several."""
+        """What ended behaviors early, or environments without any; once where it ended several."""
         failures = [b.learner.failure for worker in self._workers for b in worker.behaviors.values()]
+        failures += [worker.failure for worker in self._workers]
         return list(dict.fromkeys(failure for failure in failures if failure is not None))
 
     @property

@@ -80,6 +80,13 @@ class Empty(Growing):
             super()._appear(name)
 
 
+class NeverAny(Empty):
+    """It fails before a behavior has appeared."""
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        raise RuntimeError("lost")
+
+
 class EarlierElsewhere(Growing):
     """Right appears at the 60th step in the process `trainer`, and at the third in others."""
 

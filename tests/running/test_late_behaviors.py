@@ -151,12 +151,22 @@ def test_late_behavior_obeys_commands_and_resumes_where_it_stopped(tmp_path: Pat
     assert before.keys() == after.keys()
 
 
-def test_environment_may_begin_without_any_behavior(tmp_path: Path) -> None:
-    run = run_to_end(growing(tmp_path, at=3, env="tests.running.growing:Empty"))
+@pytest.mark.parametrize("workers", [0, 1])
+def test_environment_may_begin_without_any_behavior(tmp_path: Path, workers: int) -> None:
+    settings = {"num_workers": workers}
+    run = run_to_end(growing(tmp_path, at=3, env="tests.running.growing:Empty", env_settings=settings))
     assert run.launch.exit_code == 0
     assert "has no behavior Left, Right yet, it has none" in warnings(run)
     for name in ("Left", "Right"):
         assert states(run, name) == ["training", "finished"]
+
+
+def test_environment_that_fails_before_it_has_a_behavior_fails_the_run(tmp_path: Path) -> None:
+    run = run_to_end(growing(tmp_path, env="tests.running.growing:NeverAny"))
+    assert run.launch.exit_code == 3
+    [failure] = run.of(EnvironmentFailed)
+    assert "step raised RuntimeError: lost" in failure.reason
+    assert (ending(run).state, ending(run).reason) == ("failed", failure.reason)
 
 
 def test_checkpoint_that_a_late_behavior_is_to_start_from_must_be_there_at_the_start(tmp_path: Path) -> None:

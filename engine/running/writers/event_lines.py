@@ -138,7 +138,8 @@ def _run_line(event: Event) -> Line | None:
         case LogEmitted():
             return Line(event.level, f"{prefixed(event.source)}{event.message}")
         case EnvironmentFailed():
-            text = f"Environment {event.environment} failed, ending {', '.join(event.behaviors)}: {event.reason}"
+            ending = f", ending {', '.join(event.behaviors)}" if event.behaviors else ""
+            text = f"Environment {event.environment} failed{ending}: {event.reason}"
             return Line("error", text, event.detail)
         case WorkerFailed():
             return Line("error", f"{event.worker} failed: {event.error}", event.traceback)

@@ -264,11 +264,11 @@ def larger(capacities: Capacities, answer: Mapping[str, Steps]) -> Capacities:
 
 
 def block_size(specs: Mapping[str, BehaviorSpec], capacities: Capacities, metrics: Sequence[str] = ()) -> int:
-    """Bytes of a block."""
+    """Bytes of a block; one where there is no behavior yet, since nothing cannot be mapped."""
     carver = _Carver(None)
     for _ in _carve(specs, capacities, metrics, carver):
         continue
-    return carver.size
+    return max(1, carver.size)
 
 
 def _carve(
