@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS_WAITING = 100  # more keys than a user presses in a coordinator's tick
 STOPS_WAITING = 10  # room for stops only: a run can always be stopped
+FREEING_SECONDS = 2.0  # for what a run still holds when it is over
 
 
 class Launch:
@@ -34,15 +35,20 @@ class Launch:
         self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
         self._ui_priority = UiPriority()
         self._ended = threading.Event()
+        self._coordinator: threading.Thread | None = None
         self.exit_code = 1  # of the process; valid once the run is over
 
     def start(self, config: RunConfig) -> None:
         """Return at once; everything else happens in the coordinator's thread. Called once."""
-        spawn("coordinator", lambda: self._main(config), self._bus, self._crashed)
+        self._coordinator = spawn("coordinator", lambda: self._main(config), self._bus, self._crashed)
 
     def wait(self, timeout: float) -> bool:
         """Whether the run is over, waiting at most `timeout` seconds for it."""
-        return self._ended.wait(timeout)
+        if not self._ended.wait(timeout):
+            return False
+        if self._coordinator is not None:  # torch aborts the process where a thread frees tensors while Python exits
+            self._coordinator.join(FREEING_SECONDS)
+        return True
 
     def send(self, command: Command) -> None:
         """Publish and queue the command; refused when the run is over or too many are waiting."""

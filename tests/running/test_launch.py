@@ -22,10 +22,21 @@ from rl_tui.engine.session.messages import (
 from tests.running.runs import ENDLESS, behavior, configuration, ending, live, run_to_end
 
 
+class SlowToFree:
+    """Notes when it is freed, which takes a moment, as large tensors do."""
+
+    freed = 0
+
+    def __del__(self) -> None:
+        threading.Event().wait(0.2)
+        SlowToFree.freed += 1
+
+
 class NeverMade(PPOTrainer):
     """A trainer with a mistake in its constructor."""
 
     def __init__(self, *_: object) -> None:
+        self.held = SlowToFree()
         raise ZeroDivisionError("an internal error")
 
 
@@ -52,7 +63,10 @@ def test_commands_sent_from_several_threads_until_after_the_end_all_have_outcome
 
 def test_mistake_while_starting_ends_the_run_with_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PPOSettings, "implementation", "tests.running.test_launch:NeverMade")
-    run = run_to_end(configuration(tmp_path, {"Walker": behavior()}), Pause(), SaveCheckpoint())
+    SlowToFree.freed = 0
+    with live(configuration(tmp_path, {"Walker": behavior()}), Pause(), SaveCheckpoint()) as run:
+        run.wait()
+        assert SlowToFree.freed == 1, "tensors that are freed while the program exits abort it"
     assert run.launch.exit_code == 1
     assert run.launch.error is None
     (failure,) = run.of(WorkerFailed)
