@@ -138,7 +138,24 @@ UNUSABLE = {
     ),
 }
 
+SAID = 'implementation: ClassVar = "own_trainer:OwnTrainer"'
+for _case, _said, _reason in (
+    ("a field", f"{SAID[:14]}: str = ''", "implementation must be a ClassVar, as in `implementation: ClassVar = ...`"),
+    ("nothing implements it", "implementation: ClassVar = ''", 'implementation must be "module:Class", got ""'),
+    ("no colon", "implementation: ClassVar = 'own'", 'implementation must be "module:Class", got "own"'),
+    ("no text", "implementation: ClassVar = None", 'implementation must be "module:Class", got null'),
+    ("needs a list", f"{SAID}\n    needs: ClassVar = ['numpy']", "needs must be a dict, got ['numpy']"),
+    (
+        "needs no package",
+        f"{SAID}\n    needs: ClassVar = {{'numpy': None}}",
+        "needs must have a package for each module, as text, got {'numpy': None}",
+    ),
+    ("extra a field", f"{SAID}\n    extra: str = 'a'", "extra must be a ClassVar, as in `extra: ClassVar = ...`"),
+):
+    UNUSABLE[_case] = (CODE.replace(SAID, _said), f"TypeError: {_reason}")
 
+
+@pytest.mark.filterwarnings("ignore:Field name")  # of pydantic, where it sees a field of that name
 @pytest.mark.parametrize(("code", "reason"), UNUSABLE.values(), ids=UNUSABLE)
 def test_one_that_cannot_be_used_is_refused_where_it_is_named_and_harms_nothing_else(
     code: str, reason: str, packages: Packages, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -228,14 +245,19 @@ def test_validator_that_raises_is_a_refusal_with_a_place(packages: Packages, err
     assert str(refusal.value) == f"c.yaml:{place}: {text}"
 
 
-def test_library_that_one_needs_is_named(packages: Packages, capsys: pytest.CaptureFixture[str]) -> None:
-    install(
-        packages,
-        CODE.replace("    learning_rate:", "    needs: ClassVar = {'nowhere': 'rl-own[all]'}\n    learning_rate:"),
-    )
+def test_default_that_its_own_type_refuses_is_refused_like_a_value(packages: Packages) -> None:
+    install(packages, CODE.replace("learning_rate: float = 0.5", "learning_rate: float = 'fast'"))
+    with pytest.raises(ConfigError, match=r'learning_rate: must be a number, got "fast"$'):
+        parse_config((FILE % "own").encode(), "c.yaml")
+
+
+@pytest.mark.parametrize("module", ["nowhere", "nowhere.inside"])
+def test_library_that_one_needs_is_named(module: str, packages: Packages, capsys: pytest.CaptureFixture[str]) -> None:
+    needs = f"    needs: ClassVar = {{{module!r}: 'rl-own[all]'}}\n    learning_rate:"
+    install(packages, CODE.replace("    learning_rate:", needs))
     [plugin] = listed("own", capsys)
     assert plugin["state"] == "unusable"
-    assert plugin["problem"].startswith("needs nowhere, which is not installed. Install it with: ")
+    assert plugin["problem"].startswith(f"needs {module}, which is not installed. Install it with: ")
     assert plugin["problem"].endswith("install 'rl-own[all]'")
 
 

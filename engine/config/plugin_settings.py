@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     BeforeValidator,
+    ConfigDict,
     ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
@@ -17,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticUseDefault
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.diagnostics import must_be_one_of
+from rl_tui.engine.config.diagnostics import describe, must_be_one_of
 from rl_tui.engine.config.types import Settings, refusal
 from rl_tui.engine.errors import PluginError, RlTuiError
 
@@ -25,7 +27,10 @@ from rl_tui.engine.errors import PluginError, RlTuiError
 class PluginSettings(Settings):
     """The settings of what the registry names: a trainer, a reward signal, an environment, an encoder, a writer."""
 
-    implementation: ClassVar[str] = ""  # "module:Class", imported when it is used; empty: not supported yet
+    model_config = ConfigDict(validate_default=True)  # a plug-in's may be wrong
+
+    # "module:Class", imported when it is used; empty: built in and not supported yet
+    implementation: ClassVar[str] = ""
     needs: ClassVar[Mapping[str, str]] = {}  # modules that may be missing, each with the package that has it
     extra: ClassVar[str] = ""  # of rl-tui, which installs them
 
@@ -42,6 +47,8 @@ class PluginSettings(Settings):
 
 
 P = TypeVar("P", bound=PluginSettings)
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_TARGET = re.compile(rf"{_MODULE.pattern}:[^\W\d]\w*")
 
 
 def settings_of_plugins(kind: str, base: type[P]) -> dict[str, type[P]]:
@@ -62,8 +69,27 @@ def settings_of_plugin(kind: str, name: str, base: type[P]) -> type[P]:
         if not issubclass(found, base):
             raise TypeError(f"must be a subclass of {base.__name__}, got {found.__name__}")
         if registry.package_of(kind, name):
+            _require_variables(found, base)
             _require_complete(found)
     return found
+
+
+@lru_cache
+def _require_variables(settings: type[PluginSettings], base: type[PluginSettings]) -> None:
+    """Raises TypeError where what a class says of itself is not what the base class has there."""
+    for name in sorted(base.__class_vars__):
+        if name in settings.model_fields:
+            raise TypeError(f"{name} must be a ClassVar, as in `{name}: ClassVar = ...`, got a field")
+        value, default = getattr(settings, name), getattr(base, name)
+        if name == "implementation":
+            if not (isinstance(value, str) and _TARGET.fullmatch(value)):
+                raise TypeError(f'implementation must be "module:Class", got {describe(value)}')
+        elif not isinstance(value, type(default)):
+            raise TypeError(f"{name} must be a {type(default).__name__}, got {value!r}")
+    needed: list[tuple[object, object]] = [*settings.needs.items()]
+    for module, package in needed:
+        if not (isinstance(module, str) and isinstance(package, str) and _MODULE.fullmatch(module) and package):
+            raise TypeError(f"needs must have a package for each module, as text, got {{{module!r}: {package!r}}}")
 
 
 @lru_cache
