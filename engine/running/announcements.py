@@ -1,7 +1,9 @@
-"""What a run logs about a behavior before it trains, and about what fails in an environment."""
+"""What a run logs about behaviors before they train, and about what fails in an environment."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 from rl_tui.engine.config.network import NetworkSettings
@@ -41,6 +43,31 @@ def goal_warning(spec: BehaviorSpec, network: NetworkSettings, num_parameters: i
         f" {num_parameters:,} parameters in all, and training is many times slower. Write {_NO_CONDITIONING} to make"
         " it an ordinary observation, or goal_conditioning_type: hyper to keep it without this warning"
     )
+
+
+def not_there_yet(missing: Sequence[str], *, has_any: bool) -> str:
+    """That an environment lacks these behaviors of the file at the start. has_any: it has others."""
+    names, trained = ", ".join(missing), f"{'it is' if len(missing) == 1 else 'each is'} trained from when it appears"
+    return f"has no behavior {names} yet; {trained}" if has_any else f"has no behaviors yet; {names}: {trained}"
+
+
+class LoggedWarnings(logging.Handler):
+    """While it is entered, what pools log is a warning of the run, such as an environment that raises in `close`."""
+
+    def __init__(self, bus: EventBus):
+        super().__init__(logging.WARNING)
+        self._bus = bus
+        self._logger = logging.getLogger(f"{__name__.partition('.engine.')[0]}.engine.sampling")
+
+    def __enter__(self) -> None:
+        self._logger.addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        self._logger.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Any thread."""
+        self._bus.log("warning", "run", record.getMessage())
 
 
 def save_traceback(bus: EventBus, source: str, name: str, output: Path, title: str, detail: str) -> None:

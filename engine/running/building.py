@@ -14,13 +14,14 @@ import numpy as np
 import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
-from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached, save_traceback
+from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached, not_there_yet, save_traceback
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.command_ledger import Report
@@ -150,14 +151,18 @@ class Builder:
         if not missing:
             return
         env, found = environment.source.env, f"it has {', '.join(specs) or 'none'}"
-        advice = "For several environments in one run, make env_settings.env a mapping from behavior to environment."
         is_some_here = len(missing) < len(environment.behaviors) or not specs  # without any, all are to appear
         may_train = self._config.default_settings is not None or is_some_here
+        others = [name for name in specs if name not in environment.behaviors]  # that a name of the file may stand for
+        hint = suggest(missing[0], others)
         if not may_train or environment.source.has_one_behavior:
-            raise ConfigError(f"behaviors.{missing[0]}: {env} has no such behavior, {found}. {advice}")
+            advice = hint or (
+                " For several environments in one run, make env_settings.env a mapping from behavior to environment."
+            )
+            raise ConfigError(f"behaviors.{missing[0]}: {env} has no such behavior, {found}.{advice}")
         for name in missing:
             self._restorer.require_origin(name, settings_of(self._config, name))
-        self._bus.log("warning", "run", f"{env} has no behavior {', '.join(missing)} yet, {found}. {advice}")
+        self._bus.log("warning", "run", f"{env} {not_there_yet(missing, has_any=bool(specs))}{hint and f'.{hint}'}")
 
     def watch_target(self, source: EnvironmentSource) -> WatchTarget:
         """The behaviors of one environment are watched together; `behavior` adds them."""

@@ -40,6 +40,7 @@ BEHAVIOR = "Agent"  # the name of the only one
 HORIZON = 16  # short, so that few steps are enough
 REPEATED_ROUNDS = 50  # of steps, which a seed must reproduce
 WORKER_ROUNDS = 10
+SILENT_ROUNDS = 100  # without a word of an agent, after which it has left if others come
 SLOW_SECONDS = 1e-3  # for a step, above which worker processes pay off
 SAME_EPISODES = 10  # of equal length, above which that is no coincidence
 LARGE = 100.0  # networks learn badly from larger numbers unless they are normalized
@@ -47,9 +48,9 @@ LARGE = 100.0  # networks learn badly from larger numbers unless they are normal
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. about: the spaces of the environment."""
+    """One line of the report. about: the spaces of the environment. failed: it can only be used in this process."""
 
-    kind: Literal["about", "ok", "warning"]
+    kind: Literal["about", "ok", "warning", "failed"]
     text: str
 
 
@@ -77,13 +78,14 @@ def check(
             yield from _about(spec, pool.num_agents[spec.name], _teams(made, spec.name))
         total = num_steps * max(1, sum(pool.num_agents.values()))
         played = call_with_timeout(timeout, pool, lambda: _play(pool, total, seed))
+        if not pool.specs:
+            raise EnvironmentFailure(f"{env}: no behavior appeared in {total} steps: there is nothing to train")
         for name, num_rounds in played.appeared.items():
             after = f", appeared after {num_rounds} step{'s' if num_rounds != 1 else ''}"
             yield from _about(pool.specs[name], pool.num_agents[name], f"{_teams(made, name)}{after}")
         yield Finding("ok", f"{played.num_steps} random steps: shapes, types and values match the spaces")
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
-        if not pool.specs:
-            yield Finding("warning", f"no behavior appeared in {total} steps: there is nothing to train")
+        yield from _departures(played)
         yield from _episodes(played)
         yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
         yield _speed(played)
@@ -130,6 +132,7 @@ class _Played:
     """
 
     num_steps: int = 0
+    num_departed: dict[str, int] = field(default_factory=dict)
     appeared: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     returns: list[float] = field(default_factory=list)
@@ -196,7 +199,7 @@ def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
         return _Random(spec, seed), HORIZON
 
     policies = {name: _Random(spec, seed) for name, spec in pool.specs.items()}
-    collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON), meet=meet)
+    collector = Collector(pool, policies, dict.fromkeys(pool.specs, HORIZON), SILENT_ROUNDS, meet)
     pool.reset(seed)
     while played.num_steps < num_steps and (played.num_steps or num_rounds < num_steps):
         num_rounds += 1
@@ -206,6 +209,7 @@ def _play(pool: EnvironmentPool, num_steps: int, seed: int) -> _Played:
                 played.add(name, collector.drain(name))
         collector.act()
         played.num_steps = sum(collector.num_sampled.values())
+    played.num_departed = {name: collector.num_departed(name) for name in pool.specs}
     played.seconds = collector.environment_seconds
     return played
 
@@ -223,6 +227,14 @@ def _ranges(specs: Mapping[str, BehaviorSpec], played: _Played, bounded: Bounded
             yield Finding("warning", f"{found}, outside its space; values are not clipped")
         elif observation.dtype == "float32" and max(-lowest.min(), highest.max()) > LARGE:
             yield Finding("warning", f"{found}: network_settings.normalize: true helps with such numbers")
+
+
+def _departures(played: _Played) -> Iterator[Finding]:
+    """Agents that were not heard of again, with an unfinished episode."""
+    for name, count in played.num_departed.items():
+        if count:
+            left = f"{count} agent{'s' if count != 1 else ''} left without a terminal step"
+            yield Finding("warning", f"{name}: {left}. Their unfinished steps are not learned from")
 
 
 def _episodes(played: _Played) -> Iterator[Finding]:
@@ -283,7 +295,7 @@ def _in_a_worker(source: EnvironmentSource, seed: int, timeout: float) -> Findin
         pool.start()
         _record(pool, seed, WORKER_ROUNDS)
     except EnvironmentFailure as failure:
-        return Finding("warning", f"in a worker process (num_workers) it fails: {failure}")
+        return Finding("failed", f"in a worker process (num_workers) it fails: {failure}")
     finally:
         pool.close()
     return Finding("ok", "a worker process (num_workers) can step it")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.config.environments import environment_names
 from rl_tui.engine.config.run import NO_UNITY, RunConfig
 from rl_tui.engine.errors import ConfigError
@@ -40,8 +41,10 @@ def settings_of(config: RunConfig, behavior: str) -> BehaviorConfig:
     settings = config.behaviors.get(behavior) or config.default_settings
     if settings is None:
         known = ", ".join(config.behaviors) or "none"
+        near = closest(behavior, config.behaviors)
+        hint = f" Did you mean {visible(behavior)} instead of {visible(near)}?" if near else ""
         raise ConfigError(
-            f"behaviors: the environment has a behavior {behavior!r}, the file has {known}."
+            f"behaviors: the environment has a behavior {behavior!r}, the file has {known}.{hint}"
             " Add an entry for it, or default_settings."
         )
     return settings

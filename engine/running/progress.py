@@ -44,6 +44,7 @@ class ProgressReporter:
         self._offsets: dict[str, int] = {}  # by behavior: step minus sampled
         self._first_versions: dict[str, int] = {}
         self._sampled: dict[str, int] = {}
+        self._warned_of_departures: set[str] = set()
         self._episodes, self._progress, self._time_split = map(Throttle, (EPISODES_HZ, PROGRESS_HZ, TIME_SPLIT_HZ))
 
     def add(self, name: str, behavior: Behavior) -> None:
@@ -112,6 +113,16 @@ class ProgressReporter:
             learner = behavior.learner
             total = self._offsets[name] + sampled
             self._bus.publish(ProgressReported(name, learner.step, total, rate, learner.num_updates))
+            self._warn_of_departures(name, self._collector.num_departed(name))
+
+    def _warn_of_departures(self, name: str, num_agents: int) -> None:
+        """Only once: where agents leave like that, they do so all the time. A block may never come."""
+        if not num_agents or name in self._warned_of_departures:
+            return
+        self._warned_of_departures.add(name)
+        what = "1 agent has" if num_agents == 1 else f"{num_agents} agents have"
+        text = f"{what} left without the end of an episode; their unfinished steps were dropped"
+        self._bus.log("warning", name, text)
 
     def _publish_time_split(self) -> None:
         waiting = self._waiting_seconds()

@@ -18,6 +18,7 @@ from rl_tui.engine.config.loading import effective_yaml
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import find_unused, list_warnings
 from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
+from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.command_router import CommandRouter
@@ -123,7 +124,8 @@ class Run:
         writers = spawn("writers", logs.main, self._bus, self._crashed)
         health = HealthReporter(self._bus)
         try:
-            return self._train(health, logs)
+            with LoggedWarnings(self._bus):
+                return self._train(health, logs)
         except RlTuiError as error:
             self._has_traceback = isinstance(error, EnvironmentFailure)
             self._refuse(error)

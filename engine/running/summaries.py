@@ -97,7 +97,6 @@ class SummaryReporter:
         self.statistics = SummaryStatistics()
         self._recent = RecentEpisodes()
         self._trigger = IntervalTrigger(self._settings.config.summary_freq, step)
-        self._has_warned_of_departures = False
 
     @property
     def mean_return(self) -> float | None:
@@ -106,7 +105,6 @@ class SummaryReporter:
 
     def add_block(self, block: Trajectories) -> None:
         """Count the episodes in a block of experience, and what its environment measured."""
-        self._warn_of_departures(len(block.departed))
         self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
         for value in block.episode_returns[-RECENT_EPISODES:].tolist():
             self._recent.add(1, value)
@@ -138,15 +136,6 @@ class SummaryReporter:
                 counts=summary.counts,
             )
         )
-
-    def _warn_of_departures(self, num_agents: int) -> None:
-        """Only once: where agents leave like that, they do so all the time."""
-        if not num_agents or self._has_warned_of_departures:
-            return
-        self._has_warned_of_departures = True
-        what = "1 agent has" if num_agents == 1 else f"{num_agents} agents have"
-        text = f"{what} left without the end of an episode; their unfinished steps were dropped"
-        self._bus.log("warning", self._settings.behavior, text)
 
 
 def histogram(values: NDArray[np.float32]) -> Histogram | None:

@@ -109,6 +109,11 @@ class Assembly:
         """Rows that were written and not yet drained."""
         return int((self._slots.written - self._slots.emitted).sum())
 
+    @property
+    def num_departed(self) -> int:
+        """How many agents have left without the end of an episode, some of which may have come back."""
+        return self._slots.num_departed
+
     def measure(self, measured: Measured) -> None:
         """Add what the environment reports besides rewards to the next block."""
         add_up(self._measured, measured)

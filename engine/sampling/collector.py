@@ -99,6 +99,10 @@ class Collector:
         """Rows that were written and not yet drained, including those of unfinished segments."""
         return self._assemblies[behavior].num_held
 
+    def num_departed(self, behavior: str) -> int:
+        """How many agents have left without the end of an episode, some of which may have come back."""
+        return self._assemblies[behavior].num_departed
+
     def cut(self, behavior: str, at_once: bool) -> None:
         """From now on, cut segments where their agents are next observed, or again at the horizon."""
         self._assemblies[behavior].cut(at_once)

@@ -32,6 +32,7 @@ class Slots:
         self._ids: Int64 = np.empty(0, np.int64)  # of owners, sorted
         self._slot_of_id: Int64 = np.empty(0, np.int64)
         self._departed: list[Int64] = []  # ids of agents that left in mid-episode
+        self.num_departed = 0  # of them in all
 
     def __len__(self) -> int:
         return len(self.state)
@@ -100,6 +101,7 @@ class Slots:
         """
         released: Int64 = (left & (self.begun == self.emitted)).nonzero()[0]
         self._departed.append(self.agent_ids[released])
+        self.num_departed += len(released)
         self.state[released] = VACANT
         self.written[released] = self.begun[released]
         self._written_before[released] = -1  # the next owner's rows would be compared with this agent's

@@ -102,3 +102,14 @@ class Diverging(Growing):
         if self._count > self._at + 100 and not RELEASE.is_set():
             steps["Right?team=0"].decisions.rewards[:] = 3e38
         return steps
+
+
+class Vanishing(Growing):
+    """At every step Left has another agent, and none has a terminal step. Close raises."""
+
+    def _of(self, ids: Int64) -> Steps:
+        steps = super()._of(ids)
+        return Steps(replace(steps.decisions, agent_ids=np.array([self._count])))
+
+    def close(self) -> None:
+        raise RuntimeError("stuck")

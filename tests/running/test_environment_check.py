@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
 from rl_tui.engine.running.environment_check import Finding, check
+from rl_tui.tui.cli import main
 from tests.sampling.worlds import Counting, Recording
 
 HERE = __name__
@@ -22,8 +24,8 @@ def found(env: str, num_steps: int = 30, **kwargs: Any) -> list[Finding]:
     return list(check(env, kwargs, 2, num_steps, seed=1))
 
 
-def warnings_of(env: str, **kwargs: Any) -> list[str]:
-    return [finding.text for finding in found(env, **kwargs) if finding.kind == "warning"]
+def warnings_of(env: str, num_steps: int = 30, **kwargs: Any) -> list[str]:
+    return [finding.text for finding in found(env, num_steps, **kwargs) if finding.kind == "warning"]
 
 
 class Unseeded(gymnasium.Env[Any, Any]):
@@ -89,6 +91,15 @@ class Waiting(Counting):
             WAIT_OVER.wait()
 
 
+class OnlyHere(Counting):
+    """Raises in any other process."""
+
+    def __init__(self, trainer: int) -> None:
+        if os.getpid() != trainer:
+            raise RuntimeError("elsewhere")
+        super().__init__()
+
+
 class Lying(Counting):
     """Shows three numbers where it promised two."""
 
@@ -131,6 +142,25 @@ def test_behaviors_that_appear_and_teams_are_described() -> None:
         "  actions: a choice of 2",
     ]
     assert "the same seed and actions give the same episodes" in [finding.text for finding in findings]
+
+
+def test_agents_that_leave_without_the_end_of_an_episode_are_counted() -> None:
+    departed, endless = warnings_of("tests.running.growing:Vanishing", num_steps=300)
+    assert re.fullmatch(r"Left: \d{2,} agents left without a terminal step\. Their .*", departed)
+    assert endless.startswith("no episode ended")
+
+
+def test_environment_that_fails_only_in_a_worker_is_not_said_to_be_ready(capfd: pytest.CaptureFixture[str]) -> None:
+    env = [f"{HERE}:OnlyHere", "--env-kwargs", f'{{"trainer": {os.getpid()}}}']
+    assert main(["check-env", *env, "--steps", "5"]) == 0
+    said = capfd.readouterr().out
+    assert "failed   in a worker process (num_workers) it fails: " in said
+    assert f"{HERE}:OnlyHere can be trained in with num_workers: 0 only" in said
+
+
+def test_environment_in_which_no_behavior_appears_is_refused() -> None:
+    with pytest.raises(EnvironmentFailure, match="no behavior appeared in 60 steps: there is nothing to train"):
+        found("tests.running.growing:Empty", num_steps=60, at=10**9)
 
 
 def test_seed_without_effect_and_rewards_without_difference_are_warned_of() -> None:

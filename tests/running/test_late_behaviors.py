@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_behavior_that_appears_trains_to_its_end(tmp_path: Path, threaded: bool,
     behaviors = {name: behavior(threaded=threaded, max_steps=400) for name in ("Left", "Right")}
     run = run_to_end(growing(tmp_path, behaviors=behaviors, env_settings={"num_workers": workers}))
     assert run.launch.exit_code == 0, ending(run).reason
-    assert f"{GROWING} has no behavior Right yet, it has Left" in warnings(run)
+    assert f"{GROWING} has no behavior Right yet; it is trained from when it appears" in warnings(run)
     for name in ("Left", "Right"):
         assert states(run, name) == ["training", "finished"]
         assert [event.step for event in run.of(MetricsReported) if event.behavior == name] == [100, 200, 300, 400]
@@ -156,7 +157,7 @@ def test_environment_may_begin_without_any_behavior(tmp_path: Path, workers: int
     settings = {"num_workers": workers}
     run = run_to_end(growing(tmp_path, at=3, env="tests.running.growing:Empty", env_settings=settings))
     assert run.launch.exit_code == 0
-    assert "has no behavior Left, Right yet, it has none" in warnings(run)
+    assert "has no behaviors yet; Left, Right: each is trained from when it appears" in warnings(run)
     for name in ("Left", "Right"):
         assert states(run, name) == ["training", "finished"]
 
@@ -217,3 +218,24 @@ def test_late_behavior_plays_with_inference(tmp_path: Path) -> None:
         assert run.send(Stop()).ok
     assert run.wait() == 0
     assert states(run, "Right") == ["training", "stopped"]
+
+
+def test_agents_that_leave_and_environments_that_cannot_be_closed_are_warned_of(tmp_path: Path) -> None:
+    """No segment ever ends, so that no block comes."""
+    vanishing = growing(tmp_path, 10**9, {"Left": behavior()}, "tests.running.growing:Vanishing")
+    with live(vanishing) as run:
+        warned = run.wait_for(LogEmitted, lambda event: "without the end of an episode" in event.message)
+        assert run.send(Stop()).ok
+    assert re.fullmatch(r"\d+ agents have left .*; their unfinished steps were dropped", warned.message)
+    for instance in (0, 1):
+        text = f"instance {instance}: close raised RuntimeError: stuck, at tests/running/growing.py:"
+        assert text in warnings(run)
+
+
+def test_behavior_without_settings_is_refused_with_the_name_that_may_be_meant(tmp_path: Path) -> None:
+    run = run_to_end(growing(tmp_path, 3, {"Left": behavior(), "Rigt": behavior()}))
+    assert run.launch.exit_code == 2
+    assert "the file has Left, Rigt. Did you mean Right instead of Rigt?" in ending(run).reason
+    run = run_to_end(growing(tmp_path, 3, {"Lef": behavior()}, checkpoint_settings={"run_id": "other"}))
+    assert run.launch.exit_code == 2
+    assert "behaviors.Lef: tests.running.growing:Growing has no such behavior, it has Left. Did" in ending(run).reason

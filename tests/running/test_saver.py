@@ -313,16 +313,6 @@ def test_roll_back_after_the_end_of_the_saver_is_refused(tmp_path: Path) -> None
     assert [ok for _, ok in bench.outcomes] == [False]
 
 
-def test_learner_warns_once_of_agents_that_left_in_the_middle_of_an_episode(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    for departed in ([], [3, 5], [7]):
-        bench.learner.learn_from(replace(block(8, 1.0), departed=np.array(departed, np.int64)), State())
-    warnings = [event for event in bench.events() if isinstance(event, LogEmitted) and event.level == "warning"]
-    assert [event.message for event in warnings] == [
-        "2 agents have left without the end of an episode; their unfinished steps were dropped"
-    ]
-
-
 def test_learner_shows_summaries_at_multiples_and_says_when_it_trains_no_more(tmp_path: Path) -> None:
     bench = Bench(tmp_path, summary_freq=50, max_steps=200)
     for _ in range(3):

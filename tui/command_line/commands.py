@@ -169,7 +169,7 @@ def check_environment(arguments: command_arguments.CheckArguments) -> int:
     """
     from rl_tui.engine.running.environment_check import check
 
-    num_warnings = 0
+    num_warnings, is_for_workers = 0, True
     findings = check(
         arguments.env, arguments.kwargs, arguments.num_envs, arguments.steps, arguments.seed, arguments.timeout
     )
@@ -177,9 +177,11 @@ def check_environment(arguments: command_arguments.CheckArguments) -> int:
         for finding in findings:
             sign = "" if finding.kind == "about" else finding.kind
             num_warnings += finding.kind == "warning"
+            is_for_workers &= finding.kind != "failed"
             write_stdout(safe_text(f"{sign:8} {finding.text}") + "\n", output.stdout)
         warned = "" if not num_warnings else f", with {num_warnings} warning{'s' if num_warnings > 1 else ''}"
-        write_stdout(safe_text(f"{arguments.env} is ready for training{warned}") + "\n", output.stdout)
+        ready = "is ready for training" if is_for_workers else "can be trained in with num_workers: 0 only"
+        write_stdout(safe_text(f"{arguments.env} {ready}{warned}") + "\n", output.stdout)
     return 0
 
 

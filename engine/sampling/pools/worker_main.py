@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,8 +62,11 @@ class Worker:
             if replies:
                 write(self._replies, replies)
         for number, instance in enumerate(self._instances):
-            with self._calling("close", number):
-                instance.environment.close()
+            try:
+                with self._calling("close", number):
+                    instance.environment.close()
+            except InstanceFailure as failure:  # the others are closed all the same
+                sys.stderr.write(f"{failure}\n{failure.detail}")
 
     def _serve(self, record: Record) -> list[Record]:
         try:
