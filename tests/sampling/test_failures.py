@@ -59,7 +59,7 @@ WRONG = [
     ("shows_too_little", "Walker: observations must be 2 like its specs, got 1"),
     ("shows_nan", r"Walker: observation 'position' of agent 1 is not finite: \[nan\]"),
     ("rewards_infinity", "Walker: the reward of agent 1 is not finite: inf"),
-    ("repeats_an_id", "Walker: agent_ids must be unique and not negative"),
+    ("repeats_an_id", "Walker: agent_ids must be unique, got 0 more than once"),
     ("forbids_everything", "Walker: action_mask leaves agent 0 no choice in branch 0"),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -99,15 +99,20 @@ def make_environments(
     """
     kind, arguments, name = _find(env)
     settings = arguments_of(env, arguments, kwargs)
+    _require(kind, env, name)
     if drawn != "no":
         settings = kind.to_draw(name, settings, may_be_text=drawn == "as frames or text")
-    made = list(kind.make(name, behavior, num_copies, settings))
-    if missing := [attribute for attribute in _PROTOCOL if not made or not hasattr(made[0], attribute)]:
-        found = f"{type(made[0]).__name__}, which has no {', '.join(missing)}" if made else "nothing"
-        raise ConfigError(
-            f"{env} must return a gymnasium.Env, a gymnasium VectorEnv or an Environment of rl-tui, got {found}"
-        )
-    return made
+    made: object = kind.make(name, behavior, num_copies, settings)  # a user's code may return anything
+    copies = list(made) if isinstance(made, Iterable) else []
+    if missing := [attribute for attribute in _PROTOCOL if not copies or not hasattr(copies[0], attribute)]:
+        expected = "make must return a list of environments"
+        if isinstance(kind, UserFactory):
+            expected = "must return a gymnasium.Env, a gymnasium VectorEnv or an Environment of rl-tui"
+        found = "an empty list" if isinstance(made, Iterable) else "None" if made is None else type(made).__name__
+        if copies:
+            found = f"{type(copies[0]).__name__}, which has no {', '.join(missing)}"
+        raise ConfigError(f"{env}: {expected}, got {found}")
+    return copies
 
 
 def require_environment(env: str) -> None:
@@ -116,7 +121,13 @@ def require_environment(env: str) -> None:
     Raises RlTuiError as making it would.
     """
     kind, _, name = _find(env)
-    kind.require(name)
+    _require(kind, env, name)
+
+
+def _require(kind: EnvironmentKind[Any], env: str, name: str) -> None:
+    """What an installed kind raises, other than errors on purpose, is a PluginError that names its package."""
+    with registry.blaming(KIND, env.strip().partition(":")[0], "require"):
+        kind.require(name)
 
 
 def _find(env: str) -> tuple[EnvironmentKind[Any], type[EnvironmentSettings], str]:

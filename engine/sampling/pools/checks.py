@@ -6,7 +6,7 @@ Shapes: N agents.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,17 @@ class AnswerCheck:
 
     def check(self, answer: Mapping[str, Steps]) -> None:
         """Return if every behavior's steps fit."""
+        try:
+            self._check(answer)
+        except (AttributeError, TypeError, ValueError):  # only then are the types of everything looked at
+            require_types(answer)
+            raise
+
+    def _check(self, answer: Mapping[str, Steps]) -> None:
         for behavior, steps in answer.items():
             if behavior not in self._specs:
-                raise EnvironmentFailure(
-                    f"behavior must be one of its specs' {', '.join(self._specs)}, got {behavior!r}"
-                )
+                known = ", ".join(self._specs)
+                raise EnvironmentFailure(f"returned steps for {behavior!r}, which is not in specs ({known})")
             self._decisions[behavior].check(steps.decisions)
             if steps.measured is not None:
                 _check_measured(behavior, steps.measured)
@@ -104,6 +110,67 @@ class _Expected:
             raise EnvironmentFailure(f"{behavior}: {self.name} must be at least 0, or -1 for none, got {wrong}")
 
 
+def require_types(answer: object) -> None:
+    """Steps by behavior, made of arrays. Raises EnvironmentFailure for what is of another type."""
+    if not isinstance(answer, Mapping):
+        raise EnvironmentFailure(f"must return a mapping from behavior to Steps, got {in_words(answer)}")
+    for behavior, steps in answer.items():
+        _require(isinstance(steps, Steps), f"{behavior}: must be Steps", steps)
+        _require(
+            isinstance(steps.decisions, DecisionSteps), f"{behavior}: decisions must be DecisionSteps", steps.decisions
+        )
+        is_final = steps.terminals is None or isinstance(steps.terminals, TerminalSteps)
+        _require(is_final, f"{behavior}: terminals must be TerminalSteps or None", steps.terminals)
+        for which, part in (("", steps.decisions), ("final ", steps.terminals)):
+            if part is not None:
+                _require_arrays(behavior, which, part)
+        for name, pair in _items_of(behavior, steps.measured):
+            is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+            _require(is_pair, f"{behavior}: measured[{name!r}] must be a sum and a count", pair)
+
+
+def _require_arrays(behavior: str, which: str, steps: DecisionSteps | TerminalSteps) -> None:
+    is_tuple = isinstance(steps.observations, tuple | list)
+    _require(is_tuple, f"{behavior}: {which}observations must be a tuple of arrays", steps.observations)
+    for index, values in enumerate(steps.observations):
+        _require(isinstance(values, np.ndarray), f"{behavior}: {which}observations[{index}] must be an array", values)
+    _require(
+        isinstance(steps.agent_ids, np.ndarray),
+        f"{behavior}: agent_ids must be int64 in one dimension",
+        steps.agent_ids,
+    )
+    for column in columns_of(type(steps)):
+        values = getattr(steps, column.name)
+        is_absent = values is None and column.is_optional
+        shape = "" if column.name == "action_mask" else f" ({len(steps.agent_ids)},)"
+        expected = f"{behavior}: {column.name} must be {column.dtype}{shape}"
+        _require(is_absent or isinstance(values, np.ndarray), expected, values)
+    if isinstance(steps, TerminalSteps):
+        _require(
+            isinstance(steps.truncated, np.ndarray),
+            f"{behavior}: truncated must be bool ({len(steps.agent_ids)},)",
+            steps.truncated,
+        )
+
+
+def _items_of(behavior: str, measured: object) -> Iterable[tuple[object, object]]:
+    _require(measured is None or isinstance(measured, Mapping), f"{behavior}: measured must be a mapping", measured)
+    return measured.items() if isinstance(measured, Mapping) else ()
+
+
+def _require(is_fine: bool, expected: str, found: object) -> None:
+    if not is_fine:
+        raise EnvironmentFailure(f"{expected}, got {in_words(found)}")
+
+
+def in_words(found: object) -> str:
+    """The type of something, for a message; a number or None itself."""
+    if found is None or isinstance(found, bool | int | float):
+        return str(found)
+    name = type(found).__name__
+    return f"a {name}" if type(found).__module__ == "builtins" else name
+
+
 def _check_measured(behavior: str, measured: Measured) -> None:
     for name, (total, count) in measured.items():
         if not math.isfinite(total) or count < 0:
@@ -128,8 +195,12 @@ def _unique(ids: Int64, behavior: str) -> Int64:
     if ids.dtype != np.int64 or ids.ndim != 1:
         raise EnvironmentFailure(f"{behavior}: agent_ids must be int64 in one dimension, got {ids.dtype} {ids.shape}")
     rising = len(ids) == 0 or (ids[0] >= 0 and np.count_nonzero(ids[1:] > ids[:-1]) == len(ids) - 1)
-    if not rising and (ids.min() < 0 or len(set(ids.tolist())) != len(ids)):
-        raise EnvironmentFailure(f"{behavior}: agent_ids must be unique and not negative, got {ids}")
+    if not rising:
+        if (lowest := ids.min()) < 0:
+            raise EnvironmentFailure(f"{behavior}: agent_ids must not be negative, got {lowest}")
+        found, counts = np.unique(ids, return_counts=True)
+        if len(found) < len(ids):
+            raise EnvironmentFailure(f"{behavior}: agent_ids must be unique, got {found[counts > 1][0]} more than once")
     return ids
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.sampling.environments.base import Environment
-from rl_tui.engine.sampling.pools.checks import AnswerCheck
+from rl_tui.engine.sampling.pools.checks import AnswerCheck, in_words, require_types
 from rl_tui.engine.sampling.pools.numbering import with_all_behaviors
 from rl_tui.engine.sampling.pools.teams import Teams
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
@@ -39,14 +40,25 @@ class Instance:
         return self._checked(self.environment.step(with_all_behaviors(actions, self._known)))
 
     def _checked(self, answer: Mapping[str, Steps]) -> Mapping[str, Steps]:
-        if not answer.keys() <= self._known.keys():
+        try:
+            has_more = not answer.keys() <= self._known.keys()
+        except AttributeError:
+            require_types(answer)
+            raise
+        if has_more:
             self._learn()
         self._check.check(answer)
         return self._teams.join(answer) if self._teams.has_any else answer
 
     def _learn(self) -> None:
-        """Take in what the environment has by now."""
-        self._teams.add(self.environment.specs)
-        self._known |= self.environment.specs
+        """Take in what the environment has by now. Raises EnvironmentFailure."""
+        specs, num_agents = self.environment.specs, self.environment.num_agents
+        for what, value in (("specs", specs), ("num_agents", num_agents)):
+            if not isinstance(value, Mapping):
+                raise EnvironmentFailure(f"{what} must be a mapping by behavior, got {in_words(value)}")
+        if missing := [name for name in specs if name not in num_agents]:
+            raise EnvironmentFailure(f"num_agents must have every behavior of specs, got none for {missing[0]!r}")
+        self._teams.add(specs)
+        self._known |= specs
         self._check = AnswerCheck(self._known)
         self.specs = self._teams.specs

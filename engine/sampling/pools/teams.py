@@ -49,6 +49,8 @@ class Teams:
         known = dict(self.specs)
         for name, spec in specs.items():
             behavior, team = split_name(name)
+            if spec.name not in (name, behavior):
+                raise EnvironmentFailure(f"specs[{name!r}] must have that name, got {spec.name!r}")
             own = spec if spec.name == behavior else replace(spec, name=behavior)
             if known.setdefault(behavior, own) != own:
                 first = self._named_by[behavior]

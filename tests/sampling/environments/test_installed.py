@@ -141,9 +141,26 @@ def test_implementation_that_cannot_be_used_is_refused(packages: Packages, imple
     assert refusals(read(ONE % ("broken:small", "size: 3"))) == [f"{package}: {reason}"]
 
 
-def test_what_a_kind_makes_must_be_environments(packages: Packages) -> None:
-    code = MAZE.replace("return made", "return [] if settings.size == 1 else [3]").replace("maze:Mazes", "hollow:Mazes")
+def test_what_a_kind_makes_must_be_a_list_of_environments(packages: Packages) -> None:
+    returned = "return {1: [], 2: [3], 3: made[0], 4: None}[settings.size]"
+    code = MAZE.replace("return made", returned).replace("maze:Mazes", "hollow:Mazes")
     packages.install("hollow", code, environments="hollow = hollow:MazeSettings")
-    for size, found in [(1, "got nothing"), (2, "got int, which has no specs, num_agents, reset, step, close")]:
-        with pytest.raises(ConfigError, match=f"^hollow:small must return .* an Environment of rl-tui, {found}$"):
+    lacking = "int, which has no specs, num_agents, reset, step, close"
+    for size, found in enumerate(["an empty list", lacking, "Line", "None"], start=1):
+        with pytest.raises(ConfigError, match=f"^hollow:small: make must return a list of environments, got {found}$"):
             EnvironmentSource("hollow:small", "B", {"size": size}).make(0, 1)
+
+
+def test_kind_may_refuse_a_name_before_anything_is_made_and_is_blamed_for_what_it_raises(packages: Packages) -> None:
+    with pytest.raises(ConfigError, match="maze:tiny: must be maze:small or maze:large"):
+        EnvironmentSource("maze:tiny", "B", {"size": 1}).make(0, 1)
+    packages.install(
+        "broken",
+        MAZE.replace("if name", "if 1 / 0 or name").replace("maze:M", "broken:M"),
+        environments="broken = broken:MazeSettings",
+    )
+    package = "broken of broken 1.0 (environments: broken:MazeSettings)"
+    [refusal] = refusals(read(ONE % ("broken:small", "size: 3")))
+    assert refusal.startswith(f"{package}: require raised ZeroDivisionError: division by zero, at ")
+    with pytest.raises(PluginError, match="require raised ZeroDivisionError"):
+        EnvironmentSource("broken:small", "B", {"size": 1}).make(0, 1)
