@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
 from rl_tui.engine.errors import NotSupportedError, PluginError, RlTuiError
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
@@ -50,6 +51,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "unity": "rl_tui.engine.sampling.environments.settings:UnitySettings",
     },
 }
+_METHODS: Mapping[str, tuple[str, ...]] = {"writers": ("write", "close")}  # of kinds without a base class
 _MLAGENTS = ("mlagents.stats_writer", "mlagents.trainer_type")
 
 
@@ -108,7 +110,26 @@ def implementation(kind: str, name: str) -> type:
     if not target:
         raise NotSupportedError(f"{kind}: {name} is not supported yet")
     with blaming(kind, name):
-        return _require_class(resolve(target))
+        found = _require_class(resolve(target))
+        for method in _METHODS.get(kind, ()):
+            if not callable(getattr(found, method, None)):
+                raise TypeError(f"{found.__name__} must have a method {method}")
+        return found
+
+
+def require_implementation(kind: str, name: str) -> None:
+    """The class that does an installed one's work seems to be there; its module is searched for, and not imported.
+
+    Packages around that module are imported. Raises PluginError as `implementation`.
+    """
+    module, _, attribute = _implementation_of(settings_class(kind, name)).partition(":")
+    with blaming(kind, name):
+        if module in sys.modules:
+            known = vars(sys.modules[module])
+            if attribute not in known and "__getattr__" not in known:
+                raise AttributeError(f"module {module!r} has no attribute {attribute!r}")
+        elif find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}")
 
 
 @contextmanager

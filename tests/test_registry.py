@@ -214,10 +214,27 @@ def test_name_of_a_built_in_one_is_not_taken_and_every_run_warns(
     assert "Not used: that is the name of a built-in one" in outputs(["plugins"], capsys)[1]
 
 
-def test_implementation_that_does_not_exist_is_refused_by_its_package(packages: Packages) -> None:
-    install(packages, CODE.replace("own_trainer:OwnTrainer", "own_trainer:Trainer"))
-    with pytest.raises(PluginError, match=r"^own of own_trainer 1\.0 .* has no attribute 'Trainer'$"):
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("own_trainer:Trainer", "AttributeError: module 'own_trainer' has no attribute 'Trainer'"),
+        ("own_trainr:OwnTrainer", "ModuleNotFoundError: No module named 'own_trainr'"),
+    ],
+)
+def test_implementation_that_does_not_exist_is_refused_by_its_package(
+    target: str, reason: str, packages: Packages, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(packages, CODE.replace("own_trainer:OwnTrainer", target))
+    about = f"own of own_trainer 1.0 (trainers: own_trainer:OwnSettings) cannot be used: {reason}"
+    with pytest.raises(PluginError) as refused:
         registry.implementation("trainers", "own")
+    assert str(refused.value) == about
+    path = tmp_path / "own.yaml"
+    path.write_text(FILE % "own")
+    ended, _, err = outputs([str(path), "--dry-run", "--results-dir", str(tmp_path)], capsys)
+    assert (ended, err) == (2, f"{path}:3:19: behaviors.A.trainer_type: {about}\n")
+    [plugin] = listed("own", capsys)
+    assert (plugin["state"], plugin["problem"]) == ("unusable", reason)
 
 
 CHECKED = """

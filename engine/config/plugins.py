@@ -46,7 +46,7 @@ class ListedPlugin:
 
 
 def list_plugins() -> list[ListedPlugin]:
-    """Those of every kind, then those of ML-Agents. Their settings are imported, and no implementation."""
+    """Those of every kind, then those of ML-Agents. Imports their settings, and looks for what implements them."""
     found = [_listed(plugin) for kind in BASES for plugin in registry.plugins(kind)]
     of_mlagents = registry.plugins_of_mlagents()
     return [*found, *(_with(plugin, "not loaded", problem="a plug-in of ML-Agents") for plugin in of_mlagents)]
@@ -55,15 +55,19 @@ def list_plugins() -> list[ListedPlugin]:
 def _listed(plugin: registry.Plugin) -> ListedPlugin:
     if plugin in registry.hidden(plugin.kind):
         return _with(plugin, "hidden", problem="that is the name of a built-in one")
+    about = ""
     try:
         settings = settings_of_plugin(plugin.kind, plugin.name, BASES[plugin.kind])
+        about = _first_sentence(settings)
+        if not settings.implementation:
+            return _with(plugin, "not supported yet", about)
+        if missing := missing_library(settings):
+            return _with(plugin, "unusable", about, missing)
+        if plugin.package:
+            registry.require_implementation(plugin.kind, plugin.name)
     except PluginError as error:
-        return _with(plugin, "unusable", problem=str(error).rpartition(" cannot be used: ")[2])
-    about = _first_sentence(settings)
-    if not settings.implementation:
-        return _with(plugin, "not supported yet", about)
-    missing = missing_library(settings)
-    return _with(plugin, "unusable" if missing else "usable", about, missing)
+        return _with(plugin, "unusable", about, str(error).rpartition(" cannot be used: ")[2])
+    return _with(plugin, "usable", about)
 
 
 def _with(plugin: registry.Plugin, state: State, about: str = "", problem: str = "") -> ListedPlugin:

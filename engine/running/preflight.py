@@ -8,10 +8,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from rl_tui.engine import registry
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath
 from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.plugin_settings import PluginSettings
+from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import CheckpointSettings, RunConfig
 from rl_tui.engine.config.support import find_unsupported
-from rl_tui.engine.errors import ConfigError, RlTuiError
+from rl_tui.engine.config.writers import KIND as WRITERS
+from rl_tui.engine.errors import ConfigError, PluginError, RlTuiError
 from rl_tui.engine.sampling.environments.factory import require_environment
 from rl_tui.engine.storage.run_folder import RunFolder
 
@@ -19,10 +24,11 @@ from rl_tui.engine.storage.run_folder import RunFolder
 def refusals(config: RunConfig) -> list[str]:
     """One line for each reason why a run of this configuration cannot start.
 
-    Nothing is created or changed. The user's modules with environments are imported, torch is not: whether the device
-    exists, the memory suffices and a checkpoint fits is not known before the start.
+    Nothing is created or changed. The user's modules with environments and the installed plug-ins that the file names
+    are imported; torch is not, unless one of them imports it: whether the device exists, the memory suffices and a
+    checkpoint fits is not known before the start.
     """
-    refused = find_unsupported(config)
+    refused = [*find_unsupported(config), *config.source.lines(_unusable_plugins(config))]
     for check in _checks(config):
         try:
             check()
@@ -52,6 +58,40 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
             continue  # refused already
         if with_modules or (kind is not None and not kind.runs_user_code(name.partition(":")[2])):
             yield partial(require_environment, name)
+
+
+def require_writers(config: RunConfig) -> None:
+    """The installed writers of a run that trains can be made. Raises PluginError for the first that cannot."""
+    if not config.checkpoint_settings.inference:
+        for name, writer in config.writers.items():
+            if writer is not None and registry.package_of(WRITERS, name):
+                registry.implementation(WRITERS, name)
+
+
+def _unusable_plugins(config: RunConfig) -> Iterator[Diagnostic]:
+    """Each installed plug-in that the file names and whose implementation cannot be imported.
+
+    Environments are found by `require_environment`, and missing libraries by `find_unsupported`.
+    """
+    for path, kind, name, settings in _named_plugins(config):
+        if registry.package_of(kind, name) and not missing_library(settings):
+            try:
+                registry.implementation(kind, name)
+            except PluginError as error:
+                yield Diagnostic(path, str(error))
+
+
+def _named_plugins(config: RunConfig) -> Iterator[tuple[KeyPath, str, str, PluginSettings]]:
+    for behavior, settings in config.behaviors.items():
+        path, network = ("behaviors", behavior), settings.network_settings
+        yield (*path, "trainer_type"), "trainers", settings.trainer_type, settings.hyperparameters
+        for name, signal in settings.reward_signals.items():
+            yield (*path, "reward_signals", name), "reward_signals", name, signal
+        place = (*path, "network_settings", "vis_encode_type")
+        yield place, "encoders", network.vis_encode_type, network.encoder_settings
+    for name, writer in config.writers.items():
+        if writer is not None:
+            yield (WRITERS, name), WRITERS, name, writer
 
 
 def _require_folder(config: RunConfig) -> None:

@@ -26,6 +26,7 @@ from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
+from rl_tui.engine.running.preflight import require_writers
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.running.threads import UiPriority, spawn
@@ -110,6 +111,7 @@ class Run:
         keep_freed_memory()
         settings = self._config.checkpoint_settings
         try:
+            require_writers(self._config)
             with self._folder:
                 for line in self._folder.open(settings.resume, settings.force):
                     self._bus.log("warning", "run", line)

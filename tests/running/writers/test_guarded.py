@@ -105,6 +105,23 @@ def test_writer_that_raises_is_reported_once_and_left_out(
     assert list((run.folder / "Walker").glob("events.out.tfevents.*"))
 
 
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        ("LinesWriter", "AttributeError: module 'lines_writer' has no attribute 'LinesWriter'"),
+        ("LinesWriter.close", "TypeError: LinesWriter must have a method close"),
+    ],
+)
+def test_writer_that_cannot_be_used_ends_the_run_before_it_starts(
+    tmp_path: Path, lines: ModuleType, monkeypatch: pytest.MonkeyPatch, part: str, reason: str
+) -> None:
+    monkeypatch.delattr(f"lines_writer.{part}")
+    run = run_to_end(with_writers(tmp_path, {"lines": {}}))
+    about = f"lines of lines 1.0 (writers: lines_writer:LinesSettings) cannot be used: {reason}"
+    assert (run.launch.exit_code, run.of(RunStateChanged)[-1].reason) == (2, about)
+    assert not run.folder.exists()
+
+
 def test_run_that_cannot_start_and_one_that_only_plays_have_no_writer(tmp_path: Path, lines: ModuleType) -> None:
     missing = {"torch_settings": {"device": "cuda:99"}}
     broken = configuration(tmp_path, {"Walker": behavior()}, writers={"lines": {}}, **missing)
