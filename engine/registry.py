@@ -153,6 +153,12 @@ def blaming(kind: str, name: str, doing: str = "") -> Iterator[None]:
         raise failure from error
 
 
+def refused(kind: str, name: str, problem: str) -> PluginError:
+    """The error of a plug-in that is not what its kind must be; it names the package."""
+    package = package_of(kind, name)
+    return PluginError(f"{name} of {package}: {problem}" if package else f"{kind}.{name}: {problem}")
+
+
 def package_of(kind: str, name: str) -> str:
     """Name and version of the package that installed it; empty if it is built in."""
     point = _find(kind, name)

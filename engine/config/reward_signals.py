@@ -20,6 +20,8 @@ class RewardSignalSettings(PluginSettings):
     """The settings of one reward signal."""
 
     learns: ClassVar[bool] = False  # it has something to train, such as a network of its own
+    ignores_dones: ClassVar[bool] = False  # what follows the end of an episode still counts for this stream
+    is_reevaluated: ClassVar[bool] = False  # a replayed step is paid what it is worth now, not when it was new
     title: ClassVar[str] = ""  # its name in metrics, as in "Policy/Extrinsic Reward"; empty: its key, capitalized
 
     gamma: Fraction = 0.99

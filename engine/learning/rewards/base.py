@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import torch
 
@@ -37,15 +37,12 @@ class RewardSignal:
     Used by one thread.
     """
 
-    ignores_dones: ClassVar[bool] = False  # what follows the end of an episode still counts for this stream
-    is_reevaluated: ClassVar[bool] = False  # a replayed step is paid what it is worth now, not when it was new
-
     def __init__(self, settings: RewardSignalSettings, context: RewardContext):
         """Raises ConfigError for settings that do not fit the behavior."""
 
     @property
     def num_parameters(self) -> int:
-        """How many numbers it trains."""
+        """How many numbers it trains. Read once."""
         return 0
 
     def evaluate(self, block: Trajectories) -> Float32:

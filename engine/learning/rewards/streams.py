@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.reward_signals import KIND, RewardSignalSettings
-from rl_tui.engine.errors import NonFiniteError, PluginError
+from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.rewards.base import Numbers, RewardContext, RewardSignal
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.learning.transitions import Transitions
@@ -34,18 +35,25 @@ class Stream:
     name: str
     settings: RewardSignalSettings
     signal: RewardSignal
+    results: PluginResults
+    num_parameters: int
 
     @staticmethod
     def make(name: str, settings: RewardSignalSettings, context: RewardContext) -> Stream:
         """The stream of a signal with these settings. Raises NotSupportedError, PluginError."""
         kind = registry.implementation(KIND, name)
         if not issubclass(kind, RewardSignal):
-            raise PluginError(f"{KIND}.{name}: {kind.__name__} must be a subclass of RewardSignal")
-        if settings.learns != (kind.update is not RewardSignal.update):
-            text = "must define `update` if and only if `learns` of its settings is True"
-            raise PluginError(f"{KIND}.{name}: {kind.__name__} {text}")
-        with registry.blaming(KIND, name):
-            return Stream(name, settings, kind(settings, context))
+            raise registry.refused(KIND, name, f"{kind.__name__} must be a subclass of RewardSignal")
+        if lacks := _lacking(kind, settings):
+            raise registry.refused(KIND, name, f"{kind.__name__} must define {lacks}")
+        results = PluginResults(KIND, name)
+        with registry.blaming(KIND, name, "its constructor"):
+            signal = kind(settings, context)
+        with registry.blaming(KIND, name, "num_parameters"):
+            num_parameters = results.count("num_parameters", signal.num_parameters)
+        stream = Stream(name, settings, signal, results, num_parameters)
+        stream.state()  # what cannot be saved is not trained
+        return stream
 
     @property
     def title(self) -> str:
@@ -62,7 +70,7 @@ class Stream:
 
     def peek(self, block: Trajectories) -> Float32:
         """The same without a change to the signal."""
-        if self.signal.is_reevaluated:
+        if self.settings.is_reevaluated:
             return self.reevaluate(Transitions.of(block))
         return self._paid("evaluate", copy.deepcopy(self.signal).evaluate, block)
 
@@ -73,13 +81,12 @@ class Stream:
     def update(self, transitions: Transitions) -> Numbers:
         """Let the signal learn; returns its metrics, without what they were computed from. Raises PluginError."""
         with self.blaming("update"):
-            numbers = self.signal.update(transitions)
-            return {tag: n.detach() if isinstance(n, torch.Tensor) else float(n) for tag, n in numbers.items()}
+            return self.results.metrics(self.signal.update(transitions))
 
     def state(self) -> State:
         """The state of the signal. Raises PluginError."""
         with self.blaming("state"):
-            return self.signal.state()
+            return self.results.state(self.signal.state())
 
     def load(self, state: State) -> None:
         """Restore `state`. Raises PluginError."""
@@ -88,11 +95,11 @@ class Stream:
 
     def _paid(self, name: str, method: Callable[[T], Float32], steps: T) -> Float32:
         """What a method of the signal pays for each of these steps, multiplied by `strength`."""
+        if type(self.signal).evaluate is RewardSignal.evaluate:
+            name = "evaluate_transitions"  # the one that its author knows
         with self.blaming(name):
-            rewards = np.asarray(method(steps), np.float32)
-            if rewards.shape != (steps.num_rows,):
-                raise ValueError(f"must return an array of shape ({steps.num_rows},), got {rewards.shape}")
-        weighted: Float32 = rewards * np.float32(self.settings.strength)
+            rewards = self.results.rewards(name, method(steps), steps.num_rows)
+        weighted: Float32 = rewards.astype(np.float32) * np.float32(self.settings.strength)
         if not np.isfinite(weighted).all():
             wrong = weighted[~np.isfinite(weighted)][0]
             raise NonFiniteError(f"{KIND}.{self.name}: a reward must be a finite number, got {wrong}")
@@ -111,10 +118,10 @@ class RewardStreams:
             for (name, settings), own in zip(signals, seeds, strict=True)
         ]
         self._learning = [stream for stream in self._streams if stream.settings.learns]
-        self._reevaluated = [i for i, stream in enumerate(self._streams) if stream.signal.is_reevaluated]
+        self._reevaluated = [i for i, stream in enumerate(self._streams) if stream.settings.is_reevaluated]
         self._reported: list[Numbers] = []  # by each signal that learns, for each mini-batch
         self.gammas: Float32 = np.array([stream.settings.gamma for stream in self._streams], np.float32)
-        self.masks_terminal: Bool = np.array([not stream.signal.ignores_dones for stream in self._streams], np.bool_)
+        self.masks_terminal: Bool = np.array([not stream.settings.ignores_dones for stream in self._streams], np.bool_)
         self._sums = EpisodeSums(len(self._streams))
 
     def __len__(self) -> int:
@@ -133,7 +140,7 @@ class RewardStreams:
     @property
     def num_parameters(self) -> int:
         """How many numbers the signals train."""
-        return sum(stream.signal.num_parameters for stream in self._learning)
+        return sum(stream.num_parameters for stream in self._learning)
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N, S], each stream multiplied by its strength. Raises NonFiniteError, PluginError."""
@@ -217,6 +224,18 @@ class EpisodeSums:
         self._unfinished = self._unfinished.updated(ids, endings, sums, block.departed)
         ended: NDArray[np.float64] = sums[has_ended[ends]]
         return ended
+
+
+def _lacking(kind: type[RewardSignal], settings: RewardSignalSettings) -> str:
+    """What the class of a signal must define and does not; "" if it is complete."""
+    base = RewardSignal
+    if settings.learns != (kind.update is not base.update):
+        return "`update` if and only if `learns` of its settings is True"
+    if kind.evaluate_transitions is not base.evaluate_transitions:
+        return ""
+    if settings.is_reevaluated:
+        return "`evaluate_transitions`, since `is_reevaluated` of its settings is True"
+    return "`evaluate` or `evaluate_transitions`" if kind.evaluate is base.evaluate else ""
 
 
 def _tags(reported: Sequence[Numbers]) -> list[str]:

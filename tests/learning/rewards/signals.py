@@ -25,6 +25,8 @@ class DistillationSettings(RewardSignalSettings):
 
     implementation: ClassVar = f"{__name__}:Distillation"
     learns: ClassVar = True
+    ignores_dones: ClassVar = True
+    is_reevaluated: ClassVar = True
 
     learning_rate: Positive = 0.01
 
@@ -34,9 +36,6 @@ class Distillation(RewardSignal):
 
     It learns from a random half of every mini-batch, so that its generator matters.
     """
-
-    ignores_dones = True
-    is_reevaluated = True
 
     def __init__(self, settings: DistillationSettings, context: RewardContext):
         self._learning_rate = settings.learning_rate
@@ -85,13 +84,12 @@ class CountingSettings(RewardSignalSettings):
 
     implementation: ClassVar = f"{__name__}:Counting"
     learns: ClassVar = True
+    is_reevaluated: ClassVar = True
     title: ClassVar = "Mini-Batch"
 
 
 class Counting(RewardSignal):
     """Pays one more for every mini-batch so far, which it counts and keeps."""
-
-    is_reevaluated = True
 
     def __init__(self, settings: CountingSettings, context: RewardContext):
         self.seen: list[Transitions] = []

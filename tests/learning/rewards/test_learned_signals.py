@@ -291,39 +291,111 @@ def test_a_number_that_is_not_finite_names_the_signal_and_leaves_it_as_it_was(
 
 BROKEN = """
 import numpy as np
+import torch
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.learning.rewards.base import RewardSignal
+from rl_tui.engine.specs import State
 
 class BrokenSettings(RewardSignalSettings):
     implementation = "broken:Broken"
     learns = {learns}
+    is_reevaluated = {is_reevaluated}
 
 class Broken(RewardSignal):
-    def evaluate(self, block):
-        return {evaluated}
+    num_parameters = {num_parameters}
+
+    def __init__(self, settings, context):
+        self.n = 0
+        {made}
+
+    def {method}(self, steps):
+        return {paid}
 
     def update(self, transitions):
-        return {{}}["loss"]
+        self.n += 1
+        return {learned}
+
+    def state(self):
+        return {state}
 """
+WHOLE = {
+    "learns": True,
+    "is_reevaluated": False,
+    "num_parameters": 1,
+    "made": "",
+    "method": "evaluate",
+    "paid": "steps.rewards",
+    "learned": {},
+    "state": "State()",
+}
+STATE = "state must return a State of numpy arrays"
+
+
+def broken(packages: Packages, **changes: object) -> Trainer:
+    """A trainer with an installed signal, of which this is changed."""
+    packages.install("broken", BROKEN.format(**WHOLE | changes), reward_signals="broken = broken:BrokenSettings")
+    return trainer("ppo", "broken")
 
 
 @pytest.mark.parametrize(
-    ("evaluated", "learns", "message"),
+    ("changes", "message"),
     [
-        ("block.reward", True, r"evaluate raised AttributeError: 'Trajectories' object has no attribute 'reward', at"),
-        ("block.rewards[:3]", True, r"evaluate raised ValueError: must return an array of shape \(32,\), got \(3,\)"),
-        ("block.rewards", True, r"update raised KeyError: 'loss', at .*broken.py:15 in update"),
-        ("block.rewards", False, "Broken must define `update` if and only if `learns` of its settings is True"),
+        ({"learns": False}, "Broken must define `update` if and only if `learns` of its settings is True"),
+        ({"method": "pay"}, "Broken must define `evaluate` or `evaluate_transitions`"),
+        ({"is_reevaluated": True}, "Broken must define `evaluate_transitions`, since `is_reevaluated` of"),
+        ({"made": "self.m"}, r"its constructor raised AttributeError: .* has no attribute 'm', at .*broken.py:\d+ in"),
+        ({"num_parameters": None}, "num_parameters must be a whole number, or a property that is one, got None"),
+        ({"num_parameters": "lambda self: 3"}, "num_parameters must be .*, got a method"),
+        ({"num_parameters": "property(lambda self: self.m)"}, "num_parameters raised AttributeError: .*, at"),
+        ({"state": "{}"}, f"{STATE}, got dict"),
+        ({"state": "None"}, f"{STATE}, got None"),
+        ({"state": "State({'a': torch.zeros(2)})"}, rf"{STATE} of numbers, got a: a Tensor of shape \[2\]"),
+        ({"state": "State({'a': np.array(['b'])})"}, rf"{STATE} of numbers, got a: <U1\[1\]"),
+        (
+            {"state": "State({}, {'a': np.int64(3)})"},
+            "the values of its state must be plain JSON: Object of type int64",
+        ),
+        ({"state": "self.m"}, r"state raised AttributeError: .* has no attribute 'm', at .*broken.py:\d+ in state"),
+    ],
+)
+def test_an_installed_signal_that_cannot_be_trained_or_saved_is_refused_before_the_run(
+    changes: dict[str, object], message: str, packages: Packages
+) -> None:
+    with pytest.raises(PluginError, match=r"^broken of broken 1\.0.*: " + message) as raised:
+        broken(packages, **changes)
+    assert bool(raised.value.detail) == (" raised " in message), "a traceback where its own code raised"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"paid": "steps.reward"}, "evaluate raised AttributeError: .* has no attribute 'reward', at"),
+        ({"paid": "steps.rewards[:3]"}, r"evaluate must return a numpy array f32\[32\], got float32\[3\]"),
+        ({"paid": "torch.zeros(32)"}, r"evaluate must return a numpy array f32\[32\], got a Tensor of shape \[32\]"),
+        (
+            {"method": "evaluate_transitions", "paid": "None"},
+            r"evaluate_transitions must return a numpy array f32\[32\], got None",
+        ),
+        ({"learned": "{}['loss']"}, r"update raised KeyError: 'loss', at .*broken.py:\d+ in update"),
+        ({"learned": "exec('raise SystemExit')"}, "update raised SystemExit: "),
+        ({"learned": "None"}, "update must return a mapping from tags to numbers, got None"),
+        ({"learned": "{5: 1.0}"}, "update must return a mapping from tags to numbers, got the tag 5"),
+        ({"learned": "{'a': 'b'}"}, "update must return numbers or tensors of one element, got a: 'b'"),
+        ({"learned": "{'a': np.ones(3)}"}, r"update must return numbers or .*, got a: float64\[3\]"),
+        ({"learned": "{'a': torch.ones(3)}"}, r"update must return numbers or .*, got a: a Tensor of shape \[3\]"),
+        (
+            {"state": "State({'a': np.zeros(self.n)})"},
+            r"state must always return the same arrays, .*: a was float64\[0\], is float64\[4\]",
+        ),
+        (
+            {"state": "State({'a': np.zeros(1)} if self.n else {})"},
+            r"state must always return the same arrays, .*: a was none, is float64\[1\]",
+        ),
     ],
 )
 def test_an_installed_signal_that_fails_is_named_with_its_package(
-    evaluated: str, learns: bool, message: str, packages: Packages
+    changes: dict[str, object], message: str, packages: Packages
 ) -> None:
-    code = BROKEN.format(evaluated=evaluated, learns=learns)
-    packages.install("broken", code, reward_signals="broken = broken:BrokenSettings")
-    named = (
-        r"broken of broken 1\.0 \(reward_signals: broken:BrokenSettings\): " if learns else r"reward_signals\.broken: "
-    )
-    with pytest.raises(PluginError, match=named + message) as raised:
-        fed(trainer("ppo", "broken"), 1)
-    assert bool(raised.value.detail) == learns
+    made = broken(packages, **changes)
+    with pytest.raises(PluginError, match=r"^broken of broken 1\.0.*: " + message):
+        fed(made, 2)  # the second takes a snapshot of the state
