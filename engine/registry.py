@@ -176,6 +176,12 @@ def plugins_of_mlagents() -> list[Plugin]:
     return [plugin for plugin in found if plugin.target.partition(".")[0] != "mlagents"]
 
 
+def misplaced_plugins() -> list[Plugin]:
+    """The plug-ins in a group `rl_tui.<kind>` that there is not, which are never loaded."""
+    groups = [group for group in _entry_points(tuple(sys.path)) if group not in (*_groups(), *_MLAGENTS)]
+    return [Plugin(group, point.name, point.value, _package(point)) for group in groups for point in _group(group)]
+
+
 def _implementation_of(settings: type) -> str:
     return str(getattr(settings, "implementation", ""))
 
@@ -194,7 +200,7 @@ def _find(kind: str, name: str) -> EntryPoint | None:
     found = [point for point in _installed(kind) if point.name == name]
     if len(found) > 1:
         packages = " and ".join(map(_package, found))
-        raise PluginError(f"{name} ({kind}) is provided by {packages}: only one of them may be installed")
+        raise PluginError(f"{name} ({kind}) is provided by {packages}: uninstall one of them")
     return found[0] if found else None
 
 
@@ -210,10 +216,15 @@ def _group(group: str) -> list[EntryPoint]:
 def _entry_points(_path: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
     """Those that concern this program by group; the packages of a search path are looked through once."""
     found = entry_points()
+    unknown = sorted(group for group in found.groups if group.startswith("rl_tui."))
     return {
         group: sorted(found.select(group=group), key=lambda point: (point.name, _package(point)))
-        for group in (*(f"rl_tui.{kind}" for kind in BUILT_IN), *_MLAGENTS)
+        for group in dict.fromkeys([*_groups(), *_MLAGENTS, *unknown])
     }
+
+
+def _groups() -> list[str]:
+    return [f"rl_tui.{kind}" for kind in BUILT_IN]
 
 
 def _package(point: EntryPoint) -> str:

@@ -184,7 +184,7 @@ def test_name_of_two_packages_is_refused(
 ) -> None:
     install(packages)
     install(packages, package="other_trainer")
-    text = "own (trainers) is provided by other_trainer 1.0 and own_trainer 1.0: only one of them may be installed"
+    text = "own (trainers) is provided by other_trainer 1.0 and own_trainer 1.0: uninstall one of them"
     path = tmp_path / "own.yaml"
     path.write_text(FILE % "own")
     for words in (["--no-ui"], ["--dry-run"]):
@@ -207,7 +207,7 @@ def test_name_of_a_built_in_one_is_not_taken_and_every_run_warns(
     path = tmp_path / "own.yaml"
     path.write_text(FILE % "ppo")
     ended, _, err = outputs([str(path), "--dry-run"], capsys)
-    warning = "ppo of own_trainer 1.0 (trainers) is not used: that is the name of a built-in one"
+    warning = "ppo of own_trainer 1.0 (trainers) is not used: that is the name of a built-in one; give it another name"
     assert (ended, err) == (0, f"{warning}\n")
     assert outputs(["schema"], capsys)[2] == ""
     assert [plugin["state"] for plugin in listed("ppo", capsys)] == ["usable", "hidden"]
@@ -276,6 +276,25 @@ def test_library_that_one_needs_is_named(module: str, packages: Packages, capsys
     assert plugin["state"] == "unusable"
     assert plugin["problem"].startswith(f"needs {module}, which is not installed. Install it with: ")
     assert plugin["problem"].endswith("install 'rl-own[all]'")
+
+
+def test_plug_in_in_an_unknown_group_is_named_with_the_right_one(
+    packages: Packages, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packages.install("neat_writer", "1 / 0", **{"rl_tui.writer": "neat = neat_writer:NeatSettings"})
+    [warning] = list_warnings(parse_config((FILE % "ppo").encode(), "c.yaml"))
+    groups = "rl_tui.trainers, rl_tui.reward_signals, rl_tui.encoders, rl_tui.writers or rl_tui.environments"
+    assert warning == (
+        f"neat of neat_writer 1.0 is not loaded: its group of entry points must be {groups}, "
+        'got "rl_tui.writer". Did you mean rl_tui.writers?'
+    )
+    [plugin] = listed("neat", capsys)
+    assert (plugin["kind"], plugin["state"]) == ("rl_tui.writer", "not loaded")
+    out = outputs(["plugins"], capsys)[1]
+    assert out.endswith(
+        "\nin an unknown group (rl_tui.writer)\n"
+        "  neat             neat_writer 1.0  Not loaded: no group of plug-ins of rl-tui\n"
+    )
 
 
 def test_plug_ins_of_mlagents_are_named_and_not_loaded(

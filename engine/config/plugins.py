@@ -32,8 +32,8 @@ State: TypeAlias = Literal["usable", "not supported yet", "unusable", "hidden", 
 class ListedPlugin:
     """One line of the list.
 
-    kind: of the registry, or a group of entry points of ML-Agents. package: name and version; "" if built in. target:
-    the class of its settings. about: what it is, in a sentence. problem: why it cannot be used; "" where it can.
+    kind: of the registry, or a group of entry points that is not loaded. package: name and version; "" if built in.
+    target: the class of its settings. about: what it is, in a sentence. problem: why it cannot be used, or "".
     """
 
     kind: str
@@ -46,15 +46,20 @@ class ListedPlugin:
 
 
 def list_plugins() -> list[ListedPlugin]:
-    """Those of every kind, then those of ML-Agents. Imports their settings, and looks for what implements them."""
+    """Those of every kind, then those in unknown groups and those of ML-Agents.
+
+    Imports their settings, and looks for what implements them.
+    """
     found = [_listed(plugin) for kind in BASES for plugin in registry.plugins(kind)]
+    unknown = "no group of plug-ins of rl-tui"
+    found += [_with(plugin, "not loaded", problem=unknown) for plugin in registry.misplaced_plugins()]
     of_mlagents = registry.plugins_of_mlagents()
     return [*found, *(_with(plugin, "not loaded", problem="a plug-in of ML-Agents") for plugin in of_mlagents)]
 
 
 def _listed(plugin: registry.Plugin) -> ListedPlugin:
     if plugin in registry.hidden(plugin.kind):
-        return _with(plugin, "hidden", problem="that is the name of a built-in one")
+        return _with(plugin, "hidden", problem="that is the name of a built-in one; give it another name")
     about = ""
     try:
         settings = settings_of_plugin(plugin.kind, plugin.name, BASES[plugin.kind])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, suggest
+from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be_one_of, suggest
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
 from rl_tui.engine.config.environments import environment_names, kind_of
 from rl_tui.engine.config.plugin_settings import PluginSettings
@@ -155,7 +155,11 @@ def _unused_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Dia
 def _unused_plugins() -> Iterator[str]:
     """Installed plug-ins that no run can use."""
     for plugin in (plugin for kind in registry.BUILT_IN for plugin in registry.hidden(kind)):
-        yield f"{plugin.name} of {plugin.package} ({plugin.kind}) is not used: that is the name of a built-in one"
+        what = f"{plugin.name} of {plugin.package} ({plugin.kind})"
+        yield f"{what} is not used: that is the name of a built-in one; give it another name"
+    for plugin in registry.misplaced_plugins():
+        must = must_be_one_of([f"rl_tui.{kind}" for kind in registry.BUILT_IN], plugin.kind)
+        yield f"{plugin.name} of {plugin.package} is not loaded: its group of entry points {must}"
     if found := [f"{plugin.name} of {plugin.package} ({plugin.kind})" for plugin in registry.plugins_of_mlagents()]:
         yield f"plug-ins of ML-Agents are not loaded: {', '.join(found)}. `rl-tui plugins` lists those that are"
 

@@ -26,7 +26,7 @@ def paragraphs(plugins: Sequence[ListedPlugin], width: int) -> str:
     columns = [max(len(text) for text in texts) for texts in zip(*map(_names, plugins), strict=True)]
     lines: list[str] = []
     for kind, of_kind in groupby(plugins, key=lambda plugin: plugin.kind):
-        lines += [*([""] if lines else []), HEADINGS.get(kind, f"of ML-Agents ({kind})")]
+        lines += [*([""] if lines else []), _heading(kind)]
         for plugin in of_kind:
             lines += _lines(plugin, columns, max(width, NARROWEST))
     return "".join(line + "\n" for line in lines)
@@ -35,6 +35,11 @@ def paragraphs(plugins: Sequence[ListedPlugin], width: int) -> str:
 def json_lines(plugins: Iterable[ListedPlugin]) -> str:
     """One object for each plug-in, with every field."""
     return "".join(json.dumps(asdict(plugin)) + "\n" for plugin in plugins)
+
+
+def _heading(kind: str) -> str:
+    of_whom = "in an unknown group" if kind.startswith("rl_tui.") else "of ML-Agents"
+    return HEADINGS.get(kind, f"{of_whom} ({kind})")
 
 
 def _names(plugin: ListedPlugin) -> tuple[str, str]:

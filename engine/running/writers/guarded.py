@@ -51,7 +51,7 @@ class GuardedWriter:
         doing = "write"
         try:
             if self._writer is None:
-                doing = "its start"
+                doing = "its constructor"
                 if missing := missing_library(self._settings):
                     raise PluginError(missing)
                 self._writer = registry.implementation(KIND, self._name)(self._settings, self._context)
@@ -75,7 +75,8 @@ class GuardedWriter:
             return
         self.has_failed = True
         name = source_of(self._name)
-        self._bus.log("error", name, f"{self._reason(doing, error)}. It is left out; the run continues")
+        outcome = "Its last entries may be missing" if doing == "close" else "It is left out; the run continues"
+        self._bus.log("error", name, f"{self._reason(doing, error)}. {outcome}")
         cause = error.__cause__ if isinstance(error, RlTuiError) else error
         if cause is not None:
             title = f"{name} failed in {doing}:"
