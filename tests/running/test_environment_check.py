@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -142,6 +143,17 @@ def test_behaviors_that_appear_and_teams_are_described() -> None:
         "  actions: a choice of 2",
     ]
     assert "the same seed and actions give the same episodes" in [finding.text for finding in findings]
+
+
+def test_example_of_the_page_is_ready_for_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs/environments.md").read_text()
+    [code] = re.findall(r"^```python pasture.py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "pasture.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    findings = found("pasture:Pasture", 300)
+    assert [finding.text for finding in findings if finding.kind in ("warning", "failed")] == []
+    about = [finding.text for finding in findings if finding.kind == "about"]
+    assert [about[0], about[3]] == ["Ant: 12 agents, teams 0, 1", "Bird: 2 agents, appeared after 60 steps"]
 
 
 def test_agents_that_leave_without_the_end_of_an_episode_are_counted() -> None:

@@ -233,9 +233,9 @@ def test_agents_that_leave_and_environments_that_cannot_be_closed_are_warned_of(
 
 
 def test_behavior_without_settings_is_refused_with_the_name_that_may_be_meant(tmp_path: Path) -> None:
-    run = run_to_end(growing(tmp_path, 3, {"Left": behavior(), "Rigt": behavior()}))
+    run = run_to_end(growing(tmp_path, 3, {"Left": behavior(), "Righty": behavior()}))
     assert run.launch.exit_code == 2
-    assert "the file has Left, Rigt. Did you mean Right instead of Rigt?" in ending(run).reason
+    assert "the file has Left, Righty. Did you mean Right instead of Righty?" in ending(run).reason
     run = run_to_end(growing(tmp_path, 3, {"Lef": behavior()}, checkpoint_settings={"run_id": "other"}))
     assert run.launch.exit_code == 2
     assert "behaviors.Lef: tests.running.growing:Growing has no such behavior, it has Left. Did" in ending(run).reason

@@ -20,7 +20,8 @@ from rl_tui.engine.specs import BehaviorSpec, Bool, DecisionSteps, Int64, Measur
 class AnswerCheck:
     """Checks the steps of one instance against its specs.
 
-    Raises EnvironmentFailure, or NonFiniteError naming behavior, field and agent for a number that is not finite.
+    Raises EnvironmentFailure, or NonFiniteError naming behavior, field and agent for a number that is not finite. What
+    is not made of arrays may raise anything else, which `require_types` explains.
     """
 
     def __init__(self, specs: Mapping[str, BehaviorSpec]) -> None:
@@ -31,13 +32,6 @@ class AnswerCheck:
 
     def check(self, answer: Mapping[str, Steps]) -> None:
         """Return if every behavior's steps fit."""
-        try:
-            self._check(answer)
-        except (AttributeError, TypeError, ValueError):  # only then are the types of everything looked at
-            require_types(answer)
-            raise
-
-    def _check(self, answer: Mapping[str, Steps]) -> None:
         for behavior, steps in answer.items():
             if behavior not in self._specs:
                 known = ", ".join(self._specs)

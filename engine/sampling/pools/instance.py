@@ -41,13 +41,12 @@ class Instance:
 
     def _checked(self, answer: Mapping[str, Steps]) -> Mapping[str, Steps]:
         try:
-            has_more = not answer.keys() <= self._known.keys()
-        except AttributeError:
+            if not answer.keys() <= self._known.keys():
+                self._learn()
+            self._check.check(answer)
+        except (AttributeError, TypeError, ValueError):  # only then are the types of everything looked at
             require_types(answer)
             raise
-        if has_more:
-            self._learn()
-        self._check.check(answer)
         return self._teams.join(answer) if self._teams.has_any else answer
 
     def _learn(self) -> None:

@@ -102,7 +102,7 @@ def test_another_type_than_an_array_is_named(part: str, column: str, value: obje
     wrong = steps()
     setattr(getattr(wrong, part) if part else wrong, column, value)
     with pytest.raises(EnvironmentFailure, match=f"^B: {re.escape(words)}$"):
-        CHECK.check({"B": wrong})
+        Instance(Answering({"B": wrong})).step({})
 
 
 @pytest.mark.parametrize(
