@@ -84,7 +84,10 @@ class Behavior:
         reason: CheckpointReason | None = "final" if self.learner.is_finished else "interrupted"
         if self.control.stop_mode == "now" and not self.learner.is_finished:
             reason = None
+        had_failed = self.learner.failure is not None
         self.learner.finish(reason)
+        if isinstance(self.learner.failure, PluginError) and not had_failed:
+            self.save_traceback(self.learner.failure)
 
     def rescue(self, error: BaseException) -> None:
         """Save what was learned before an internal error. Called in the thread of its learner, which then ends."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
 from rl_tui.engine.running.saver import SaveJob, Saver
 from rl_tui.engine.running.triggers import Reminder
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
+
+TRAINERS = "trainers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +39,16 @@ class CheckpointScheduler:
         saver: Saver,
         step: int,
     ):
-        """step: where training begins or resumes."""
+        """step: where training begins or resumes. Raises PluginError for a trainer whose state cannot be saved."""
         self._behavior = behavior
         self._config = config
         self._trainer = trainer
         self._hyperparameters = hyperparameters
         self._saver = saver
+        self._results = PluginResults(TRAINERS, config.trainer_type)
         self.restart(step)
+        if registry.package_of(TRAINERS, config.trainer_type):
+            self._trainer_state()  # what cannot be saved is not trained
 
     def restart(self, step: int) -> None:
         """Count from another step on."""
@@ -74,6 +81,10 @@ class CheckpointScheduler:
         self._saver.has_written_replay(self._behavior, may_wait=True)
         self._saver.put(self._job(at, reason))
 
+    def put_policy(self, at: SaveContext, on_done: Callable[[bool, str], None]) -> None:
+        """Submit the policy alone, where the trainer's state cannot be saved."""
+        self._saver.put(self._job(at, "error", on_done, with_state=False))
+
     @property
     def _exports_with_checkpoints(self) -> bool:
         return self._config.export_interval is None
@@ -99,11 +110,16 @@ class CheckpointScheduler:
         )
 
     def _state(self, policy: State) -> State:
-        parts = {"trainer": self._trainer.state(), "policy": policy}
+        parts = {"trainer": self._trainer_state(), "policy": policy}
         changed = self._hyperparameters.state()
         if changed.values:
             parts[HYPERPARAMETERS] = changed
         return State.merge(parts)
+
+    def _trainer_state(self) -> State:
+        """The same arrays each time. Raises PluginError."""
+        with registry.blaming(TRAINERS, self._config.trainer_type, "state"):
+            return self._results.state(self._trainer.state())
 
     def _replay(self) -> State | None:
         """A copy, unless one is being written: there is never more than one."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rl_tui.engine import registry
-from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, RlTuiError
+from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, PluginError, RlTuiError
 from rl_tui.engine.learning.trainer import Trainer, always
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.command_ledger import Report
@@ -26,6 +26,7 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStateChanged,
+    CheckpointFailed,
     CheckpointReason,
     ExportPolicy,
     RollBack,
@@ -242,7 +243,11 @@ class Learner:
         for kind, ids in requested.items():
             if ids:
                 on_done = partial(self._answer, ids)
-                self._scheduler.put_requested(self._save_context, on_done, with_state=kind is SaveCheckpoint)
+                try:
+                    self._scheduler.put_requested(self._save_context, on_done, with_state=kind is SaveCheckpoint)
+                except PluginError as error:
+                    self.fail(error)
+                    on_done(False, str(error))
 
     def _answer(self, commands: list[str], is_ok: bool, message: str) -> None:
         for command in commands:
@@ -273,8 +278,10 @@ class Learner:
             if self._unchangeable and not self.can_roll_back:
                 raise CheckpointError(self._unchangeable)
             path = Path(command.path)
-            state, checkpoint = self._saver.roll_back(self.behavior, path, self._trainer.state())
-        except CheckpointError as error:
+            with self._blaming("state"):
+                expected = self._trainer.state()
+            state, checkpoint = self._saver.roll_back(self.behavior, path, expected)
+        except (CheckpointError, PluginError) as error:
             self._answer([command.id], False, str(error))
             return
         has_failed, self.failure, self._has_ended = self.failure is not None, None, False
@@ -296,6 +303,12 @@ class Learner:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
         self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")
 
+    def _report_unsaved(self, step: int, error: PluginError, *_: object) -> None:
+        """In the saver's thread, once all before is written: what a resumed run would begin with."""
+        listed = self._saver.listed(self.behavior)
+        newest = f"the newest checkpoint is {listed[-1].path}" if listed else "there is no earlier checkpoint"
+        self._bus.publish(CheckpointFailed(self.behavior, step, "error", f"{error}; {newest}"))
+
     def fail(self, error: RlTuiError) -> None:
         """Stop learning because of `error`; `finish` saves what has been learned."""
         self.failure = self.failure or error
@@ -312,7 +325,11 @@ class Learner:
         if self.failure is not None:
             reason = "error"
         if reason is not None and self._settings.is_training:
-            self._scheduler.put_final(self._save_context, reason)
+            try:
+                self._scheduler.put_final(self._save_context, reason)
+            except PluginError as error:
+                self.fail(error)
+                self._scheduler.put_policy(self._save_context, partial(self._report_unsaved, self.step, error))
         if self.evaluator is not None:
             self.evaluator.close()
         if self.failure is not None:

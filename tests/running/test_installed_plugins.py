@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from rl_tui.engine.session.messages import BehaviorStateChanged, LogEmitted, MetricsReported
+from rl_tui.engine.session.messages import (
+    BehaviorStateChanged,
+    CheckpointFailed,
+    LogEmitted,
+    MetricsReported,
+    PolicyExported,
+)
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.packages import MAZE, PATCHES, Packages
 from tests.running.runs import behavior, configuration, ending, equal, run_to_end, tensors_of
@@ -31,6 +37,18 @@ class BrokenPPOSettings(PPOSettings):
 class BrokenPPO(PPOTrainer):
     def update(self, step, should_continue):
         raise ValueError("no such\\nluck")
+"""
+UNSAVED = """
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.specs import State
+
+class UnsavedSettings(PPOSettings):
+    implementation = "unsaved:Unsaved"
+
+class Unsaved(PPOTrainer):
+    def state(self):
+        return {returned}
 """
 SMALL = {"hidden_units": 8, "num_layers": 1}
 
@@ -117,3 +135,34 @@ def test_an_environment_is_trained_in_worker_processes(packages: Packages, tmp_p
     run = run_to_end(configuration(tmp_path, {"Walker": behavior()}, "maze:small", env_settings=workers))
     assert run.launch.exit_code == 0, run.recent_events()
     assert "size: 3\n    masked: true" in (run.folder / "configuration.yaml").read_text()
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("super().state() if self.num_updates < 3 else self.lost", "state raised AttributeError: .*, at .*unsaved.py"),
+        ("State({}, {}) if self.num_updates > 2 else super().state()", "state must always return the same arrays, "),
+    ],
+)
+def test_a_state_that_cannot_be_saved_later_names_the_checkpoint_that_is_left(
+    returned: str, message: str, threaded: bool, packages: Packages, tmp_path: Path
+) -> None:
+    packages.install("unsaved", UNSAVED.format(returned=returned), trainers="unsaved = unsaved:UnsavedSettings")
+    walker = behavior(trainer_type="unsaved", checkpoint_interval=128, threaded=threaded)
+    run = run_to_end(configuration(tmp_path, {"Walker": walker}))
+    assert (ending(run).state, run.launch.exit_code) == ("failed", 2), run.recent_events()
+    state = run.of(BehaviorStateChanged)[-1]
+    assert state.state == "failed"
+    assert re.match(r"unsaved of unsaved 1\.0.*: " + message, state.reason), state.reason
+    (lost,) = run.of(CheckpointFailed)
+    assert lost.message.endswith(f"; the newest checkpoint is {newest(run)}")
+    assert run.of(PolicyExported)[-1].step == lost.step, "the policy itself is kept"
+
+
+def test_a_trainer_whose_state_cannot_be_saved_is_refused_before_the_run(packages: Packages, tmp_path: Path) -> None:
+    packages.install("unsaved", UNSAVED.format(returned="{}"), trainers="unsaved = unsaved:UnsavedSettings")
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(trainer_type="unsaved")}))
+    assert run.launch.exit_code == 2
+    assert str(run.launch.error) == "unsaved of unsaved 1.0: state must return a State of numpy arrays, got dict"
+    assert not run.folder.exists()
