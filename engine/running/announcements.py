@@ -57,7 +57,7 @@ class LoggedWarnings(logging.Handler):
     def __init__(self, bus: EventBus):
         super().__init__(logging.WARNING)
         self._bus = bus
-        self._logger = logging.getLogger(f"{__name__.partition('.engine.')[0]}.engine.sampling")
+        self._logger = logging.getLogger("rl_tui.engine.sampling")
 
     def __enter__(self) -> None:
         self._logger.addHandler(self)

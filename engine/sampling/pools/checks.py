@@ -34,7 +34,7 @@ class AnswerCheck:
         """Return if every behavior's steps fit."""
         for behavior, steps in answer.items():
             if behavior not in self._specs:
-                known = ", ".join(self._specs)
+                known = ", ".join(self._specs) or "none"
                 raise EnvironmentFailure(f"returned steps for {behavior!r}, which is not in specs ({known})")
             self._decisions[behavior].check(steps.decisions)
             if steps.measured is not None:
