@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -77,6 +77,16 @@ def plugins(kind: str) -> list[Plugin]:
 def names(kind: str) -> list[str]:
     """Every name of that kind, each once: those built in, then those installed."""
     return list(dict.fromkeys([*BUILT_IN[kind], *(point.name for point in _installed(kind))]))
+
+
+def supported_names(kind: str) -> list[str]:
+    """Those that something implements, without those that cannot be used. Imports all of their settings."""
+    found = []
+    for name in names(kind):
+        with suppress(PluginError):
+            if is_supported(kind, name):
+                found.append(name)
+    return found
 
 
 def has(kind: str, name: object) -> bool:

@@ -262,6 +262,30 @@ def test_validator_that_raises_is_a_refusal_with_a_place(packages: Packages, err
     assert str(refusal.value) == f"c.yaml:{place}: {text}"
 
 
+INSTALLED = "`rl-tui plugins` lists what is installed"
+TABBED = CODE.replace("    learning_rate:", "    mark: Literal[',', 'tab', ';'] = ','\n    learning_rate:", 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("a2c", f'trainer_type: must be ppo, sac or own, got "a2c". Did you mean sac? {INSTALLED}'),
+        (
+            "ppo\n    reward_signals: {surprise: {}}",
+            f"reward_signals.surprise: unknown key. Must be one of: extrinsic. {INSTALLED}",
+        ),
+        ("own\n    hyperparameters: {mark: 't'}", 'mark: must be ",", tab or ";", got "t"'),
+        ("ppo\n  A?team=1: 5", "A?team=1: must be a behavior's name, not empty and without ?team=N"),
+    ],
+)
+def test_refusal_offers_what_a_run_can_use(written: str, text: str, packages: Packages) -> None:
+    install(packages, f"from typing import Literal\n{TABBED}")
+    with pytest.raises(ConfigError) as refused:
+        parse_config((FILE % written).encode(), "c.yaml")
+    [line] = str(refused.value).splitlines()
+    assert text in line
+
+
 def test_default_that_its_own_type_refuses_is_refused_like_a_value(packages: Packages) -> None:
     install(packages, CODE.replace("learning_rate: float = 0.5", "learning_rate: float = 'fast'"))
     with pytest.raises(ConfigError, match=r'learning_rate: must be a number, got "fast"$'):

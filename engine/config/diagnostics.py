@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -12,6 +13,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 LARGEST_WHOLE = 2**63 - 1  # a setting's, as in every file format it is written to
 DEEPEST = 32  # levels of mappings and lists; a full configuration has nine
 _LONGEST_WORD = 80
+_PLAIN_WORD = re.compile(r"\w[\w.:/?+-]*")
 
 
 class Mark(NamedTuple):
@@ -122,7 +124,7 @@ def must_be(expected: str, found: object, known: Iterable[str] = ()) -> str:
 def must_be_one_of(words: Iterable[str], found: object) -> str:
     """The refusal of a word, with the most similar one."""
     words = list(words)
-    return must_be(one_of(words), found, words)
+    return must_be(one_of(word if _PLAIN_WORD.fullmatch(word) else describe(word) for word in words), found, words)
 
 
 def describe(value: object) -> str:

@@ -110,8 +110,8 @@ class Hyperparameters(PluginSettings):
 
 
 def trainer_names() -> list[str]:
-    """What `trainer_type` may be."""
-    return registry.names(KIND)
+    """What `trainer_type` may be in a run."""
+    return registry.supported_names(KIND)
 
 
 def is_trainer(name: object) -> bool:

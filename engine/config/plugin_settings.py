@@ -47,6 +47,7 @@ class PluginSettings(Settings):
 
 
 P = TypeVar("P", bound=PluginSettings)
+_INSTALLED = "`rl-tui plugins` lists what is installed"
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _TARGET = re.compile(rf"{_MODULE.pattern}:[^\W\d]\w*")
 
@@ -104,7 +105,8 @@ def plugin_name(kind: str, base: type[PluginSettings]) -> BeforeValidator:
 
     def check(name: object) -> object:
         if not isinstance(name, str) or not registry.has(kind, name):
-            raise refusal(must_be_one_of(registry.names(kind), name))
+            text = must_be_one_of(registry.supported_names(kind), name)
+            raise refusal(f"{text}{'' if text.endswith('?') else '.'} {_INSTALLED}")
         _named(kind, name, base)
         return name
 
@@ -127,11 +129,22 @@ def plugin_mapping(kind: str, classes: Mapping[str, type[P]], has_null: bool = F
     return _mapping(kind, tuple(classes.items()), has_null)
 
 
+class _PluginMapping(Settings):
+    kind: ClassVar[str]
+    elsewhere: ClassVar[str] = f". {_INSTALLED}"
+
+    @classmethod
+    def offered(cls) -> list[str]:
+        return sorted(registry.supported_names(cls.kind))
+
+
 @lru_cache(maxsize=64)
 def _mapping(kind: str, classes: tuple[tuple[str, type[PluginSettings]], ...], has_null: bool) -> type[Settings]:
     fields: dict[str, Any] = {name: (found | None if has_null else found, None) for name, found in classes}
     words = f"One entry per {kind.removesuffix('s').replace('_', ' ')}{'; null: none' if has_null else ''}."
-    return create_model(kind.title().replace("_", ""), __base__=Settings, __doc__=words, **fields)
+    made = create_model(kind.title().replace("_", ""), __base__=_PluginMapping, __doc__=words, **fields)
+    made.kind = kind
+    return made
 
 
 def read_plugin_mapping(

@@ -48,6 +48,13 @@ class Settings(BaseModel):
     # What people write for a key of this section: names in other programs, other pages, older formats.
     synonyms: ClassVar[Mapping[str, str]] = {}
 
+    elsewhere: ClassVar[str] = ""  # what that refusal ends with: where other keys are listed
+
+    @classmethod
+    def offered(cls) -> list[str]:
+        """The keys that the refusal of an unknown one names."""
+        return sorted(cls.model_fields)
+
     @classmethod
     def known_synonyms(cls) -> Mapping[str, str]:
         """These, and what depends on the installed trainers."""
@@ -78,8 +85,15 @@ def read_settings(kind: type[S], values: dict[str, object], *at: str) -> tuple[S
         return kind.model_validate(values, context=classes), []
     except ValidationError as error:
         wrong = [one for one in error.errors(include_url=False) if one["type"] != "default_factory_not_called"]
+        refused_keys = {one["loc"][:-1] for one in wrong if one["loc"][-1:] == ("[key]",)}
+        wrong = [one for one in wrong if not _is_below(one["loc"], refused_keys)]
         found = [as_diagnostic(one, values, classes) for one in wrong]
         return None, [diagnostic._replace(path=(*at, *diagnostic.path)) for diagnostic in found]
+
+
+def _is_below(place: KeyPath, refused_keys: set[KeyPath]) -> bool:
+    """Whether this is the value of a key that is wrong itself."""
+    return place[-1:] != ("[key]",) and any(place[: len(key)] == key for key in refused_keys)
 
 
 def is_positive(value: object) -> TypeGuard[int | float]:
@@ -162,11 +176,15 @@ def _plain(message: str) -> str:
 def _unknown_key(key: str, section: type[Settings] | None) -> str:
     if section is None:
         return "unknown key"
-    known, synonyms = list(section.model_fields), section.known_synonyms()
+    known, synonyms = section.offered(), section.known_synonyms()
     close = key if key in synonyms else closest(key, [*known, *synonyms])
     if close is not None:
         return f"unknown key. Did you mean {synonyms.get(close, close)}?"
-    return f"unknown key. Must be one of: {one_of(sorted(known))}" if known else "unknown key. There are none here"
+    return (
+        f"unknown key. Must be one of: {one_of(known)}{section.elsewhere}"
+        if known
+        else "unknown key. There are none here"
+    )
 
 
 def _hint(kind: str, found: object) -> str:

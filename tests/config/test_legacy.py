@@ -451,8 +451,8 @@ def test_configuration_written_by_mlagents_is_no_legacy_file() -> None:
             "A: {trainer: sac, hiden_units: 3}",
             ["1:19: A.hiden_units: unknown key. Did you mean network_settings.hidden_units?"],
         ),
-        ("A: {trainer: offline_bc, demo_path: d}", ['1:14: A.trainer: must be ppo, sac or poca, got "offline_bc"']),
-        ("default: {tau: 1}\nA: {}", ["2:1: A: trainer is missing, must be ppo, sac or poca"]),
+        ("A: {trainer: offline_bc, demo_path: d}", ['1:14: A.trainer: must be ppo or sac, got "offline_bc"']),
+        ("default: {tau: 1}\nA: {}", ["2:1: A: trainer is missing, must be ppo or sac"]),
         (
             "A: {trainer: sac, batch_size: 32, use_recurrent: true}",
             ["1:35: A.sequence_length: must be at most batch_size (32), got 64"],

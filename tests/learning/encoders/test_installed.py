@@ -27,6 +27,7 @@ from tests.packages import PATCHES, Packages
 
 CAMERA = ObservationSpec("camera", (8, 12, 3), "uint8")
 UNITS = 8
+LISTED = "`rl-tui plugins` lists what is installed"
 KNOWN = "simple, nature_cnn, resnet, match3, fully_connected"
 MUST = "must return float32[2, 8] (images, hidden_units) of uint8[2, 8, 12, 3], got"
 YAML = "behaviors: {A: {network_settings: {vis_encode_type: %s}}}"
@@ -64,7 +65,7 @@ def test_its_settings_are_read_as_strictly_as_any() -> None:
         ("simple, encoder_settings: {side: 2}", "encoder_settings.side: unknown key. There are none here"),
         (
             "patchesx, encoder_settings: {a: 1}",
-            f'vis_encode_type: must be {KNOWN} or patches, got "patchesx". Did you mean patches?',
+            f'vis_encode_type: must be {KNOWN} or patches, got "patchesx". Did you mean patches? {LISTED}',
         ),
     ]:
         assert refusals(YAML % wrong) == [place + words]
