@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from rl_tui.engine import registry
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, PluginError, RlTuiError
+from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.trainer import Trainer, always
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.command_ledger import Report
@@ -26,7 +27,6 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStateChanged,
-    CheckpointFailed,
     CheckpointReason,
     ExportPolicy,
     RollBack,
@@ -74,6 +74,7 @@ class Learner:
         self.busy_with: WaitsFor | None = None  # in its thread, which may be that of its environment
         self._settings = settings
         self._trainer = trainer
+        self._results = PluginResults("trainers", config.trainer_type)
         self._saver = saver
         self._bus = bus
         self._report = report
@@ -154,7 +155,8 @@ class Learner:
         self._summaries.add_block(block)
         if self._settings.is_training and self._trainer.is_ready():
             with self._busy("update"), self._blaming("update"):
-                statistics.add(self._trainer.update(self.step, may_continue))
+                metrics = self._results.metrics(self._trainer.update(self.step, may_continue))
+            statistics.add({tag: float(number) for tag, number in metrics.items()})
             self._publish_weights()
             has_updated = True
         self.update_seconds += time.perf_counter() - start
@@ -303,11 +305,11 @@ class Learner:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
         self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")
 
-    def _report_unsaved(self, step: int, error: PluginError, *_: object) -> None:
+    def _report_unsaved(self, step: int, *_: object) -> None:
         """In the saver's thread, once all before is written: what a resumed run would begin with."""
         listed = self._saver.listed(self.behavior)
         newest = f"the newest checkpoint is {listed[-1].path}" if listed else "there is no earlier checkpoint"
-        self._bus.publish(CheckpointFailed(self.behavior, step, "error", f"{error}; {newest}"))
+        self._bus.log("error", self.behavior, f"the state at step {step} is not saved: {newest}")
 
     def fail(self, error: RlTuiError) -> None:
         """Stop learning because of `error`; `finish` saves what has been learned."""
@@ -329,7 +331,7 @@ class Learner:
                 self._scheduler.put_final(self._save_context, reason)
             except PluginError as error:
                 self.fail(error)
-                self._scheduler.put_policy(self._save_context, partial(self._report_unsaved, self.step, error))
+                self._scheduler.put_policy(self._save_context, partial(self._report_unsaved, self.step))
         if self.evaluator is not None:
             self.evaluator.close()
         if self.failure is not None:

@@ -10,7 +10,6 @@ import pytest
 
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
-    CheckpointFailed,
     LogEmitted,
     MetricsReported,
     PolicyExported,
@@ -155,9 +154,17 @@ def test_a_state_that_cannot_be_saved_later_names_the_checkpoint_that_is_left(
     state = run.of(BehaviorStateChanged)[-1]
     assert state.state == "failed"
     assert re.match(r"unsaved of unsaved 1\.0.*: " + message, state.reason), state.reason
-    (lost,) = run.of(CheckpointFailed)
-    assert lost.message.endswith(f"; the newest checkpoint is {newest(run)}")
-    assert run.of(PolicyExported)[-1].step == lost.step, "the policy itself is kept"
+    step = run.of(PolicyExported)[-1].step
+    lost = f"the state at step {step} is not saved: the newest checkpoint is {newest(run)}"
+    assert lost in [event.message for event in run.of(LogEmitted)], "and the policy itself is kept"
+
+
+def test_metrics_of_a_trainer_that_are_no_numbers_are_its_mistake(packages: Packages, tmp_path: Path) -> None:
+    code = BROKEN.replace('raise ValueError("no such\\nluck")', 'return {"Losses/Policy Loss": "low"}')
+    packages.install("worded", code.replace("broken:", "worded:"), trainers="worded = worded:BrokenPPOSettings")
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(trainer_type="worded")}))
+    text = "worded of worded 1.0: update must return numbers or tensors of one element, got Losses/Policy Loss: 'low'"
+    assert (ending(run).reason, run.launch.exit_code) == (text, 2)
 
 
 def test_a_trainer_whose_state_cannot_be_saved_is_refused_before_the_run(packages: Packages, tmp_path: Path) -> None:
