@@ -70,7 +70,8 @@ class SavedRun:
         """Raises ConfigError when its configuration cannot be read."""
         path = path if path.name not in ("", "..") else path.resolve()
         self._folder = RunFolder(path.parent.absolute(), path.name)  # an environment may change the working directory
-        self._config = load_config(path / CONFIGURATION)
+        without_writers: dict[str, object] = {"writers": {}}  # they may not be installed any more
+        self._config = load_config(path / CONFIGURATION, without_writers)
 
     def play(self, request: EvaluationRequest, on_return: Callable[[float], None] = ignore_return) -> EvaluationResult:
         """Episodes of one behavior, in the environment of the run; `on_return` gets each return. Raises RlTuiError."""

@@ -73,6 +73,14 @@ def test_checkpoint_whose_export_is_gone_names_those_that_have_one(
     assert "--resume" in said
 
 
+def test_run_is_played_without_a_writer_that_is_no_longer_installed(run: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(run, tmp_path / "run")
+    configuration = copied / "configuration.yaml"
+    configuration.write_text(configuration.read_text().replace("\nwriters:\n", "\nwriters:\n  gone: {}\n"))
+    assert "gone" in configuration.read_text()
+    assert numbers(SavedRun(copied).play(request())) == numbers(SavedRun(run).play(request()))
+
+
 def test_checkpoint_is_the_one_that_was_named(run: Path) -> None:
     steps = sorted(int(path.name.removeprefix("Walker-")) for path in (run / "Walker/checkpoints").iterdir())
     assert SavedRun(run).play(request()).step == steps[-1]
