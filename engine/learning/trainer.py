@@ -12,6 +12,7 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError, PluginError
+from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
@@ -121,9 +122,13 @@ def make_trainer(spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: 
     kind = registry.implementation("trainers", config.trainer_type)
     methods = sorted(getattr(Trainer, "__abstractmethods__"))  # noqa: B009  # unknown to mypy
     _require(kind, [f"{name}()" for name in methods if _is_missing(getattr(kind, name, None))])
-    with registry.blaming("trainers", config.trainer_type):
+    with registry.blaming("trainers", config.trainer_type, "its constructor"):
         trainer: Trainer = kind(spec, config, seed, device)
-    _require(kind, [name for name in get_type_hints(Trainer) if not hasattr(trainer, name)])
+    results, attributes = PluginResults("trainers", config.trainer_type), get_type_hints(Trainer)
+    with registry.blaming("trainers", config.trainer_type, "an attribute"):
+        _require(kind, [name for name in attributes if not hasattr(trainer, name)])
+        for name in (name for name, of in attributes.items() if of is int):
+            results.count(name, getattr(trainer, name))
     return trainer
 
 

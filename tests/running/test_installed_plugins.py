@@ -173,3 +173,23 @@ def test_a_trainer_whose_state_cannot_be_saved_is_refused_before_the_run(package
     assert run.launch.exit_code == 2
     assert str(run.launch.error) == "unsaved of unsaved 1.0: state must return a State of numpy arrays, got dict"
     assert not run.folder.exists()
+
+
+def test_a_trainer_that_fails_in_its_constructor_has_its_line(packages: Packages, tmp_path: Path) -> None:
+    code = UNSAVED.format(returned="{}").replace("state(self)", "__init__(self, *_)").replace("return {}", "self.lost")
+    packages.install("unmade", code.replace("unsaved:", "unmade:"), trainers="unmade = unmade:UnsavedSettings")
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(trainer_type="unmade")}))
+    raised = r"unmade of unmade 1\.0 .*: its constructor raised AttributeError: .* at .*unmade.py:\d+ in __init__"
+    assert re.match(raised, str(run.launch.error)), run.launch.error
+    assert "self.lost" in str(run.launch.error and run.launch.error.detail)
+
+
+def test_a_trainer_whose_numbers_are_none_is_refused(packages: Packages, tmp_path: Path) -> None:
+    code = UNSAVED.format(returned="super().state()").replace("unsaved:", "uncounted:")
+    packages.install(
+        "uncounted",
+        code + "\n    num_parameters = property(lambda *_: None, lambda *_: None)\n",
+        trainers="uncounted = uncounted:UnsavedSettings",
+    )
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(trainer_type="uncounted")}))
+    assert "uncounted of uncounted 1.0: num_parameters must be a whole number" in str(run.launch.error)
