@@ -67,7 +67,9 @@ def test_behavior_that_appears_trains_to_its_end(tmp_path: Path, threaded: bool,
         assert 400 <= saved.step < 400 + 64
         assert (run.folder / f"{name}.onnx").exists()
     started = {event.behavior: event for event in run.of(BehaviorStarted)}
-    assert (started["Left"].num_agents, started["Right"].num_agents) == (2, 4 if not workers else 2)
+    assert started["Left"].num_agents == 2
+    # Of the instances that have met it: in worker processes one may be a step ahead of the other.
+    assert started["Right"].num_agents in ((2, 4) if workers else (4,))
     sampled = [event.sampled for event in run.of(ProgressReported) if event.behavior == "Left"]
     at = [run.events.index(event) for event in run.of(BehaviorStarted)]
     assert 0 < at[0] < at[1]
