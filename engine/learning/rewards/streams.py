@@ -99,7 +99,7 @@ class Stream:
             name = "evaluate_transitions"  # the one that its author knows
         with self.blaming(name):
             rewards = self.results.rewards(name, method(steps), steps.num_rows)
-        weighted: Float32 = rewards.astype(np.float32) * np.float32(self.settings.strength)
+        weighted: Float32 = rewards.astype(np.float32, copy=False) * np.float32(self.settings.strength)
         if not np.isfinite(weighted).all():
             wrong = weighted[~np.isfinite(weighted)][0]
             raise NonFiniteError(f"{KIND}.{self.name}: a reward must be a finite number, got {wrong}")
