@@ -17,6 +17,7 @@ from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.learning.trainer import Trainer, require_finite
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
@@ -36,6 +37,7 @@ class ActorTrainer(Trainer, Generic[H]):
         self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
         self.time_horizon = config.time_horizon
         self.num_updates = 0
+        self._train_step_hooks: list[TrainStepHook] = []
 
     @abstractmethod
     def _place(self, array: np.ndarray[Any, Any]) -> Array:
@@ -52,6 +54,10 @@ class ActorTrainer(Trainer, Generic[H]):
     def set_hyperparameter(self, name: str, value: float) -> None:
         """Use that value from the next update on. Raises ConfigError."""
         self._hyper = self._hyper.with_value(name, value)
+
+    def on_train_step(self, hook: TrainStepHook) -> None:
+        """Call the hook after every gradient step from now on; what it raises ends the update."""
+        self._train_step_hooks.append(hook)
 
     def _evaluate(self, block: Trajectories) -> Float32:
         """f32[N, S]: what each stream pays for a new block; the normalizer includes it. Raises NonFiniteError."""

@@ -11,8 +11,9 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.errors import CheckpointError, NonFiniteError, PluginError
+from rl_tui.engine.errors import CheckpointError, NonFiniteError, NotSupportedError, PluginError
 from rl_tui.engine.learning.plugin_results import PluginResults
+from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories, Weights
 
 Metrics: TypeAlias = Mapping[str, float]  # by ML-Agents' tag
@@ -104,6 +105,13 @@ class Trainer(Protocol):
 
         Drops rows that wait for an update, and whatever the replay buffer holds that is newer than `state`.
         """
+
+    def on_train_step(self, hook: TrainStepHook) -> None:
+        """Call the hook after every gradient step from now on; what it raises ends the update.
+
+        Raises NotSupportedError where the trainer calls no hooks.
+        """
+        raise NotSupportedError(f"{type(self).__name__} calls no hooks after its train steps")
 
     def replay(self) -> State | None:
         """A copy of the replay buffer, None if there is none or `save_replay_buffer` is off."""

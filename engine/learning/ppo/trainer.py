@@ -6,7 +6,7 @@ Shapes: N rows of a rollout, B rows of a mini-batch, A continuous dimensions, K 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.errors import NonFiniteError, RlTuiError
+from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.networks.flat import views
@@ -29,6 +29,7 @@ from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
 from rl_tui.engine.learning.rollout import Columns, Rollout, RolloutBuffer, minibatches
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
+from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.learning.value_estimates import ValueEstimator
@@ -45,20 +46,20 @@ METRICS = {  # of the terms of a loss
 TERMS = ("total", *METRICS.values())
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
 FEATURES = "features."  # prefix of their columns
-ROWS = "rows"  # the column of row numbers, for reward signals that learn
+ROWS = "rows"  # the column of row numbers, for hooks after train steps
 Terms: TypeAlias = dict[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRollout:
     """A rollout on the network's device: columns and sequences to split into mini-batches, mean value estimates f32[R],
-    and the critic's memories of unfinished episodes afterwards. experience: for reward signals that learn, if any."""
+    and the critic's memories of unfinished episodes afterwards. experience: what the rows are of."""
 
     columns: Columns
     sequences: Sequences | None
     mean_values: Float32
     agents: AgentState
-    experience: Trajectories | None
+    experience: Trajectories
 
 
 class PPOTrainer(ActorTrainer[PPOSettings]):
@@ -77,6 +78,8 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self._agents = AgentState.empty(memory.memory_size if memory else 0, np.float32)
         self._rollout = RolloutBuffer()
         self._updated_at = 0  # step
+        if (streams := self._streams).learn:
+            self.on_train_step(lambda step: streams.update(step.sample))
         self.rows_per_update = hyper.buffer_size
         self.num_parameters = self._step.num_parameters + self._streams.num_parameters
 
@@ -108,7 +111,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             if not (math.isfinite(terms["total"]) and self._step.is_finite):
                 raise NonFiniteError(f"the loss is not finite at step {step}; the state before this update was kept")
             reported = self._streams.metrics()
-        except RlTuiError:
+        except BaseException:
             self._step.restore(before)
             self._streams.restore(signals)
             raise
@@ -153,10 +156,9 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         columns = advantage_columns(rollout, estimates, self._streams, self._spec.actions.branches, self._hyper)
         placed = {name: self._network.place(column) for name, column in columns.items()}
         placed |= {f"{FEATURES}{index}": feature for index, feature in enumerate(features)}
-        if self._streams.learn:
+        if self._train_step_hooks:
             placed[ROWS] = np.arange(block.num_rows)
-        experience = block if self._streams.learn else None
-        return PreparedRollout(placed, estimates.sequences, estimates.values.mean(0), estimates.agents, experience)
+        return PreparedRollout(placed, estimates.sequences, estimates.values.mean(0), estimates.agents, block)
 
     def _place(self, array: NDArray[Any]) -> Array:
         return self._network.place(array)
@@ -178,14 +180,18 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
                 gradient = self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
                 self._step(gradient, learning_rate)
                 terms.append(_terms(loss))
-                if prepared.experience is not None:
-                    self._streams.update(Transitions.of(prepared.experience, columns[ROWS]))
+                if self._train_step_hooks:
+                    self._call_hooks(Transitions.of(prepared.experience, columns[ROWS]), terms[-1])
                 if not should_continue():
                     return terms
             target, divergences = self._hyper.target_kl, [term["divergence"] for term in terms[first:]]
             if target is not None and sum(divergences) > target * len(divergences):
                 break
         return terms
+
+    def _call_hooks(self, sample: Transitions, terms: Terms) -> None:
+        for hook in self._train_step_hooks:
+            hook(TrainStep(sample, _metrics(terms)))
 
     def _loss(self, columns: Columns, sequences: Sequences | None, coefficients: Coefficients) -> Loss:
         """The loss of these rows, and its gradients with respect to the networks' outputs."""
@@ -240,5 +246,5 @@ def _means(terms: Sequence[Terms], weights: Sequence[int]) -> dict[str, float]:
     return {name: float(sum(term[name] * weight for term, weight in weighted)) / sum(weights) for name in TERMS}
 
 
-def _metrics(terms: dict[str, float]) -> dict[str, float]:
+def _metrics(terms: Mapping[str, Any]) -> dict[str, Any]:
     return {tag: terms[name] for tag, name in METRICS.items()}

@@ -189,7 +189,7 @@ class RewardStreams:
             return {}
         return {f"Policy/{s.title} Reward": sums[:, i].tolist() for i, s in enumerate(self._streams)}
 
-    def named(self, values: Sequence[float], what: str) -> Metrics:
+    def named(self, values: Sequence[Any], what: str) -> dict[str, Any]:
         """One number per stream by metric, e.g. "Policy/Extrinsic Value" for what = "Value"."""
         return {f"Policy/{s.title} {what}": value for s, value in zip(self._streams, values, strict=True)}
 

@@ -6,8 +6,9 @@ Shapes: N rows of a block, B rows of a mini-batch, A continuous dimensions, K br
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.network import MemorySettings
-from rl_tui.engine.errors import NonFiniteError, RlTuiError
+from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.actor_trainer import ActorTrainer
 from rl_tui.engine.learning.optimization import GradientStep
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
@@ -29,6 +30,7 @@ from rl_tui.engine.learning.sac.networks import soft_networks, soft_parameters
 from rl_tui.engine.learning.sac.recurrent_state import CriticMemory, CriticReader
 from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
+from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, State, Trajectories
 
@@ -71,6 +73,8 @@ class SACTrainer(ActorTrainer[SACSettings]):
         self.replay_bytes = self._replay.layout.bytes
         own = sum(step.num_parameters for step in self._steps.values())
         self.num_parameters = own + self._streams.num_parameters  # without targets
+        if hyper.prioritized_replay is not None:
+            self.on_train_step(partial(_update_priorities, self._replay))
 
     def _replay_layout(self) -> ReplayLayout:
         hyper, priorities = self._hyper, self._hyper.prioritized_replay
@@ -153,7 +157,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
                     self._update_signals(should_continue)
                 means = self._gradients.mean(terms)
             reported = self._streams.metrics()
-        except RlTuiError:
+        except BaseException:
             self._streams.restore(signals)
             raise
         self.num_updates += 1
@@ -177,9 +181,10 @@ class SACTrainer(ActorTrainer[SACSettings]):
             self._steps[name](flat.gradient, learning_rate)
         followed = parameters.q if parameters.value is None else parameters.value
         parameters.target.parameters.lerp_(followed.parameters, self._hyper.tau)
-        if self._hyper.prioritized_replay is not None:
-            self._replay.update_priorities(minibatch.rows, np.asarray(losses.errors.tolist(), np.float32))
-        return _terms(losses)
+        terms = _terms(losses)
+        for hook in self._train_step_hooks:
+            hook(TrainStep(minibatch, self._metrics(terms), losses.errors))
+        return terms
 
     def _draw(self, step: int) -> Minibatch:
         hyper, beta = self._hyper, 0.0
@@ -204,8 +209,8 @@ class SACTrainer(ActorTrainer[SACSettings]):
         )
         return self._gradients(batch, self._hyper.target_entropy or 0.0)
 
-    def _metrics(self, means: list[float]) -> Metrics:
-        policy, value, entropy, q1, q2, *rest = means
+    def _metrics(self, terms: Sequence[Any]) -> dict[str, Any]:
+        policy, value, entropy, q1, q2, *rest = terms
         values, (continuous, *branches) = rest[: len(self._streams)], rest[len(self._streams) :]
         metrics = {
             "Losses/Policy Loss": policy,
@@ -276,3 +281,9 @@ def _terms(losses: SoftLosses) -> list[Array]:
     """Metrics of a mini-batch, f32[] each, in the order in which `_metrics` reads them."""
     value = 0 * losses.policy if losses.value is None else losses.value
     return [losses.policy, value, losses.entropy, *losses.q, *losses.values, *losses.alpha]
+
+
+def _update_priorities(replay: ReplayBuffer, step: TrainStep) -> None:
+    assert isinstance(step.sample, Minibatch)
+    assert step.errors is not None
+    replay.update_priorities(step.sample.rows, np.asarray(step.errors.tolist(), np.float32))
