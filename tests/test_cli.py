@@ -462,6 +462,11 @@ def test_setting_that_no_file_could_hold_is_refused_in_one_line(assignment: str,
     assert reason in captured.err
 
 
+def test_setting_without_a_flag_of_its_own_is_named_by_its_path(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ppo/CartPole", "--dry-run", "--set", 'env_settings.metrics=["speed","speed"]']) == 2
+    assert capsys.readouterr().err.startswith("--set env_settings.metrics: must be named once")
+
+
 def test_every_mistake_stands_on_a_line_of_its_own(tmp_path: Path, capsys) -> None:
     path = tmp_path / "broken.yaml"
     path.write_text("behaviors:\n  A:\n    trainer_typ: ppo\n    max_steps: many\n    time_horizon: .nan\n")

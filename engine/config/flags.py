@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, visible
 from rl_tui.engine.errors import ConfigError
 
@@ -15,6 +16,9 @@ _TOO_DEEP = f"must be at most {DEEPEST} levels deep"
 _TOO_LARGE = "must be a number within 64 bits, got a larger one"
 _RESUME: KeyPath = ("checkpoint_settings", "resume")
 _INITIALIZE: KeyPath = ("checkpoint_settings", "initialize_from")
+_FLAGS = {flag.path: flag.name for flag in (*run_flags.IN_PYTHON, *run_flags.UNITY)} | {
+    "env_settings.env_args": "env-args"
+}
 
 
 def read_value(flag: str, text: str) -> Setting:
@@ -36,7 +40,7 @@ def set_flags(raw: dict[str, object], overrides: Mapping[str, object]) -> tuple[
     refused: list[Diagnostic] = []
     for dotted, value in overrides.items():
         path = _key_path(dotted, raw)
-        flags[path] = _flag(dotted)
+        flags[path] = flag_of(dotted)
         if reason := _why_unusable(path, value):
             refused.append(Diagnostic(path, reason))
         else:
@@ -71,15 +75,9 @@ def _key_path(dotted: str, raw: Mapping[str, object]) -> KeyPath:
     return tuple(dotted.split("."))
 
 
-def _flag(dotted: str) -> str:
-    """The flag that sets a path: named after its last part, or the general --set."""
-    section, _, key = dotted.partition(".")
-    if section == "torch_settings":
-        return "--torch-device"
-    has_flags = section in ("env_settings", "engine_settings", "checkpoint_settings", "debug")
-    if has_flags and "." not in key and key not in ("env_path", "env_kwargs", "load_model", "train_model"):
-        return f"--{(key or section).replace('_', '-')}"
-    return f"--set {visible(dotted)}"
+def flag_of(dotted: str) -> str:
+    """The flag that sets a path: its own, or the general --set."""
+    return f"--{_FLAGS[dotted]}" if dotted in _FLAGS else f"--set {visible(dotted)}"
 
 
 def _set(raw: dict[str, object], path: KeyPath, value: object) -> None:

@@ -10,8 +10,9 @@ import argparse
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
+from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.config.flags import Setting, read_value
 from rl_tui.engine.version import VERSION
@@ -64,7 +65,6 @@ SCREEN_FLAGS = {  # without --theme: the field of ScreenOptions, its value when 
     "no_mouse": ("has_mouse", False, "leave the mouse to the terminal, for selecting text"),
     "no_title": ("has_title", False, "do not change the title of the terminal window"),
 }
-Flag: TypeAlias = tuple[str, Callable[[str], Setting] | None, str, str]  # name, kind (None: true), help, metavar
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rl-tui {VERSION}")
     _add_output_flags(parser.add_argument_group("screen and output"))
     _add_run_flags(parser.add_argument_group("the run"))
-    _add_environment_flags(parser.add_argument_group("the environment"))
+    _add_settings(parser.add_argument_group("the environment"), run_flags.ENVIRONMENT)
     _add_unity_flags(parser.add_argument_group("Unity players (not supported yet: accepted, no effect)"))
     for name in DEPRECATED:
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
@@ -180,64 +180,31 @@ def _add_output_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--log-format", type=_log_format, metavar="{text,json}", help=format_text)
     add_screen_flags(group)
     group.add_argument("--dry-run", action="store_true", help="print the effective configuration and exit")
-    _add_settings(group, "", [("debug", None, "log what the run does and its timings (docs/runs.md)", "")])
+    _add_settings(group, run_flags.OUTPUT)
 
 
 def _add_run_flags(group: argparse._ArgumentGroup) -> None:
-    _add_settings(group, "checkpoint_settings.", [
-        ("run-id", str, "name of the run and its folder (default: CONFIG's, numbered)", "ID"),
-        ("results-dir", str, "folder of the runs (default results)", "DIR"),
-        ("resume", None, "continue the run of this id from its checkpoint", ""),
-        ("force", None, "start over in an existing run folder", ""),
-        ("initialize-from", str, "start with the weights of another run", "RUN_ID"),
-        ("inference", None, "act without learning", ""),
-    ])  # fmt: skip
+    _add_settings(group, run_flags.CHECKPOINTS)
     group.add_argument("--deterministic", action="store_true", help="take the most likely actions, or their mean")
-    _add_settings(group, "env_settings.", [("seed", _whole, "random seed; -1 draws one (default -1)", "SEED")])
-    group.add_argument("--torch-device", dest="torch_settings.device", metavar="DEVICE", help="cpu, cuda, cuda:1, ...")
+    _add_settings(group, (*run_flags.SEED, *run_flags.DEVICE))
     set_text = "set a setting by its path; a list or mapping as JSON; may be repeated"
     group.add_argument("--set", action="append", type=_assignment, metavar="PATH=VALUE", help=set_text)
 
 
-def _add_environment_flags(group: argparse._ArgumentGroup) -> None:
-    _add_settings(group, "env_settings.", [
-        ("env", _environment, "gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,BEHAVIOR=ENV", "ENV"),
-        ("num-envs", _whole, "copies of the environment (default 1)", "N"),
-        ("num-workers", _whole, "processes that run them; 0: this process", "N"),
-        ("timeout-wait", _whole, "seconds before a call of the environment counts as hung (default 60)", "S"),
-        ("max-lifetime-restarts", _whole, "restarts of one worker; -1: no limit", "N"),
-        ("restarts-rate-limit-n", _whole, "restarts in one period; -1: no limit", "N"),
-        ("restarts-rate-limit-period-s", _whole, "seconds of that period", "S"),
-    ])  # fmt: skip
-
-
 def _add_unity_flags(group: argparse._ArgumentGroup) -> None:
-    _add_settings(group, "env_settings.", [
-        ("base-port", _whole, "first port (default 5005)", "N"),
-        ("num-areas", _whole, "training areas in each Unity scene (default 1)", "N"),
-    ])  # fmt: skip
-    _add_settings(group, "engine_settings.", [
-        ("width", _whole, "window size (default 84)", "N"),
-        ("height", _whole, "window size (default 84)", "N"),
-        ("quality-level", _whole, "graphics quality (default 5)", "N"),
-        ("time-scale", number("a number", float), "speed of time (default 20)", "X"),
-        ("target-frame-rate", _whole, "frames per second (default -1: no limit)", "N"),
-        ("capture-frame-rate", _whole, "frames per second (default 60)", "N"),
-        ("no-graphics", None, "without a window", ""),
-        ("no-graphics-monitor", None, "only worker 0 opens a window", ""),
-    ])  # fmt: skip
+    _add_settings(group, run_flags.UNITY)
     text, rest = "passed to the player; must be the last flag", argparse.REMAINDER
     group.add_argument("--env-args", dest="env_settings.env_args", nargs=rest, metavar="...", help=text)
 
 
-def _add_settings(group: argparse._ArgumentGroup, section: str, flags: Iterable[Flag]) -> None:
-    """Add flags whose values are those of the settings of the same names."""
-    for flag, kind, text, metavar in flags:
-        path = section + flag.replace("-", "_")
-        if kind is None:
-            group.add_argument(f"--{flag}", dest=path, action="store_true", help=text)
+def _add_settings(group: argparse._ArgumentGroup, flags: Iterable[run_flags.Flag]) -> None:
+    """Add flags whose values are those of the settings at their paths."""
+    for flag in flags:
+        if flag.kind == "true":
+            group.add_argument(f"--{flag.name}", dest=flag.path, action="store_true", help=flag.help)
         else:
-            group.add_argument(f"--{flag}", dest=path, type=kind, metavar=metavar, help=text)
+            kind = _KINDS[flag.kind]
+            group.add_argument(f"--{flag.name}", dest=flag.path, type=kind, metavar=flag.metavar, help=flag.help)
 
 
 def number(
@@ -255,9 +222,6 @@ def number(
         return value
 
     return read
-
-
-_whole = number("a whole number", int)
 
 
 def _log_format(text: str) -> str:
@@ -283,3 +247,11 @@ def _environment(text: str) -> Setting:
     if wrong or len({behavior for behavior, _, _ in pairs}) < len(pairs):
         raise argparse.ArgumentTypeError(f"must be BEHAVIOR=ENV,BEHAVIOR=ENV, each behavior once, got {text!r}")
     return {behavior: env for behavior, _, env in pairs}
+
+
+_KINDS: Mapping[str, Callable[[str], Setting]] = {
+    "text": str,
+    "whole": number("a whole number", int),
+    "number": number("a number", float),
+    "environment": _environment,
+}
