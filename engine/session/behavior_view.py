@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -84,6 +85,24 @@ class BehaviorView:
     def mean_return(self) -> float | None:
         """Of the newest episodes of training; None before the first has ended."""
         return self.recent.mean
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether it only fills its replay buffer: no update comes before a certain step."""
+        return self.state == "training" and self.step < self.first_update_step
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """Until it reaches max_steps at its speed of now; None if unknown.
+
+        While it fills its replay buffer nothing is: it will be slower once it learns.
+        """
+        if self.state != "training" or self.is_filling or self.steps_per_second <= 0 or not self.max_steps:
+            return None
+        if self.silent_since is not None and self.waits_for == "environment":
+            return None
+        seconds = max(0, self.max_steps - self.step) / self.steps_per_second
+        return seconds if math.isfinite(seconds) else None
 
     @property
     def best_checkpoint(self) -> CheckpointSaved | None:

@@ -27,7 +27,6 @@ from rl_tui.tui.panes.detail import (
 )
 from rl_tui.tui.panes.histogram import returns_lines
 from rl_tui.tui.panes.hyperparameter_list import moved_to
-from rl_tui.tui.panes.state_line import remaining_seconds
 
 LONGEST_NAME = 17
 LOW = 14  # rows below which no row is left blank
@@ -141,7 +140,7 @@ def _standing(behavior: BehaviorView, frame: Frame) -> Line:
     if behavior.max_steps:
         done = percent(behavior.step, behavior.max_steps)
         steps = f"  {count(behavior.step)}/{count(behavior.max_steps)}  {done}%"
-    remaining = remaining_seconds(behavior)
+    remaining = behavior.remaining_seconds
     eta = f"  ETA {duration(remaining)}" if remaining is not None else ""
     awaited = awaited_words(behavior, frame)
     silent = Span(f"  {awaited}" if awaited else "", "warning" if behavior.waits_for == "environment" else "wait")

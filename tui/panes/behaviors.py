@@ -216,10 +216,10 @@ def state_sign(behavior: BehaviorView, frame: Frame) -> Span:
             return Span(f"{frame.glyphs.warning} no step", "warning")
         word = "updating" if behavior.waits_for == "update" else "eval"
         return Span(f"{frame.glyphs.waiting} {word}", "wait")
-    word = "filling" if is_filling(behavior) else behavior.state
+    word = "filling" if behavior.is_filling else behavior.state
     if is_warned(behavior, frame.view) and behavior.state in ("training", "paused"):
         return Span(f"{frame.glyphs.warning} {word}", "warning")
-    if is_filling(behavior):
+    if behavior.is_filling:
         return Span(f"{frame.glyphs.waiting} {word}", "wait")
     return Span(f"{frame.glyphs.of(behavior.state)} {word}", state_tone(behavior.state))
 
@@ -232,11 +232,6 @@ def awaited_words(behavior: BehaviorView, frame: Frame) -> str:
     seconds = frame.time - since
     doing = {"update": "updating", "evaluation": "evaluating"}.get(behavior.waits_for, "no step")
     return f"{doing} for {duration(seconds)}" if seconds >= AWAITED_SECONDS else ""
-
-
-def is_filling(behavior: BehaviorView) -> bool:
-    """Whether it only fills its replay buffer: no update comes before a certain step."""
-    return behavior.state == "training" and behavior.step < behavior.first_update_step
 
 
 def is_warned(behavior: BehaviorView, view: RunView) -> bool:

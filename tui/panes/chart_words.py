@@ -17,7 +17,7 @@ from rl_tui.tui.charts.x_axis import span_label, step_label, x_label
 from rl_tui.tui.drawing.lines import Line, Span, cells, flush, line, pack
 from rl_tui.tui.drawing.text import count, duration, fit, number, round_count
 from rl_tui.tui.panes.base import Frame
-from rl_tui.tui.panes.behaviors import is_filling, mean_words
+from rl_tui.tui.panes.behaviors import mean_words
 from rl_tui.tui.panes.crosshair_words import cross_words
 
 NAME_WIDTH = 24
@@ -182,7 +182,7 @@ def empty_words(frame: Frame, metrics: Sequence[str]) -> list[Span]:
     rate = f" at {count(behavior.steps_per_second)} steps/s" if behavior.steps_per_second else ""
     since = f", {duration(frame.time - view.started_at)} after the start" if view.started_at else ""
     words = [Span("waiting for the first episode", "wait"), Span(f"{count(steps)} steps collected{rate}{since}", "dim")]
-    if is_filling(behavior):
+    if behavior.is_filling:
         begins = round_count(behavior.first_update_step)
         words.append(Span(f"the replay buffer is filling; learning starts at step {begins}", "dim"))
     return words

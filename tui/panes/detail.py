@@ -18,7 +18,7 @@ from rl_tui.tui.drawing.glyphs import Glyphs
 from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone, wrap
 from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number, percent, right, round_count, size
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
-from rl_tui.tui.panes.behaviors import ELO, direction_sign, is_filling
+from rl_tui.tui.panes.behaviors import ELO, direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
@@ -166,12 +166,12 @@ def replay_lines(behavior: BehaviorView) -> list[Line]:
     if not behavior.replay_steps:
         return []
     held: float = behavior.step - behavior.first_step
-    if not is_filling(behavior):  # or the newest summary may be that of an earlier process
+    if not behavior.is_filling:  # or the newest summary may be that of an earlier process
         held = max(held, behavior.metrics.get(REPLAY_STEPS, 0.0))
     full = f"{count(min(held, behavior.replay_steps))} of {round_count(behavior.replay_steps)} steps"
     costs = Span(f", {size(behavior.replay_bytes)} memory", "dim")
     rows = [line(Span(" " + left("replay", NAME_WIDTH + 1), "dim"), full, costs)]
-    if is_filling(behavior):
+    if behavior.is_filling:
         begins = f"starts at step {round_count(behavior.first_update_step)}"
         rows.append(line(Span(" " + left("learning", NAME_WIDTH + 1), "dim"), Span(begins, "wait")))
     return rows

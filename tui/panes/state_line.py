@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from rl_tui.engine.session.behavior_view import BehaviorView
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.tui.charts.percent import bar
 from rl_tui.tui.drawing.lines import Line, Span, Tone, cells, line, state_tone
 from rl_tui.tui.drawing.text import count, duration, fit, left, percent, right, size, time_of_day
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
-from rl_tui.tui.panes.behaviors import awaited_words, is_filling
+from rl_tui.tui.panes.behaviors import awaited_words
 from rl_tui.tui.panes.devices import DISK_LOW_BYTES
 from rl_tui.tui.runs.browsing import is_of_no_run
 
@@ -177,21 +175,8 @@ def share_done(view: RunView) -> float | None:
 
 def eta_seconds(view: RunView) -> float | None:
     """Seconds until the last of the training behaviors reaches max_steps; None if unknown."""
-    times = [remaining_seconds(behavior) for behavior in view.behaviors.values()]
+    times = [behavior.remaining_seconds for behavior in view.behaviors.values()]
     return max((seconds for seconds in times if seconds is not None), default=None)
-
-
-def remaining_seconds(behavior: BehaviorView) -> float | None:
-    """Seconds until a training behavior reaches max_steps at its speed of now; None if unknown.
-
-    While it fills its replay buffer nothing does: it will be slower once it learns.
-    """
-    if behavior.state != "training" or is_filling(behavior) or behavior.steps_per_second <= 0 or not behavior.max_steps:
-        return None
-    if behavior.silent_since is not None and behavior.waits_for == "environment":
-        return None
-    seconds = max(0, behavior.max_steps - behavior.step) / behavior.steps_per_second
-    return seconds if math.isfinite(seconds) else None
 
 
 def title_of(view: RunView, config_name: str) -> str:
