@@ -93,7 +93,7 @@ class SourceMap:
 def in_file(path: KeyPath, written: Mapping[KeyPath, KeyPath]) -> KeyPath:
     """A path of today as the file spells it. written: as in SourceMap."""
     for length in range(len(path), 0, -1):
-        if origin := written.get(path[:length]):
+        if (origin := written.get(path[:length])) is not None:
             return origin + path[length:]
     return path
 

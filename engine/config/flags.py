@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from rl_tui.engine.config import run_flags
@@ -34,13 +34,15 @@ def read_value(flag: str, text: str) -> Setting:
     return value
 
 
-def set_flags(raw: dict[str, object], overrides: Mapping[str, object]) -> tuple[dict[KeyPath, str], list[Diagnostic]]:
-    """Put values by dotted path into a file's; returns the flag of each path, and the refused values."""
+def set_flags(
+    raw: dict[str, object], overrides: Mapping[str, object], name_of: Callable[[str], str]
+) -> tuple[dict[KeyPath, str], list[Diagnostic]]:
+    """Put values by dotted path into a file's; returns the name of each path in messages, and the refused values."""
     flags: dict[KeyPath, str] = {}
     refused: list[Diagnostic] = []
     for dotted, value in overrides.items():
         path = _key_path(dotted, raw)
-        flags[path] = flag_of(dotted)
+        flags[path] = name_of(dotted)
         if reason := _why_unusable(path, value):
             refused.append(Diagnostic(path, reason))
         else:

@@ -3,13 +3,13 @@
 The steps are: YAML, today's spelling, flags over the file, behaviors merged over default_settings, validation.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, SourceMap, one_of, own_and_inherited, visible
-from rl_tui.engine.config.flags import set_flags, settle_start
+from rl_tui.engine.config.flags import flag_of, set_flags, settle_start
 from rl_tui.engine.config.hyperparameters import is_trainer, trainer_names
 from rl_tui.engine.config.legacy.modernize import modernize, read_document
 from rl_tui.engine.config.run import RunConfig
@@ -21,13 +21,16 @@ LARGEST_FILE = 16 * 2**20  # bytes
 _UPGRADE_HINT = ". `rl-tui upgrade-config IN OUT` rewrites the file"
 
 
-def load_config(path: Path, overrides: Mapping[str, object] | None = None) -> RunConfig:
+def load_config(
+    path: Path, overrides: Mapping[str, object] | None = None, name_of: Callable[[str], str] = flag_of
+) -> RunConfig:
     """The settings in a file, with the command line's on top.
 
-    overrides: values by dotted path (`env_settings.num_envs`); they win over the file, and messages name their flags
-    (`--num-envs`). Raises ConfigError with one line for everything that is wrong.
+    overrides: values by dotted path (`env_settings.num_envs`); they win over the file, and messages call each by
+    `name_of` its path, the command line's flag (`--num-envs`). Raises ConfigError with one line for everything that is
+    wrong.
     """
-    return parse_config(read_file(path), str(path), overrides)
+    return parse_config(read_file(path), str(path), overrides, name_of)
 
 
 def read_file(path: Path) -> bytes:
@@ -43,15 +46,35 @@ def read_file(path: Path) -> bytes:
     return content
 
 
-def parse_config(content: bytes, file: str, overrides: Mapping[str, object] | None = None) -> RunConfig:
+def parse_config(
+    content: bytes,
+    file: str,
+    overrides: Mapping[str, object] | None = None,
+    name_of: Callable[[str], str] = flag_of,
+) -> RunConfig:
     """The settings in the content of a file; `file` is its name in messages. Raises ConfigError."""
     document = read_document(content)
     if not document.complete:
         raise ConfigError("\n".join(SourceMap(file).lines(document.diagnostics)))
+    return read_document_settings(document, file, overrides or {}, name_of)
+
+
+def read_document_settings(
+    document: Document,
+    file: str,
+    overrides: Mapping[str, object],
+    name_of: Callable[[str], str],
+    only_behavior: str | None = None,
+) -> RunConfig:
+    """The settings in a document, which is changed. file: "" for one that was built in code.
+
+    only_behavior: its name, where the caller wrote the settings of that behavior alone. Raises ConfigError.
+    """
     raw = document.values
     rewriting = modernize(raw)
-    flags, refused = set_flags(raw, overrides or {})
-    source = SourceMap(file, document.keys, document.key_values, flags, rewriting.written)
+    flags, refused = set_flags(raw, overrides, name_of)
+    written = rewriting.written if only_behavior is None else {**rewriting.written, ("behaviors", only_behavior): ()}
+    source = SourceMap(file, document.keys, document.key_values, flags, written)
     notes = (*source.lines([*rewriting.notes(_UPGRADE_HINT), *document.repeated]), *settle_start(raw, flags))
     found = [*rewriting.diagnostics, *_missing_trainers(raw)]
     config, invalid = _validate(raw, source)

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import gc
-import platform
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-import numpy as np
 import threadpoolctl
 import torch
 
-from rl_tui.engine.config.loading import effective_yaml
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.support import find_unused, list_warnings
-from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure, RlTuiError
+from rl_tui.engine.errors import EnvironmentFailure, RlTuiError
 from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.command_router import CommandRouter
-from rl_tui.engine.running.environments import settings_of
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_writers
+from rl_tui.engine.running.record import RunRecord
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.supervisor import Supervisor
 from rl_tui.engine.running.threads import UiPriority, spawn
@@ -36,22 +31,12 @@ from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.health.monitor import HealthMonitor
 from rl_tui.engine.session.messages import (
     Command,
-    RunStarted,
     RunStateChanged,
     Stop,
 )
 from rl_tui.engine.session.states import RunState
 from rl_tui.engine.session.text import excerpt
-from rl_tui.engine.storage.checkpoint_format import Checkpoint
-from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.run_folder import RunFolder
-from rl_tui.engine.storage.training_status import (
-    BehaviorStatus,
-    read_training_status,
-    status_of,
-    write_training_status,
-)
-from rl_tui.engine.version import VERSION
 
 DEVICES_SECONDS = 1.0
 DRIVER_SECONDS = 2.0  # a driver that takes longer to answer is left behind
@@ -95,13 +80,13 @@ class Run:
         self._commands = commands
         self._ui_priority = ui_priority
         self._folder = RunFolder.of(config)
+        self._record = RunRecord(config, self._folder, bus)
         self._ledger = CommandLedger(bus)
         self._state: RunState = "starting"
         self._internal_error: BaseException | None = None
         self._is_training = not config.checkpoint_settings.inference
         self._has_trained = False
         self._has_traceback = False  # in the run's folder, of an environment that failed at the start
-        self._earlier_status: Mapping[str, BehaviorStatus] = {}  # of a resumed run: some may not have appeared yet
         self._is_stopped_now = False  # without saving
         self._ended = threading.Event()
 
@@ -115,14 +100,14 @@ class Run:
             with self._folder:
                 for line in self._folder.open(settings.resume, settings.force):
                     self._bus.log("warning", "run", line)
-                return self._record()
+                return self._write_logs()
         except RlTuiError as error:
             self._refuse(error)
             raise
 
-    def _record(self) -> int:
+    def _write_logs(self) -> int:
         """Train with the log files open."""
-        logs = RunLogs(self._folder, self._named_config(), self._bus, time.time())
+        logs = RunLogs(self._folder, self._record.named_config, self._bus, time.time())
         writers = spawn("writers", logs.main, self._bus, self._crashed)
         health = HealthReporter(self._bus)
         try:
@@ -153,19 +138,19 @@ class Run:
         seed, device = run_seed(self._config), device_of(self._config)
         is_intact = self._config.checkpoint_settings.resume and self._folder.configuration.exists()
         if not is_intact:
-            self._write_configuration()
-        self._announce(seed, device)
+            self._record.write_configuration()
+        self._record.announce(seed, device)
         found = "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"
         why = "named by torch_settings.device" if self._config.torch_settings.device else found
         self._bus.log("debug", "run", f"device {device} ({why}), threads: {torch.get_num_threads()}")
         builder = Builder(self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority)
-        saver = Saver(builder.files, self._bus, lambda: self._write_status(builder, saver.listed))
+        saver = Saver(builder.files, self._bus, lambda: self._record.write_status(builder.files, saver.listed))
         workers = builder.workers(saver)
         try:
             for worker in workers:
                 worker.build()
             if is_intact and self._is_training:  # a run that cannot resume with these settings keeps its own
-                self._write_configuration()
+                self._record.write_configuration()
         except BaseException:
             for worker in workers:
                 worker.close()
@@ -175,7 +160,7 @@ class Run:
         router = CommandRouter(self._commands, self._ledger, supervisor, self._bus, self._enter)
         self._has_trained = True
         if self._config.checkpoint_settings.resume:
-            self._update_status(builder)  # it names the newest max_steps
+            self._record.update_status(builder.files)  # it names the newest max_steps
         self._enter("training")
         logs.start_writers(self._crashed)
         devices = spawn("devices", lambda: self._sample_devices(device), self._bus, self._crashed)
@@ -197,38 +182,6 @@ class Run:
         self._is_stopped_now = router.stop is not None and router.stop.mode == "now"
         return self._end(supervisor, builder, router.stop)
 
-    def _announce(self, seed: int, device: torch.device) -> None:
-        settings = self._config.checkpoint_settings
-        versions = {"rl-tui": VERSION, "python": platform.python_version(), "torch": torch.__version__}
-        self._bus.publish(
-            RunStarted(
-                run_id=self._folder.run_id,
-                path=str(self._folder.path),
-                seed=seed,
-                device=str(device),
-                resumed=settings.resume,
-                versions=versions | {"numpy": np.__version__},
-            )
-        )
-        for line in (*list_warnings(self._config), *find_unused(self._config)):
-            self._bus.log("warning", "run", line)
-        if settings.resume and self._folder.training_status.exists():
-            status = read_training_status(self._folder.training_status, torch.__version__)
-            self._earlier_status = status.behaviors
-            if status.warning:
-                self._bus.log("warning", "run", status.warning)
-
-    def _named_config(self) -> RunConfig:
-        """With the run's id, which may have been counted."""
-        settings = self._config.checkpoint_settings.model_copy(update={"run_id": self._folder.run_id})
-        return self._config.model_copy(update={"checkpoint_settings": settings})
-
-    def _write_configuration(self) -> None:
-        try:
-            write_atomically(self._folder.configuration, effective_yaml(self._named_config()).encode())
-        except OSError as error:
-            raise ConfigError(f"{self._folder.configuration}: cannot be written ({error.strerror})") from error
-
     def _tick(self, supervisor: Supervisor, router: CommandRouter) -> None:
         """Carry out one command, finish others, check the workers."""
         router.receive()
@@ -248,7 +201,7 @@ class Run:
 
     def _end(self, supervisor: Supervisor, builder: Builder, stop: Stop | None) -> int:
         """Everything is on disk, and the last state is published with the exit code."""
-        self._update_status(builder, has_ended=True)
+        self._record.update_status(builder.files, has_ended=True)
         self._finish_commands()
         state, reason, exit_code = self._outcome(supervisor, stop)
         self._enter(state, reason, exit_code)
@@ -275,24 +228,6 @@ class Run:
         """Any thread: an internal error stops the run with everything saved; the first one is reported."""
         self._internal_error = self._internal_error or error
         self._wake()
-
-    def _update_status(self, builder: Builder, has_ended: bool = False) -> None:
-        """The list of checkpoints is up to date, or a warning says why not. A run that only plays has none."""
-        if not self._is_training:
-            return
-        try:
-            self._write_status(builder, lambda name: builder.files[name].store.list(), has_ended)
-        except (CheckpointError, OSError) as error:
-            self._bus.log("warning", "run", f"the list of checkpoints is not up to date: {error}")
-
-    def _write_status(
-        self, builder: Builder, listed: Callable[[str], tuple[Checkpoint, ...]], has_ended: bool = False
-    ) -> None:
-        statuses = {
-            name: status_of(files.folder, listed(name), has_ended, settings_of(self._config, name).max_steps)
-            for name, files in builder.files.copy().items()
-        }
-        write_training_status(self._folder.training_status, {**self._earlier_status, **statuses}, torch.__version__)
 
     def _sample_devices(self, device: torch.device) -> None:
         """The main of the thread `devices`: a driver that hangs must not delay the coordinator."""

@@ -1,1 +1,47 @@
-"""Trains game and robot agents from a YAML file, in a terminal."""
+"""Trains game and robot agents: from a YAML file in a terminal, or from Python, as docs/python.md describes.
+
+Every name below is imported when it is first used, so that `import rl_tui` imports nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rl_tui.engine.errors import (
+        CheckpointError,
+        ConfigError,
+        EnvironmentFailure,
+        ExportError,
+        NonFiniteError,
+        NotSupportedError,
+        PluginError,
+        RlTuiError,
+        RunBusyError,
+    )
+
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "EnvironmentFailure",
+    "ExportError",
+    "NonFiniteError",
+    "NotSupportedError",
+    "PluginError",
+    "RlTuiError",
+    "RunBusyError",
+]
+
+_HOMES = dict.fromkeys(__all__, "errors")  # by public name: its module in rl_tui.engine
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(f"rl_tui.engine.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

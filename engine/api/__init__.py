@@ -1,0 +1,1 @@
+"""What `import rl_tui` offers to Python programs."""
