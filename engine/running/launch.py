@@ -25,11 +25,13 @@ FREEING_SECONDS = 2.0  # for what a run still holds when it is over
 class Launch:
     """A Session from the first moment on. `start` builds and runs the run in the thread `coordinator`.
 
-    watching: shows its policies once it has been built, also after its end.
+    watching: shows its policies once it has been built, also after its end. error: why the run could not start.
+    failure: the same, or what else ended the run badly; an internal error is none of ours.
     """
 
     def __init__(self, bus: EventBus):
         self.error: RlTuiError | None = None
+        self.failure: BaseException | None = None
         self.watching = WatchService(bus)
         self._bus = bus
         self._commands: queue.Queue[Command | None] = queue.Queue(COMMANDS_WAITING + STOPS_WAITING)
@@ -81,14 +83,16 @@ class Launch:
         with imports_that_stay():
             from rl_tui.engine.running.run import Run  # imports torch: 0.9 s in which the screen is already shown
 
+        run = Run(config, self._bus, self._commands, self._ui_priority, self.watching)
         try:
-            self.exit_code = Run(config, self._bus, self._commands, self._ui_priority, self.watching).main()
+            self.exit_code = run.main()
         except RlTuiError as error:
             self.error, self.exit_code = error, error.exit_code
+        self.failure = run.failure
         self._end()
 
     def _crashed(self, error: BaseException) -> None:
-        self.exit_code = 1
+        self.failure, self.exit_code = error, 1
         self._bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
         self._end()
 

@@ -64,7 +64,12 @@ class HealthReporter:
 
 
 class Run:
-    """Runs in the coordinator's thread. Owns the run's folder and state, starts and ends the rest."""
+    """Runs in the coordinator's thread. Owns the run's folder and state, starts and ends the rest.
+
+    failure: what ended it badly, once it is over.
+    """
+
+    failure: BaseException | None = None
 
     def __init__(
         self,
@@ -129,6 +134,7 @@ class Run:
 
     def _refuse(self, error: RlTuiError) -> None:
         """Publish once that the run cannot start."""
+        self.failure = error
         if self._state != "failed":
             self._finish_commands()
             detail = "" if self._has_traceback else excerpt(error.detail)
@@ -211,6 +217,7 @@ class Run:
         """The last state, its reason and the exit code: of an internal error first, then of what was not saved, of the
         stop, of what ended a behavior."""
         error, failures, losses = self._internal_error, supervisor.failures, supervisor.losses
+        self.failure = next(iter((*([error] if error else []), *failures, *losses)), None)
         if error is not None:
             return "failed", f"{type(error).__name__}: {error}", 1
         exit_code = stop.exit_code if stop is not None and stop.exit_code and not losses else supervisor.exit_code
