@@ -44,6 +44,7 @@ FLAGS = [
     ("--run-id", "walk 1", "checkpoint_settings.run_id", "walk 1"),
     ("--results-dir", "out", "checkpoint_settings.results_dir", "out"),
     ("--resume", None, "checkpoint_settings.resume", True),
+    ("--resume-or-start", None, "checkpoint_settings.resume_or_start", True),
     ("--force", None, "checkpoint_settings.force", True),
     ("--initialize-from", "other", "checkpoint_settings.initialize_from", "other"),
     ("--inference", None, "checkpoint_settings.inference", True),
@@ -388,6 +389,21 @@ def test_dry_run_without_an_environment_shows_the_configuration(tmp_path: Path, 
     assert "trainer poca is not supported yet" in captured.err
 
 
+def test_dry_run_says_whether_a_run_would_be_resumed_or_started(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.yaml").write_text(CARTPOLE)
+    words = ["run.yaml", "--dry-run", "--resume-or-start"]
+    assert main(words) == 0
+    assert capsys.readouterr().err == f"no run in {tmp_path}/results/run yet: starting\n"
+    (tmp_path / "results").mkdir()
+    record(tmp_path / "results", "run")
+    (tmp_path / "results/run/Walker.onnx").touch()
+    assert main([*words, "--initialize-from", "gone"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"{tmp_path}/results/run holds a run: continuing it\n"
+    assert "resume_or_start: true" in captured.out
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -402,6 +418,8 @@ def test_dry_run_without_an_environment_shows_the_configuration(tmp_path: Path, 
         (["--resume", "--run-id", "other"], "--resume: no run in "),
         (["--resume"], "--resume: no run of run in "),
         (["--initialize-from", "other"], "--initialize-from: no run in results/other"),
+        (["--initialize-from", "other", "--resume-or-start"], "--initialize-from: no run in results/other"),
+        (["--resume-or-start", "--run-id", "file"], "file: must be a folder, got a file"),
         (["--results-dir", "run.yaml"], "run.yaml is not a folder"),
     ],
 )

@@ -110,7 +110,6 @@ def require_folder(arguments: TrainArguments) -> None:
     The configuration is not read for this: that takes half as long as everything else before the first picture.
     """
     from rl_tui.engine.storage.run_folder import RunFolder
-    from rl_tui.engine.storage.run_ids import run_name
 
     path, flags = find_config(arguments.config), arguments.overrides
     if not path.is_file() or b"checkpoint_settings" in path.read_bytes() or "checkpoint_settings" in flags:
@@ -119,11 +118,13 @@ def require_folder(arguments: TrainArguments) -> None:
     run_id = flags.get("checkpoint_settings.run_id")
     if not isinstance(results_dir, str) or not isinstance(run_id, str | None):
         return
-    folder = RunFolder(Path(results_dir).absolute(), run_id or run_name(str(path)), is_counted=run_id is None)
+    resume, force, resume_or_start = (
+        flags.get(f"checkpoint_settings.{name}") is True for name in ("resume", "force", "resume_or_start")
+    )
+    results, or_start = Path(results_dir).absolute(), resume_or_start and not resume
+    folder = RunFolder(results, run_id) if run_id else RunFolder.of_file(results, str(path), or_start=or_start)
     with suppress(OSError):  # the run will report it
-        folder.require_startable(
-            resume=flags.get("checkpoint_settings.resume") is True, force=flags.get("checkpoint_settings.force") is True
-        )
+        folder.require_startable(resume, force, or_start=or_start)
 
 
 def print_effective(config: RunConfig) -> int:
@@ -133,12 +134,14 @@ def print_effective(config: RunConfig) -> int:
     """
     from rl_tui.engine.config.loading import effective_yaml
     from rl_tui.engine.config.support import find_unused, list_warnings
-    from rl_tui.engine.running.preflight import refusals
+    from rl_tui.engine.running.preflight import refusals, start_note
 
     write_stdout(effective_yaml(config))
     refused = refusals(config)
     for note in (*refused, *find_unused(config), *list_warnings(config)):
         write_stderr(note)
+    if not refused and (start := start_note(config)):
+        write_stderr(start)
     names_environment = config.env_settings.env is not None or config.env_settings.env_path is not None
     return ConfigError.exit_code if refused and names_environment else 0
 

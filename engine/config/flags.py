@@ -15,6 +15,7 @@ Setting: TypeAlias = "bool | int | float | str | list[Setting] | dict[str, Setti
 _TOO_DEEP = f"must be at most {DEEPEST} levels deep"
 _TOO_LARGE = "must be a number within 64 bits, got a larger one"
 _RESUME: KeyPath = ("checkpoint_settings", "resume")
+_RESUME_OR_START: KeyPath = ("checkpoint_settings", "resume_or_start")
 _INITIALIZE: KeyPath = ("checkpoint_settings", "initialize_from")
 _FLAGS = {flag.path: flag.name for flag in (*run_flags.IN_PYTHON, *run_flags.UNITY)} | {
     "env_settings.env_args": "env-args"
@@ -51,12 +52,21 @@ def set_flags(
 
 
 def settle_start(raw: Mapping[str, object], flags: Mapping[KeyPath, str]) -> Iterator[str]:
-    """Keep only one of resume and initialize_from; yields a note when both were set.
+    """Keep only one of resume and resume_or_start, and only one of resume and initialize_from; yields a note for each
+    other one. resume_or_start and initialize_from go together.
 
     A flag wins over the file, then resume wins, as in ML-Agents.
     """
     section = raw.get("checkpoint_settings")
-    if not isinstance(section, dict) or section.get("resume") is not True or section.get("initialize_from") is None:
+    if not isinstance(section, dict) or section.get("resume") is not True:
+        return
+    if section.get("resume_or_start") is True:
+        has_flag = _RESUME in flags
+        follows_resume = has_flag or _RESUME_OR_START not in flags
+        section["resume"], section["resume_or_start"] = follows_resume, not follows_resume
+        if has_flag == (_RESUME_OR_START in flags):
+            yield "both resume and resume_or_start are set: resume is followed"
+    if not section["resume"] or section.get("initialize_from") is None:
         return
     if _INITIALIZE in flags and _RESUME not in flags:
         section["resume"] = False

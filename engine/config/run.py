@@ -175,6 +175,7 @@ class CheckpointSettings(Settings):
     train_model: bool = False
     inference: bool = False
     results_dir: PathText = Field("results", min_length=1)
+    resume_or_start: bool = Field(False, description="Continue the run if there is one, otherwise start it.")
 
     @field_validator("run_id", "initialize_from")
     @classmethod

@@ -33,6 +33,7 @@ CHECKPOINTS = _flags(
     ("run-id", "text", "name of the run and its folder (default: CONFIG's, numbered)", "ID"),
     ("results-dir", "text", "folder of the runs (default results)", "DIR"),
     ("resume", "true", "continue the run of this id from its checkpoint", ""),
+    ("resume-or-start", "true", "continue the run if there is one, else start it", ""),
     ("force", "true", "start over in an existing run folder", ""),
     ("initialize-from", "text", "start with the weights of another run", "RUN_ID"),
     ("inference", "true", "act without learning", ""),

@@ -19,7 +19,7 @@ _LATER = "is not supported yet"
 def find_unsupported(config: RunConfig) -> list[str]:
     """One line, with its place, for everything that keeps this configuration from starting; empty when it can start.
 
-    That is what is not supported yet, a missing environment or behavior, and --force with --inference.
+    That is what is not supported yet, a missing environment or behavior, and flags that --inference excludes.
     """
     return config.source.lines([*_unsupported(config), *_incomplete(config)])
 
@@ -111,6 +111,9 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
         text = "cannot be combined with --inference, which changes no file of the run"
         yield Diagnostic(("checkpoint_settings", "force"), text)
+    if config.checkpoint_settings.resume_or_start and config.checkpoint_settings.inference:
+        text = "cannot be combined with --inference, which needs a run that has learned: use --resume"
+        yield Diagnostic(("checkpoint_settings", "resume_or_start"), text)
     if isinstance(env, str) and len(config.behaviors) > 1 and (kind := kind_of(env)) and kind.has_one_behavior:
         text = f"must map each of the {len(config.behaviors)} behaviors to an environment"
         yield Diagnostic(path, f"{text}; {env} has only one behavior")
@@ -127,6 +130,10 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(("env_settings", key), "no effect: a failed environment is not restarted yet", of_key=True)
     for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):
         yield Diagnostic(("checkpoint_settings", key), f"no effect: {reason}", of_key=True)
+    start = config.checkpoint_settings
+    if start.force and (start.resume or start.resume_or_start):
+        name = "resume" if start.resume else "resume_or_start"
+        yield Diagnostic(("checkpoint_settings", "force"), f"no effect: {name} replaces nothing", of_key=True)
     if config.checkpoint_settings.inference:
         yield Diagnostic(("writers",), "no effect: with --inference no statistics are recorded", of_key=True)
     for path, behavior in _sections(config):

@@ -117,7 +117,7 @@ class Builder:
         self._report = report
         self._ui_priority = ui_priority
         self._is_training = not config.checkpoint_settings.inference
-        self._restorer = Restorer(config.checkpoint_settings, folder.results_dir, bus)
+        self._restorer = Restorer(config.checkpoint_settings, folder, bus)
         self._started_at = time.monotonic()
         self._lock = threading.Lock()
 

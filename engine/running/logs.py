@@ -48,7 +48,7 @@ class RunLogs:
                 run_id=self._folder.run_id,
                 folder=self._folder.path,
                 started_at=self._started_at,
-                resumed=self._config.checkpoint_settings.resume,
+                resumed=self._folder.is_resumed,
                 configuration=self._config.model_dump(mode="json"),
                 folder_of=lambda behavior: self._folder.add_behavior(behavior).path,
                 log=partial(self._log, source_of(name)),

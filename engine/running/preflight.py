@@ -39,6 +39,17 @@ def refusals(config: RunConfig) -> list[str]:
     return refused
 
 
+def start_note(config: RunConfig) -> str | None:
+    """What resume_or_start would choose now; None without it."""
+    folder = RunFolder.of(config)
+    return resumed_or_started(folder.path, folder.has_begun) if config.checkpoint_settings.resume_or_start else None
+
+
+def resumed_or_started(path: Path, has_begun: bool) -> str:
+    """What resume_or_start chooses. path: the run's folder."""
+    return f"{path} holds a run: continuing it" if has_begun else f"no run in {path} yet: starting"
+
+
 def require_startable(config: RunConfig) -> None:
     """The same without importing the user's modules, which may take long. Raises RlTuiError for the first reason."""
     for check in _checks(config, with_modules=False):
@@ -49,7 +60,8 @@ def require_startable(config: RunConfig) -> None:
 def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[], object]]:
     settings = config.checkpoint_settings
     yield lambda: _require_folder(config)
-    if settings.initialize_from is not None and not settings.resume:
+    is_resumed = settings.resume or (settings.resume_or_start and RunFolder.of(config).has_begun)
+    if settings.initialize_from is not None and not is_resumed:
         yield lambda: _require_origin(settings)
     env = config.env_settings.env
     for name in [env] if isinstance(env, str) else dict.fromkeys((env or {}).values()):
@@ -97,7 +109,7 @@ def _named_plugins(config: RunConfig) -> Iterator[tuple[KeyPath, str, str, Plugi
 def _require_folder(config: RunConfig) -> None:
     """The folder of the run may be used, and permissions allow to create it or to write there."""
     settings, folder = config.checkpoint_settings, RunFolder.of(config)
-    folder.require_startable(settings.resume, settings.force)
+    folder.require_startable(settings.resume, settings.force, or_start=settings.resume_or_start)
     path = folder.path
     nearest = next(parent for parent in (path, *path.absolute().parents) if _is_there(parent))
     if not nearest.is_dir():

@@ -53,7 +53,7 @@ class RunRecord:
 
     def announce(self, seed: int, device: torch.device) -> None:
         """Publish that the run has started, and the warnings about its configuration."""
-        resumed = self._config.checkpoint_settings.resume
+        resumed = self._folder.is_resumed
         versions = {"rl-tui": VERSION, "python": platform.python_version(), "torch": torch.__version__}
         self._bus.publish(
             RunStarted(

@@ -26,10 +26,11 @@ RESTARTED = (
 class Restorer:
     """Used by the builder. Loads what was learned before into trainers, and logs what it used and what it skipped."""
 
-    def __init__(self, settings: CheckpointSettings, results_dir: Path, bus: EventBus):
-        """Made before any environment, which may change the working directory."""
+    def __init__(self, settings: CheckpointSettings, folder: RunFolder, bus: EventBus):
+        """folder: open. Made before any environment, which may change the working directory."""
         self._settings = settings
-        self._results_dir = results_dir
+        self._is_resumed = folder.is_resumed
+        self._results_dir = folder.results_dir
         self._working_directory = Path.cwd()
         self._bus = bus
 
@@ -38,7 +39,7 @@ class Restorer:
 
         A run that is only initialized from another uses what that one has learned, and nothing else.
         """
-        if self._settings.resume:
+        if self._is_resumed:
             newest = store.newest_valid()
             for reason in newest.skipped:
                 self._bus.log("warning", name, f"a checkpoint was skipped: {reason}")
@@ -59,7 +60,7 @@ class Restorer:
 
         Where there is none that fits, the trainer starts with an empty one, and a warning says so.
         """
-        if not self._settings.resume or self._settings.inference or not config.hyperparameters.saves_replay:
+        if not self._is_resumed or self._settings.inference or not config.hyperparameters.saves_replay:
             return False
         try:
             trainer.load_replay(read_replay_buffer(folder.replay_buffer, name))
@@ -71,7 +72,7 @@ class Restorer:
 
     def require_origin(self, name: str, config: BehaviorConfig) -> None:
         """A behavior that will appear can be initialized as configured. Raises CheckpointError."""
-        path = None if self._settings.resume else self._initial_checkpoint(name, config)
+        path = None if self._is_resumed else self._initial_checkpoint(name, config)
         if path is not None:
             read(path)
 

@@ -20,7 +20,7 @@ from rl_tui.engine.running.command_router import CommandRouter
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
-from rl_tui.engine.running.preflight import require_writers
+from rl_tui.engine.running.preflight import require_writers, resumed_or_started
 from rl_tui.engine.running.record import RunRecord
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.supervisor import Supervisor
@@ -103,8 +103,10 @@ class Run:
         try:
             require_writers(self._config)
             with self._folder:
-                for line in self._folder.open(settings.resume, settings.force):
+                for line in self._folder.open(settings.resume, settings.force, or_start=settings.resume_or_start):
                     self._bus.log("warning", "run", line)
+                if settings.resume_or_start:
+                    self._bus.log("info", "run", resumed_or_started(self._folder.path, self._folder.is_resumed))
                 return self._write_logs()
         except RlTuiError as error:
             self._refuse(error)
@@ -142,7 +144,7 @@ class Run:
 
     def _train(self, health: HealthReporter, logs: RunLogs) -> int:
         seed, device = run_seed(self._config), device_of(self._config)
-        is_intact = self._config.checkpoint_settings.resume and self._folder.configuration.exists()
+        is_intact = self._folder.is_resumed and self._folder.configuration.exists()
         if not is_intact:
             self._record.write_configuration()
         self._record.announce(seed, device)
@@ -165,7 +167,7 @@ class Run:
         supervisor = Supervisor(workers, saver, self._bus, self._crashed, self._wake)
         router = CommandRouter(self._commands, self._ledger, supervisor, self._bus, self._enter)
         self._has_trained = True
-        if self._config.checkpoint_settings.resume:
+        if self._folder.is_resumed:
             self._record.update_status(builder.files)  # it names the newest max_steps
         self._enter("training")
         logs.start_writers(self._crashed)

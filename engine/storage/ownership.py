@@ -54,6 +54,12 @@ def foreign_text(folder: Path, owner: Owner) -> str:
     return f"{folder} holds other files than those of a run of rl-tui ({listed})"
 
 
+def has_begun(folder: Path) -> bool:
+    """Whether a run has left anything in the folder besides its lock and its logs."""
+    is_written = any(os.path.lexists(folder / name) for name in (CONFIGURATION, EVENTS))
+    return is_written or any(folder.glob(f"*/{CHECKPOINTS}/[!.]*"))
+
+
 def has_learned(folder: Path) -> bool:
     """Whether the folder's run left anything that a new one would replace: a checkpoint, a policy, a summary."""
     patterns = (f"*/{CHECKPOINTS}*/[!.]*", "[!.]*.onnx", "*/[!.]*.onnx")

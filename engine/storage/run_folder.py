@@ -29,8 +29,8 @@ from rl_tui.engine.storage.file_names import (
     TIMERS,
     TRAINING_STATUS,
 )
-from rl_tui.engine.storage.ownership import foreign_text, has_learned, owner_of, process_in, writing_process
-from rl_tui.engine.storage.run_ids import newest_run_id, next_run_id, run_name
+from rl_tui.engine.storage.ownership import foreign_text, has_begun, has_learned, owner_of, process_in, writing_process
+from rl_tui.engine.storage.run_ids import first_run_id, newest_run_id, next_run_id, run_name
 
 if TYPE_CHECKING:  # its import takes longer than to list fifty runs
     from rl_tui.engine.config.run import RunConfig
@@ -55,6 +55,7 @@ class RunFolder:
         self._is_counted = is_counted
         self._lock: int | None = None
         self._is_new = False
+        self._is_resumed = False
 
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
@@ -63,7 +64,13 @@ class RunFolder:
         results_dir = Path(settings.results_dir).absolute()
         if settings.run_id is not None:
             return cls(results_dir, settings.run_id)
-        return cls(results_dir, run_name(config.source.file), is_counted=True)
+        return cls.of_file(results_dir, config.source.file, or_start=settings.resume_or_start)
+
+    @classmethod
+    def of_file(cls, results_dir: Path, file: str, *, or_start: bool) -> RunFolder:
+        """The folder of a run without --run-id. or_start: always the same one, that of the first run of this file."""
+        name = run_name(file)
+        return cls(results_dir, first_run_id(name) if or_start else name, is_counted=not or_start)
 
     @property
     def results_dir(self) -> Path:
@@ -105,22 +112,34 @@ class RunFolder:
         """The checkpoints of every behavior, in ML-Agents' format."""
         return self.run_logs / TRAINING_STATUS
 
-    def open(self, resume: bool = False, force: bool = False) -> tuple[str, ...]:
+    @property
+    def is_resumed(self) -> bool:
+        """Whether this process continues an earlier run. Valid once it is open."""
+        return self._is_resumed
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a run to continue."""
+        return has_begun(self.path)
+
+    def open(self, resume: bool = False, force: bool = False, *, or_start: bool = False) -> tuple[str, ...]:
         """Create the folder and its run_logs, and lock them for this process; return a line for each change made.
 
-        An earlier run that has learned something requires `resume` or `force`; with both, resume wins, as in ML-Agents.
-        A folder with anything else in it is never touched. Raises ConfigError, or RunBusyError naming the process that
+        An earlier run that has learned something requires `resume`, `or_start` or `force`; with several, the first of
+        them wins, as in ML-Agents. or_start: resume the run if there is one, otherwise start it; nothing is replaced. A
+        folder with anything else in it is never touched. Raises ConfigError, or RunBusyError naming the process that
         writes here.
         """
         try:
             done = self._choose(resume, force) if self._is_counted else ()
             existed = self.path.is_dir()
-            done += self._require_allowed(existed, resume, force)
+            done += self._require_allowed(existed, resume, force or or_start)
             make_folders(self.path, self._disk)
             self._acquire()
             self._is_new |= not existed
             self._sweep()
-            if not resume:
+            self._is_resumed = resume or (or_start and self.has_begun)
+            if not (resume or or_start):
                 done += self._set_aside()
             make_folders(self.run_logs, self._disk)
         except OSError as error:
@@ -129,13 +148,13 @@ class RunFolder:
             raise ConfigError(f"cannot create the run folder {self.path}: {reason}") from error
         return done
 
-    def require_startable(self, resume: bool, force: bool) -> None:
+    def require_startable(self, resume: bool, force: bool, *, or_start: bool = False) -> None:
         """Raise as `open` would now; nothing is changed."""
         if self._is_counted:
             if not resume:
                 return  # its folder will be new
             self._use_id(newest_run_id(self.results_dir, self.run_id))
-        self._require_allowed(self.path.is_dir(), resume, force)
+        self._require_allowed(self.path.is_dir(), resume, force or or_start)
         self._require_idle()
 
     def require_exists(self, flag: str) -> None:
@@ -206,8 +225,11 @@ class RunFolder:
         self.path = self.results_dir / run_id
         self.run_id = run_id
 
-    def _require_allowed(self, existed: bool, resume: bool, force: bool) -> tuple[str, ...]:
-        """Raise unless this run may start or resume here; returns notes for the user."""
+    def _require_allowed(self, existed: bool, resume: bool, accepts_run: bool) -> tuple[str, ...]:
+        """Raise unless this run may start or resume here; returns notes for the user.
+
+        accepts_run: also where an earlier run is, without resuming it.
+        """
         if self.path.exists() and not existed:
             raise ConfigError(f"{self.path}: must be a folder, got a file")
         if resume and not existed:
@@ -216,7 +238,7 @@ class RunFolder:
         if owner in ("ML-Agents", "other"):
             raise ConfigError(f"{foreign_text(self.path, owner)}. Nothing in it was changed: choose another --run-id.")
         self._require_no_links()
-        if owner == "none" or resume or force:
+        if owner == "none" or resume or accepts_run:
             return ()
         self._require_idle()
         if has_learned(self.path):

@@ -24,10 +24,15 @@ def run_name(file: str) -> str:
     return plain.lstrip("-._")[:LONGEST_NAME] or "run"
 
 
+def first_run_id(name: str) -> str:
+    """The run id of the first run of a name."""
+    return f"{name}-1" if _is_numbered(name) else name
+
+
 def next_run_id(results_dir: Path, name: str) -> str:
-    """The name with the next free number; the first run of a name needs none. Raises OSError."""
-    number = max(_counts(results_dir, name), default=0) + 1
-    return name if number == 1 and not _is_numbered(name) else f"{name}-{number}"
+    """The name with the next free number. Raises OSError."""
+    newest = max(_counts(results_dir, name), default=0)
+    return f"{name}-{newest + 1}" if newest else first_run_id(name)
 
 
 def newest_run_id(results_dir: Path, name: str) -> str:

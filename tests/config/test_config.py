@@ -803,6 +803,31 @@ def test_resume_and_initialize_from_settle_as_in_mlagents(
     assert bool(list_warnings(config)) == (len({**file, **typed}) == 2)
 
 
+@pytest.mark.parametrize(
+    ("file", "typed", "kept", "has_note"),
+    [
+        ("resume_or_start", "", "resume_or_start", False),
+        ("", "resume resume_or_start", "resume", True),
+        ("resume resume_or_start", "", "resume", True),
+        ("resume_or_start", "resume", "resume", False),
+        ("resume", "resume_or_start", "resume_or_start", False),
+        ("resume_or_start initialize_from", "", "resume_or_start initialize_from", False),
+        ("resume_or_start", "initialize_from", "resume_or_start initialize_from", False),
+        ("resume", "resume_or_start initialize_from", "resume_or_start initialize_from", False),
+        ("resume_or_start initialize_from", "resume", "resume", True),
+    ],
+)
+def test_resume_and_resume_or_start_settle_in_favor_of_the_flag(
+    file: str, typed: str, kept: str, has_note: bool
+) -> None:
+    values = {"resume": True, "resume_or_start": True, "initialize_from": "b"}
+    section = ", ".join(f"{key}: {str(values[key]).lower()}" for key in file.split())
+    overrides = {f"checkpoint_settings.{key}": values[key] for key in typed.split()}
+    config = parse(f"checkpoint_settings: {{{section}}}", overrides)
+    assert {key for key in values if getattr(config.checkpoint_settings, key)} == set(kept.split())
+    assert bool(list_warnings(config)) == has_note
+
+
 # Writing and describing
 
 

@@ -125,7 +125,12 @@ SECTIONS: dict[str, dict[str, list[object]]] = {
     },
     "engine_settings": {"width": [84], "time_scale": [1, 20.5], "no_graphics": [True]},
     "environment_parameters": PARAMETERS,
-    "checkpoint_settings": {"run_id": ["a", "3.b-c_d", "007"], "resume": [True], "initialize_from": ["b", None]},
+    "checkpoint_settings": {
+        "run_id": ["a", "3.b-c_d", "007"],
+        "resume": [True],
+        "resume_or_start": [True],
+        "initialize_from": ["b", None],
+    },
     "torch_settings": {"device": [None, "cpu", "cuda:0"]},
 }
 DAMAGE = [

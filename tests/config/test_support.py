@@ -214,6 +214,20 @@ def test_force_and_inference_exclude_each_other() -> None:
     assert find_unsupported(parse(text + section)) == [f"c.yaml:3:30: checkpoint_settings.force: {reason}"]
 
 
+def test_resume_or_start_and_inference_exclude_each_other() -> None:
+    text = 'behaviors: {A: {}}\nenv_settings: {env: "toy:line"}\n'
+    flags = {"checkpoint_settings.resume_or_start": True, "checkpoint_settings.inference": True}
+    reason = "cannot be combined with --inference, which needs a run that has learned: use --resume"
+    assert find_unsupported(parse(text, **flags)) == [f"--resume-or-start: {reason}"]
+
+
+@pytest.mark.parametrize("start", ["resume", "resume_or_start"])
+def test_force_has_no_effect_on_a_run_that_is_resumed(start: str) -> None:
+    flags = {"checkpoint_settings.force": True, f"checkpoint_settings.{start}": True}
+    assert find_unused(parse("behaviors: {A: {}}", **flags)) == [f"--force: no effect: {start} replaces nothing"]
+    assert find_unused(parse(f"checkpoint_settings: {{force: false, {start}: true}}")) == []
+
+
 @pytest.mark.parametrize(
     ("settings", "init_path", "untrained"),
     [

@@ -52,6 +52,10 @@ def warnings(run: LiveRun) -> str:
     return "\n".join(event.message for event in run.of(LogEmitted) if event.level == "warning")
 
 
+def logged(run: LiveRun, text: str) -> list[str]:
+    return [event.message for event in run.of(LogEmitted) if text in event.message]
+
+
 def contents(folder: Path) -> dict[Path, bytes]:
     """Every file of a run but its lock."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "run.lock"}
@@ -324,6 +328,56 @@ def test_a_resumed_run_exports_the_policy_that_its_checkpoint_lacks(tmp_path: Pa
     assert {Path(event.path).name for event in again.of(PolicyExported)} == {
         path.name for path in run.folder.glob("*/*.onnx") if path not in exports
     }, "what is there is not exported again, but for the last of each behavior"
+
+
+def test_resume_or_start_starts_once_and_then_continues_until_the_end(tmp_path: Path) -> None:
+    """The same settings each time, as in a job that is restarted; `initialize_from` counts for the first start only."""
+    first_run(tmp_path)
+    settings = behavior(checkpoint_interval=100, **SCHEDULED)
+    config = walker(tmp_path, settings, run_id="b", resume_or_start=True, initialize_from="run", force=True)
+    origin, folder = tmp_path / "results/run", tmp_path / "results/b"
+    with live(config) as run:
+        run.wait_for(CheckpointSaved)
+        run.launch.send(Stop("now"))
+        run.wait()
+    assert not run.of(RunStarted)[0].resumed
+    assert logged(run, "yet: starting") == [f"no run in {folder} yet: starting"]
+    assert logged(run, f"loaded {origin}"), "what it starts from"
+    saved = run.of(CheckpointSaved)[-1].step
+    shutil.rmtree(origin)
+    for step, exit_step in ((saved, 512), (512, 512)):
+        run = run_to_end(config)
+        assert run.launch.exit_code == 0
+        assert run.of(RunStarted)[0].resumed
+        assert logged(run, "continuing") == [f"{folder} holds a run: continuing it"]
+        assert run.of(BehaviorStarted)[0].step == step
+        assert run.of(CheckpointSaved)[-1].step == exit_step
+    assert "has reached max_steps (512 of 512)" in warnings(run)
+    described = (folder / "configuration.yaml").read_text()
+    assert "resume_or_start: true" in described
+    assert "resume: false" in described
+
+
+def test_resume_or_start_starts_a_behavior_that_has_no_checkpoint_as_it_was_started_first(tmp_path: Path) -> None:
+    both = {"Line": behavior(), "Other": behavior()}
+    origin = run_to_end(configuration(tmp_path, both, env=LINES))
+    flags = {"run_id": "b", "resume_or_start": True, "initialize_from": "run"}
+    config = configuration(tmp_path, both, env=LINES, checkpoint_settings=flags)
+    run = run_to_end(config)
+    shutil.rmtree(run.folder / "Other/checkpoints")
+    again = run_to_end(config)
+    assert {event.behavior: event.step for event in again.of(BehaviorStarted)} == {"Line": 512, "Other": 0}
+    assert logged(again, "no checkpoint to resume from")
+    assert logged(again, f"loaded {origin.folder / 'Other'}")
+
+
+def test_resume_or_start_with_nothing_but_damaged_checkpoints_is_refused(tmp_path: Path) -> None:
+    last = first_run(tmp_path)
+    for checkpoint in last.parent.iterdir():
+        damage(checkpoint)
+    run = run_to_end(walker(tmp_path, resume_or_start=True))
+    assert run.launch.exit_code == 7
+    assert sorted(last.parent.iterdir())
 
 
 def test_a_resume_that_is_refused_leaves_the_configuration_as_it_was(tmp_path: Path) -> None:

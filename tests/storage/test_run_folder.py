@@ -153,12 +153,54 @@ def test_resume_wins_over_force(tmp_path: Path) -> None:
     assert store.newest_valid().path is not None
 
 
+def test_resume_or_start_continues_a_run_and_starts_one_where_there_is_none(tmp_path: Path) -> None:
+    earlier_run(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked/run.lock").write_text("12 on tower\n")
+    (tmp_path / "unlearned").mkdir()
+    (tmp_path / "unlearned/events.jsonl").write_text('{"v": 1}\n')
+    (tmp_path / "torn/Walker/checkpoints/.tmp-Walker-64").mkdir(parents=True)  # killed in its first checkpoint
+    (tmp_path / "torn/run.lock").touch()
+    (tmp_path / "torn/configuration.yaml").write_text("default_settings: null\n")
+    for name, is_resumed in {
+        "first": True, "missing": False, "empty": False, "locked": False, "unlearned": True, "torn": True
+    }.items():  # fmt: skip
+        before = {path for path in tmp_path.glob(f"{name}/**/*") if not path.name.startswith(".tmp-")}
+        with RunFolder(tmp_path, name) as folder:
+            folder.require_startable(resume=False, force=False, or_start=True)
+            assert folder.has_begun == is_resumed
+            for force in (False, True):
+                assert folder.open(force=force, or_start=True) == ()
+                assert folder.is_resumed == is_resumed
+                folder.close()
+            assert before <= set(tmp_path.glob(f"{name}/**/*")), "nothing is replaced, even with force"
+            assert not list(folder.path.rglob(".tmp-*"))
+
+
+def test_resume_or_start_is_refused_where_resume_is(tmp_path: Path) -> None:
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign/thesis.pdf").touch()
+    (tmp_path / "file").touch()
+    earlier_run(tmp_path).events.unlink()
+    (tmp_path / "first/events.jsonl").symlink_to(tmp_path / "file")
+    for name, reason in {"foreign": "other files.*Nothing", "file": "got a file", "first": "got a link"}.items():
+        for attempt in (RunFolder.open, RunFolder.require_startable):
+            flags = {} if attempt == RunFolder.open else {"resume": False, "force": False}
+            with pytest.raises(ConfigError, match=reason):
+                attempt(RunFolder(tmp_path, name), **flags, or_start=True)
+    assert os.listdir(tmp_path / "foreign") == ["thesis.pdf"]
+
+
 def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as first:
         first.open()
         for resume, force in ((False, False), (True, False), (False, True)):
             with pytest.raises(RunBusyError, match=rf"another process \(pid {os.getpid()} on {socket.gethostname()}\)"):
                 RunFolder(tmp_path, "first").open(resume, force)
+        for attempt in (RunFolder.open, RunFolder.require_startable):
+            with pytest.raises(RunBusyError, match="another process"):
+                attempt(RunFolder(tmp_path, "first"), resume=False, force=False, or_start=True)
     RunFolder(tmp_path, "first").open(resume=True)
 
 

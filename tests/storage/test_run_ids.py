@@ -117,6 +117,19 @@ def test_each_run_without_a_name_has_its_own_folder_and_resume_continues_the_new
     assert sorted(os.listdir(tmp_path / "results")) == ["Line", "Line-2"]
 
 
+def test_resume_or_start_always_means_the_first_run_of_a_file(tmp_path: Path) -> None:
+    """So that a job continues its own run even if others of the same file were started meanwhile."""
+    for _ in range(2):
+        assert run_to_end(unnamed(tmp_path)).launch.exit_code == 0
+    for file, run_id, is_resumed in [("config/Line.yaml", "Line", True), ("Line-2.yaml", "Line-2-1", False)] * 2:
+        run = run_to_end(unnamed(tmp_path, file, 512, resume_or_start=True))
+        (started,) = run.of(RunStarted)
+        assert (started.run_id, started.resumed) == (run_id, is_resumed or (tmp_path / "again").exists())
+        if file == "Line-2.yaml":
+            (tmp_path / "again").touch()
+    assert sorted(os.listdir(tmp_path / "results")) == ["Line", "Line-2", "Line-2-1"]
+
+
 def test_force_leaves_earlier_runs_alone_where_no_run_is_named(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "results", "Line") as earlier:
         earlier.open()

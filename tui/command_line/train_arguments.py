@@ -41,6 +41,7 @@ examples:
   rl-tui ppo/CartPole                                train a preset on a screen
   rl-tui ppo/CartPole --no-ui --run-id a             without one, into results/a
   rl-tui ppo/CartPole --no-ui --run-id a --resume    continue that run
+  rl-tui ppo/CartPole --no-ui --resume-or-start      start or continue, for jobs
   rl-tui my.yaml --env gymnasium:LunarLander-v3      choose the environment
   rl-tui my.yaml --set behaviors.My.max_steps=1e6    change one setting
   rl-tui my.yaml --dry-run                           print what would run

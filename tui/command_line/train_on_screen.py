@@ -17,6 +17,7 @@ from rl_tui.engine.session.states import BAD_ENDS, ENDS
 from rl_tui.engine.session.text import safe_text
 from rl_tui.engine.session.view import RunView
 from rl_tui.engine.storage.archive import Archive
+from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.run_ids import newest_run_id, run_name
 from rl_tui.tui.command_line.command_arguments import RESULTS_DIR
 from rl_tui.tui.command_line.configuration import runnable_configuration
@@ -31,7 +32,13 @@ from rl_tui.tui.terminal.streams import write_error, write_stderr, write_stdout
 if TYPE_CHECKING:
     from rl_tui.engine.config.run import RunConfig
 
-START_FLAGS = {"--run-id": True, "--initialize-from": True, "--resume": False, "--force": False}  # takes a value?
+START_FLAGS = {
+    "--run-id": True,
+    "--initialize-from": True,
+    "--resume": False,
+    "--resume-or-start": False,
+    "--force": False,
+}  # takes a value?
 REST = "--env-args"  # everything after it is for the player
 
 
@@ -98,7 +105,12 @@ def earlier_events(config: RunConfig, runs: Archive) -> Iterator[Envelope] | Non
     """
     settings = config.checkpoint_settings
     runs.results_dir = Path(settings.results_dir).absolute()
-    if not settings.resume or settings.inference:
+    if settings.inference:
+        return None
+    if settings.resume_or_start:
+        folder = RunFolder.of(config)
+        return runs.events(str(folder.events)) if folder.events.is_file() else None
+    if not settings.resume:
         return None
     try:
         return runs.events(settings.run_id or newest_run_id(runs.results_dir, run_name(config.source.file)))
@@ -179,5 +191,7 @@ def resume_command(words: Sequence[str], run_id: str) -> str:
 def _start_flag(word: str) -> str:
     """The flag that the word is or abbreviates, as in argparse; "" for any other word."""
     typed = word.partition("=")[0]
+    if typed in START_FLAGS:
+        return typed
     flags = [flag for flag in START_FLAGS if len(typed) > len("--") and flag.startswith(typed)]
     return flags[0] if len(flags) == 1 else ""

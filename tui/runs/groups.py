@@ -19,7 +19,7 @@ NOT_OF_A_GROUP: frozenset[KeyPath] = frozenset(
     {
         SEED,
         ("env_settings", "base_port"),
-        *(("checkpoint_settings", name) for name in ("run_id", "results_dir", "resume", "force")),
+        *(("checkpoint_settings", name) for name in ("run_id", "results_dir", "resume", "resume_or_start", "force")),
         *(("checkpoint_settings", name) for name in ("load_model", "train_model")),  # of older versions
         ("debug",),
     }
