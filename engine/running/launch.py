@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import traceback
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.errors import RlTuiError
@@ -92,6 +93,7 @@ class Launch:
         self._end()
 
     def _crashed(self, error: BaseException) -> None:
+        traceback.clear_frames(error.__traceback__)  # what is kept holds no tensors
         self.failure, self.exit_code = error, 1
         self._bus.publish(RunStateChanged("failed", f"{type(error).__name__}: {error}", 1))
         self._end()
