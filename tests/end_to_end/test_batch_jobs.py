@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import signal
 import subprocess
@@ -24,11 +25,10 @@ env_settings: {env: "toy:line", num_envs: 4}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """With both scripts of the page, a configuration, and the two commands that they call in `bin`."""
-    train, job = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+    """With the script of the page, a configuration, and the two commands that it calls in `bin`."""
+    (job,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "bin").mkdir()
     for path, text in {
-        "train.sh": train,
         "job.sh": job,
         "bin/rl-tui": f'#!/bin/sh\nexec {sys.executable} -m rl_tui "$@"\n',
         "bin/scontrol": '#!/bin/sh\necho "scontrol $@"\n',
@@ -51,6 +51,34 @@ def test_job_saves_and_requeues_before_its_time_is_up_and_then_resumes(folder: P
         assert f"Run walker {beginning}" in text
         assert "(interrupted" in text
         assert text.endswith("scontrol requeue 77\n")
+
+
+def test_service_starts_a_run_and_ends_once_it_has_reached_its_end(folder: Path) -> None:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[method-assign, assignment]  # keeps capitals, as configparser documents
+    unit.read_string(re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)[0])
+    service = unit["Service"]
+    (folder / "walker.yaml").write_text(ENDLESS.replace("1e8", "2000"))
+    (folder / ".local").mkdir()
+    (folder / "bin").rename(folder / ".local/bin")
+    command = service["ExecStart"].replace("%h", str(folder)).replace("%i", "walker")
+    for chosen in ("walker yet: starting", "walker holds a run: continuing it"):
+        ended = subprocess.run(
+            command.split(),
+            check=False,
+            cwd=folder,
+            env=surroundings(),
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_SECONDS,
+        )
+        assert ended.returncode == 0, ended
+        assert chosen in ended.stdout
+    assert "has reached max_steps (2000 of 2000)" in ended.stdout
+    table = dict(re.findall(r"^\| ([0-9, ]+) \|.*\| ([^|]*) \|$", PAGE, re.MULTILINE))
+    never = [code for code, again in table.items() if again.startswith("no") and code != "0"]
+    assert service["RestartPreventExitStatus"].split() == sorted([*never, "7"])
+    assert service["SuccessExitStatus"] == "143"
 
 
 def test_job_that_fails_is_not_requeued(folder: Path) -> None:
