@@ -7,10 +7,14 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.packages import Packages
+
+if TYPE_CHECKING:
+    import torch
 
 gc.disable()  # until everything is imported
 
@@ -44,6 +48,24 @@ def mlagents_data() -> Path:
     if not folder:
         pytest.skip("MLAGENTS_DATA is not set: no sample files of ML-Agents here")
     return Path(folder)
+
+
+@pytest.fixture(params=["pretended", pytest.param("gpu", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
+    """A device other than the CPU: a pretended one on every machine, with `make gpu` a real one."""
+    from tests.devices import opened  # with torch, which most tests do without
+
+    with opened(request.param) as found:
+        yield found
+
+
+@pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def torch_device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
+    """Where torch computes what is compared with numpy: the CPU, with `make gpu` a real device."""
+    from tests.devices import opened
+
+    with opened(request.param) as found:
+        yield found
 
 
 @pytest.fixture

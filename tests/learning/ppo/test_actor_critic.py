@@ -42,11 +42,13 @@ def networks(
     return PPONetworks(np.random.default_rng(seed), layout, actions, network, streams, is_shared)
 
 
-def pair(is_shared: bool = False, **settings: Any) -> tuple[NumpyActorCritic, TorchActorCritic]:
+def pair(
+    is_shared: bool = False, device: torch.device = CPU, **settings: Any
+) -> tuple[NumpyActorCritic, TorchActorCritic]:
     """Both forms with the same random parameters, biases too."""
     activation = settings.get("activation", "swish")
     ours = NumpyActorCritic(networks(is_shared, **settings), activation)
-    theirs = TorchActorCritic(networks(is_shared, **settings), CPU)
+    theirs = TorchActorCritic(networks(is_shared, **settings), device)
     ours.parameters += np.random.default_rng(1).standard_normal(len(ours.parameters)).astype(np.float32) * 0.3
     theirs.parameters.copy_(torch.from_numpy(ours.parameters))
     return ours, theirs
@@ -54,7 +56,7 @@ def pair(is_shared: bool = False, **settings: Any) -> tuple[NumpyActorCritic, To
 
 def on_cpu(array: Any) -> np.ndarray:
     """A copy as an array."""
-    return np.array(array if isinstance(array, np.ndarray) else array.numpy())
+    return np.array(array if isinstance(array, np.ndarray) else array.cpu().numpy())
 
 
 def read(network: ActorCritic, lengths: list[int], columns: int) -> Sequences:
@@ -71,18 +73,20 @@ def check_same(ours: NumpyActorCritic, theirs: TorchActorCritic, rows: int, sequ
         network.forward((network.place(features),), way) for network, way in zip((ours, theirs), sequences, strict=True)
     )
     for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other.numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(one, on_cpu(other), rtol=1e-4, atol=1e-5)
     upstream = [random.standard_normal(shape).astype(np.float32) for shape in (found[0].shape, found[1].shape, 2)]
     gradient = ours.backward(*(array.copy() for array in upstream))
-    np.testing.assert_allclose(gradient, theirs.backward(*map(torch.from_numpy, upstream)), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(gradient, on_cpu(theirs.backward(*map(theirs.place, upstream))), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("activation", "is_shared", "num_layers"), list(product(ACTIVATIONS, (False, True), (1, 2, 3)))
 )
-def test_numpy_computes_what_torch_computes(activation: Activation, is_shared: bool, num_layers: int) -> None:
+def test_numpy_computes_what_torch_computes(
+    activation: Activation, is_shared: bool, num_layers: int, torch_device: torch.device
+) -> None:
     """Batches shrink and grow, so rows of an earlier one lie in the memory that is reused."""
-    ours, theirs = pair(is_shared, activation=activation, num_layers=num_layers)
+    ours, theirs = pair(is_shared, torch_device, activation=activation, num_layers=num_layers)
     for rows in (7, 64, 3, 1, 64, 100, 20):
         check_same(ours, theirs, rows, [None, None])
         features = np.random.default_rng(rows).standard_normal((rows, 5)).astype(np.float32)
@@ -91,8 +95,8 @@ def test_numpy_computes_what_torch_computes(activation: Activation, is_shared: b
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_numpy_computes_what_torch_computes_with_memory(is_shared: bool) -> None:
-    ours, theirs = pair(is_shared, **MEMORY)
+def test_numpy_computes_what_torch_computes_with_memory(is_shared: bool, torch_device: torch.device) -> None:
+    ours, theirs = pair(is_shared, torch_device, **MEMORY)
     for lengths in ([4, 4], [3, 1, 7, 2], [1], [5, 2, 5]):
         both = [read(network, lengths, 6 if is_shared else 12) for network in (ours, theirs)]
         check_same(ours, theirs, sum(lengths), both)
@@ -106,9 +110,9 @@ def test_numpy_computes_what_torch_computes_with_memory(is_shared: bool) -> None
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_values_are_a_copy_that_the_next_call_leaves_alone() -> None:
+def test_values_are_a_copy_that_the_next_call_leaves_alone(torch_device: torch.device) -> None:
     features = np.ones((4, 5), np.float32)
-    for network in pair(is_shared=True):
+    for network in pair(is_shared=True, device=torch_device):
         values, _ = network.values((network.place(features),))
         kept = values.copy()
         network.values((network.place(features * -3),))
@@ -117,10 +121,10 @@ def test_values_are_a_copy_that_the_next_call_leaves_alone() -> None:
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_parameters_changed_in_place_are_the_ones_that_compute(is_shared: bool) -> None:
+def test_parameters_changed_in_place_are_the_ones_that_compute(is_shared: bool, torch_device: torch.device) -> None:
     features, kinds = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32), (MEMORY, {})
     for settings in kinds:
-        for network in pair(is_shared, **settings):
+        for network in pair(is_shared, torch_device, **settings):
             sequences = read(network, [4, 2], 6 if is_shared else 12) if settings else None
             before = on_cpu(network.forward((network.place(features),), sequences)[0])
             network.parameters += 0.1
@@ -132,14 +136,16 @@ def test_parameters_changed_in_place_are_the_ones_that_compute(is_shared: bool) 
 
 
 @pytest.mark.parametrize("settings", [{}, MEMORY], ids=["plain", "memory"])
-def test_both_forms_start_from_the_same_numbers_and_a_seed_repeats_them(settings: dict[str, Any]) -> None:
+def test_both_forms_start_from_the_same_numbers_and_a_seed_repeats_them(
+    settings: dict[str, Any], torch_device: torch.device
+) -> None:
     for is_shared in (False, True):
         first, again, other = (
             NumpyActorCritic(networks(is_shared, seed, **settings), "swish").parameters for seed in (1, 1, 2)
         )
         np.testing.assert_array_equal(first, again)
-        theirs = TorchActorCritic(networks(is_shared, 1, **settings), CPU)
-        np.testing.assert_array_equal(first, theirs.parameters.numpy())
+        theirs = TorchActorCritic(networks(is_shared, 1, **settings), torch_device)
+        np.testing.assert_array_equal(first, on_cpu(theirs.parameters))
         is_drawn = ~np.isin(first, (0, 1))
         assert (first[is_drawn] != other[is_drawn]).all()
 

@@ -158,19 +158,14 @@ def test_an_update_that_fails_leaves_what_the_critic_remembers() -> None:
     assert np.array_equal(failed._agents.columns, other._agents.columns)
 
 
-@pytest.mark.parametrize(
-    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))]
-)
 @pytest.mark.parametrize(("kind", "is_shared"), [("vectors", False), ("vectors", True), ("everything", False)])
 def test_networks_in_torch_learn_what_those_on_the_cpu_learn(
-    device: str, kind: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
+    torch_device: torch.device, kind: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the CPU torch is requested, on devices it is the only choice."""
     ours = trainer(config(True, is_shared), kind)
-    monkeypatch.setattr(
-        ppo_module, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, torch.device(device))
-    )
-    theirs = PPOTrainer(SPECS[kind], config(True, is_shared), 0, torch.device(device))
+    monkeypatch.setattr(ppo_module, "make_actor_critic", lambda networks, *_: TorchActorCritic(networks, torch_device))
+    theirs = PPOTrainer(SPECS[kind], config(True, is_shared), 0, torch_device)
     simulated = simulation(ours, kind)
     for _ in range(2):
         block = simulated.run(20)

@@ -25,7 +25,7 @@ KINDS = {
 CPU = torch.device("cpu")
 
 
-def trainer(kind: str, network: Mapping[str, object], **hyper: object) -> SACTrainer:
+def trainer(kind: str, network: Mapping[str, object], device: torch.device = CPU, **hyper: object) -> SACTrainer:
     """One with two streams, whose choices are far from uniform, and something to draw from."""
     spec = BehaviorSpec("Walker", (ObservationSpec("seen", (5,)),), KINDS[kind])
     config = BehaviorConfig.model_validate(
@@ -35,10 +35,10 @@ def trainer(kind: str, network: Mapping[str, object], **hyper: object) -> SACTra
             "network_settings": {"hidden_units": 8, **network},
         }
     )
-    sac = SACTrainer(spec, config, 0, CPU)
+    sac = SACTrainer(spec, config, 0, device)
     draw = torch.Generator().manual_seed(1)
     for flat in (*sac._parameters.trained().values(), sac._parameters.target):
-        flat.parameters.add_(0.3 * torch.randn(flat.parameters.shape, generator=draw))
+        flat.parameters.add_(0.3 * torch.randn(flat.parameters.shape, generator=draw).to(device))
     sac.add(acted(sac.make_policy(0), np.random.default_rng(2), [9] * 30, spec, masked=bool(KINDS[kind].branches)))
     return sac
 
@@ -46,21 +46,20 @@ def trainer(kind: str, network: Mapping[str, object], **hyper: object) -> SACTra
 @pytest.mark.parametrize("hyper", [{"target_q": False}, {"target_q": True}, {"prioritized_replay": {}}])
 @pytest.mark.parametrize("activation", ["swish", "tanh", "relu"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_ways_give_the_same(kind: str, activation: Activation, hyper: dict[str, object]) -> None:
-    sac = trainer(kind, {"activation": activation}, **hyper)
-    parameters = sac._parameters
-    written = sac._gradients
-    assert isinstance(written, NumpySoftGradients)
-    recorded = TorchSoftGradients(sac._networks, parameters, KINDS[kind])
-    minibatch = sac._draw(0)
+def test_both_ways_give_the_same(
+    kind: str, activation: Activation, hyper: dict[str, object], torch_device: torch.device
+) -> None:
+    written, recorded = (trainer(kind, {"activation": activation}, device, **hyper) for device in (CPU, torch_device))
+    assert isinstance(written._gradients, NumpySoftGradients)
+    recorded._gradients = TorchSoftGradients(recorded._networks, recorded._parameters, KINDS[kind])
     found: list[dict[str, Float32]] = []
     losses = []
-    for way in (written, recorded):
-        sac._gradients = way
-        for flat in parameters.trained().values():
+    for sac in (written, recorded):
+        trained = sac._parameters.trained()
+        for flat in trained.values():
             flat.gradient.fill_(7.0)  # what an earlier mini-batch left does not count
-        losses.append(sac._losses(minibatch, np.random.default_rng(3)))
-        found.append({name: flat.gradient.numpy().copy() for name, flat in parameters.trained().items()})
+        losses.append(sac._losses(sac._draw(0), np.random.default_rng(3)))
+        found.append({name: flat.gradient.cpu().numpy().copy() for name, flat in trained.items()})
     for name, gradient in found[0].items():
         scale = np.abs(found[1][name]).max() + 1e-6
         np.testing.assert_allclose(gradient / scale, found[1][name] / scale, atol=2e-5, err_msg=name)
@@ -69,7 +68,7 @@ def test_both_ways_give_the_same(kind: str, activation: Activation, hyper: dict[
         if theirs is None:
             assert ours is None
         else:
-            np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=2e-4, atol=1e-5, err_msg=term)
+            np.testing.assert_allclose(ours, theirs.detach().cpu().numpy(), rtol=2e-4, atol=1e-5, err_msg=term)
 
 
 @pytest.mark.parametrize(
