@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.learning.plugin_results import PluginResults
-from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
 from rl_tui.engine.running.saver import SaveJob, Saver
-from rl_tui.engine.running.triggers import Reminder
+from rl_tui.engine.running.triggers import OFF, Trigger
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
-
-TRAINERS = "trainers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,43 +24,40 @@ class SaveContext:
 
 
 class CheckpointScheduler:
-    """Used in its learner's thread. Copies what the trainer has learned for the saver, when due or requested."""
+    """Used in its learner's thread. Copies what the trainer has learned for the saver, when due or requested.
+
+    triggers: for checkpoints and for exports; both fire `offer_due`.
+    """
 
     def __init__(
         self,
         behavior: str,
         config: BehaviorConfig,
-        trainer: Trainer,
+        trainer: CheckedTrainer,
         hyperparameters: LiveHyperparameters,
         saver: Saver,
-        step: int,
     ):
-        """step: where training begins or resumes. Raises PluginError for a trainer whose state cannot be saved."""
+        """Raises PluginError for a trainer whose state cannot be saved."""
         self._behavior = behavior
         self._config = config
         self._trainer = trainer
         self._hyperparameters = hyperparameters
         self._saver = saver
-        self._results = PluginResults(TRAINERS, config.trainer_type)
-        self.restart(step)
-        if registry.package_of(TRAINERS, config.trainer_type):
-            self._trainer_state()  # what cannot be saved is not trained
+        self.triggers = Trigger(config.checkpoint_interval), Trigger(config.export_interval or OFF)
+        if trainer.is_installed:
+            trainer.state()  # what cannot be saved is not trained
 
-    def restart(self, step: int) -> None:
-        """Count from another step on."""
-        interval = self._config.checkpoint_interval
-        self._checkpoints = Reminder(interval if interval > 0 else None, step)
-        self._exports = Reminder(self._config.export_interval, step)
-
-    def offer_due(self, at: SaveContext) -> None:
-        """Offer what is due to the saver; while another job waits, it stays due."""
-        saves, exports = self._checkpoints.is_due(at.step), self._exports.is_due(at.step)
-        if not (saves or exports) or not self._saver.has_room:
-            return
+    def offer_due(self, at: SaveContext) -> bool:
+        """Offer one job for what is due to the saver; False while another waits."""
+        if not self._saver.has_room:
+            return False
+        saves, exports = (trigger.is_due(at.step) for trigger in self.triggers)
         job = self._job(at, "interval", with_state=saves, with_export=exports or self._exports_with_checkpoints)
-        if self._saver.offer(job):
-            self._checkpoints.done()
-            self._exports.done()
+        if not self._saver.offer(job):
+            return False
+        for trigger in self.triggers:
+            trigger.restart(at.step)
+        return True
 
     def put_requested(self, at: SaveContext, on_done: Callable[[bool, str], None], with_state: bool) -> None:
         """Submit what the user requested: a checkpoint, or else an export."""
@@ -100,7 +93,7 @@ class CheckpointScheduler:
         return SaveJob(
             behavior=self._behavior,
             step=at.step,
-            weights=self._trainer.weights(),
+            weights=self._trainer.trainer.weights(),
             state=self._state(at.policy) if with_state else None,
             reason=reason,
             mean_return=at.mean_return,
@@ -110,19 +103,14 @@ class CheckpointScheduler:
         )
 
     def _state(self, policy: State) -> State:
-        parts = {"trainer": self._trainer_state(), "policy": policy}
+        parts = {"trainer": self._trainer.state(), "policy": policy}
         changed = self._hyperparameters.state()
         if changed.values:
             parts[HYPERPARAMETERS] = changed
         return State.merge(parts)
 
-    def _trainer_state(self) -> State:
-        """The same arrays each time. Raises PluginError."""
-        with registry.blaming(TRAINERS, self._config.trainer_type, "state"):
-            return self._results.state(self._trainer.state())
-
     def _replay(self) -> State | None:
         """A copy, unless one is being written: there is never more than one."""
         if not self._config.hyperparameters.saves_replay or not self._saver.has_written_replay(self._behavior):
             return None
-        return self._trainer.replay()
+        return self._trainer.trainer.replay()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from rl_tui.engine import registry
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, PluginError, RlTuiError
-from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.trainer import Trainer, always
+from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
@@ -22,6 +21,7 @@ from rl_tui.engine.running.hyperparameters import LiveHyperparameters
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
 from rl_tui.engine.running.threads import Mailbox
+from rl_tui.engine.running.triggers import OFF, Action, Trigger
 from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
@@ -68,28 +68,41 @@ class Learner:
         self.first_version = 0
         self.hyperparameters = LiveHyperparameters(self.behavior, trainer, config.hyperparameters, bus)
         self.evaluator = evaluator
-        if evaluator is not None:
-            evaluator.restart(step)
         self.update_seconds = 0.0
         self.busy_with: WaitsFor | None = None  # in its thread, which may be that of its environment
         self._settings = settings
         self._trainer = trainer
-        self._results = PluginResults("trainers", config.trainer_type)
+        self._checked = CheckedTrainer(trainer, config.trainer_type)
         self._saver = saver
         self._bus = bus
         self._report = report
-        self._scheduler = CheckpointScheduler(self.behavior, config, trainer, self.hyperparameters, saver, step)
-        self._summaries = SummaryReporter(settings, bus, step)
+        self._summaries = SummaryReporter(settings, bus)
+        self._scheduler = CheckpointScheduler(self.behavior, config, self._checked, self.hyperparameters, saver)
+        self._evaluations = Trigger(OFF if evaluator is None else evaluator.interval, at_end=True)
+        self._summary = Trigger(config.summary_freq)
+        self._has_updated = False  # with the newest block
         self._version_ahead = 0  # added to the trainer's own count, which a roll back resets
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
         self._has_ended = False
-        self._has_group_rewards = False  # in some block
+        self._restart(step)
+
+    def _restart(self, step: int) -> None:
+        """Everything counts on from here."""
+        self._summaries.restart()
+        if self.evaluator is not None:
+            self.evaluator.restart()
+        for trigger, _ in self._periodic():
+            trigger.restart(step)
 
     @property
     def is_finished(self) -> bool:
         """Whether max_steps is reached. A policy that only plays is never finished."""
         return self._settings.is_training and self.step >= self._settings.config.max_steps
+
+    @property
+    def _is_learning(self) -> bool:
+        return self._settings.is_training and not self.is_finished
 
     @property
     def is_over(self) -> bool:
@@ -141,36 +154,32 @@ class Learner:
         if block.policy_version < self.first_version:
             self._origin -= block.num_rows
             return
-        has_updated, statistics = False, self._summaries.statistics
         start = time.perf_counter()
-        if self._settings.is_training:
-            with self._blaming("add"):
-                statistics.add_samples(self._trainer.add(block))
-            if self._settings.config.threaded:
-                statistics.add({"Policy/Version Lag": float(self._version - block.policy_version)})
-        if block.group_rewards is not None and not self._has_group_rewards:
-            self._has_group_rewards = True
-            self._bus.log("info", self.behavior, "the rewards of its groups are added to those of their agents")
-        self.step += block.num_rows
-        self._summaries.add_block(block)
-        if self._settings.is_training and self._trainer.is_ready():
-            with self._busy("update"), self._blaming("update"):
-                metrics = self._results.metrics(self._trainer.update(self.step, may_continue))
-            statistics.add({tag: float(number) for tag, number in metrics.items()})
+        self._add(block)
+        self._has_updated = self._settings.is_training and self._trainer.is_ready()
+        if self._has_updated:
+            with self._busy("update"):
+                self._summaries.statistics.add(self._checked.update(self.step, may_continue))
             self._publish_weights()
-            has_updated = True
         self.update_seconds += time.perf_counter() - start
-        if has_updated or self.is_finished:
-            self._evaluate_if_due(should_continue)
-        if self.failure is not None:  # an environment hung during the evaluation
-            return
-        self._summaries.publish_if_due(self.step, self._settings.is_training and not self.is_finished)
-        if has_updated and not self.is_finished:
-            self._scheduler.offer_due(self._save_context)
+        for trigger, action in self._periodic(should_continue):
+            if self.failure is None:  # an environment may hang during the evaluation
+                trigger.fire(self.step, action, self.is_finished)
 
-    def _blaming(self, method: str) -> AbstractContextManager[None]:
-        """What a trainer of an installed package raises in this method is a PluginError."""
-        return registry.blaming("trainers", self._settings.config.trainer_type, method)
+    def _periodic(self, should_continue: Callable[[], bool] = always) -> Iterator[tuple[Trigger[int], Action]]:
+        """What is done at intervals, in this order: scores are in their summary, and rank their checkpoint."""
+        yield self._evaluations, lambda _: self._evaluate(should_continue)
+        yield self._summary, lambda step: self._summaries.publish(step, self._is_learning)
+        for trigger in self._scheduler.triggers:
+            yield trigger, self._save
+
+    def _add(self, block: Trajectories) -> None:
+        if self._settings.is_training:
+            self._summaries.statistics.add_samples(self._checked.add(block))
+            if self._settings.config.threaded:
+                self._summaries.statistics.add({"Policy/Version Lag": float(self._version - block.policy_version)})
+        self._summaries.add_block(block)
+        self.step += block.num_rows
 
     @contextmanager
     def _busy(self, doing: WaitsFor) -> Iterator[None]:
@@ -199,16 +208,22 @@ class Learner:
         ranking = self.evaluator if self.evaluator is not None and self.evaluator.is_on else self._summaries
         return SaveContext(self.step, self._policy_state, ranking.mean_return)
 
-    def _evaluate_if_due(self, should_continue: Callable[[], bool]) -> None:
-        """Evaluate the policy apart from its training, after every interval and at the end."""
-        version = self._version
-        if self.evaluator is None or not self.evaluator.is_due(self.step, version, self.is_finished):
-            return
+    def _evaluate(self, should_continue: Callable[[], bool]) -> bool:
+        """Evaluate the policy apart from its training, right after an update or at the end; whether that was done."""
+        evaluator, version = self.evaluator, self._version
+        may_have_changed = self._has_updated or self.is_finished
+        if evaluator is None or not may_have_changed or not evaluator.is_new(version):
+            return False
         with self._busy("evaluation"):
-            metrics = self.evaluator.evaluate(
+            metrics = evaluator.evaluate(
                 self.step, self._newest_weights(), lambda: should_continue() and self._version == version
             )
         self._summaries.statistics.add(metrics)
+        return bool(metrics)
+
+    def _save(self, _: int) -> bool:
+        """Right after an update, so that no rows wait that would be lost; the end is saved by `finish`."""
+        return self._has_updated and self._is_learning and self._scheduler.offer_due(self._save_context)
 
     def serve(self, may_wait: bool = False) -> None:
         """Answer the pending commands in their order.
@@ -280,19 +295,14 @@ class Learner:
             if self._unchangeable and not self.can_roll_back:
                 raise CheckpointError(self._unchangeable)
             path = Path(command.path)
-            with self._blaming("state"):
-                expected = self._trainer.state()
-            state, checkpoint = self._saver.roll_back(self.behavior, path, expected)
+            state, checkpoint = self._saver.roll_back(self.behavior, path, self._checked.state())
         except (CheckpointError, PluginError) as error:
             self._answer([command.id], False, str(error))
             return
         has_failed, self.failure, self._has_ended = self.failure is not None, None, False
         newest, from_step, before = self._version, self.step, self.hyperparameters.values
         self._trainer.load(state.part("trainer"))
-        self._summaries.restart(checkpoint.step)
-        self._scheduler.restart(checkpoint.step)
-        if self.evaluator is not None:
-            self.evaluator.restart(checkpoint.step)
+        self._restart(checkpoint.step)
         self._version_ahead = newest + 1 - self._trainer.num_updates
         self._origin += checkpoint.step - self.step
         self.step = checkpoint.step

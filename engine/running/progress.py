@@ -6,30 +6,12 @@ import time
 from collections.abc import Callable
 
 from rl_tui.engine.running.behavior import Behavior
+from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EpisodesFinished, ProgressReported, TimeSplit
 
-EPISODES_HZ, PROGRESS_HZ, TIME_SPLIT_HZ = 10.0, 4.0, 1.0  # a terminal shows no more
-
-
-class Throttle:
-    """Due at most `hz` times a second."""
-
-    def __init__(self, hz: float):
-        self._period = 1 / hz
-        self._next = time.monotonic()
-
-    def restart(self) -> None:
-        """It is next due after a whole period."""
-        self._next = time.monotonic() + self._period
-
-    def is_due(self) -> bool:
-        """Whether a period has passed since it was last due."""
-        if time.monotonic() < self._next:
-            return False
-        self.restart()
-        return True
+EPISODES_SECONDS, PROGRESS_SECONDS, TIME_SPLIT_SECONDS = 0.1, 0.25, 1.0  # a terminal shows no more
 
 
 class ProgressReporter:
@@ -45,7 +27,9 @@ class ProgressReporter:
         self._first_versions: dict[str, int] = {}
         self._sampled: dict[str, int] = {}
         self._warned_of_departures: set[str] = set()
-        self._episodes, self._progress, self._time_split = map(Throttle, (EPISODES_HZ, PROGRESS_HZ, TIME_SPLIT_HZ))
+        self._due = Trigger(EPISODES_SECONDS, by_clock=True)
+        self._progress = Trigger(PROGRESS_SECONDS, by_clock=True)
+        self._time_split = Trigger(TIME_SPLIT_SECONDS, by_clock=True)
 
     def add(self, name: str, behavior: Behavior) -> None:
         """Report on this behavior, too, which the collector has by the next call of another method."""
@@ -55,25 +39,25 @@ class ProgressReporter:
 
     def publish_due(self) -> None:
         """Publish what is due."""
-        if self._episodes.is_due():
-            self.follow_rollbacks()
-            self._publish_episodes()
-            if self._progress.is_due():
-                self._publish_progress()
-            if self._time_split.is_due():
-                self._publish_time_split()
+        self._due.fire(time.monotonic(), self._publish)
+
+    def _publish(self, now: float) -> None:
+        self.follow_rollbacks()
+        self._publish_episodes()
+        self._progress.fire(now, self._publish_progress)
+        self._time_split.fire(now, self._publish_time_split)
 
     def publish_all(self) -> None:
         """Publish everything as of now."""
         self.follow_rollbacks()
         self._publish_episodes()
-        self._publish_progress()
-        self._publish_time_split()
+        self._publish_progress(time.monotonic())
+        self._publish_time_split(time.monotonic())
 
     def resume(self) -> None:
         """A pause is over, and does not count in speeds. Nothing was sampled since `publish_all` at its start."""
         self._last = time.monotonic()
-        self._progress.restart()
+        self._progress.restart(self._last)
 
     def follow_rollbacks(self) -> None:
         """Count steps from where a behavior was rolled back to, and drop the episodes of the abandoned policy.
@@ -103,8 +87,7 @@ class ProgressReporter:
                     )
                 )
 
-    def _publish_progress(self) -> None:
-        now = time.monotonic()
+    def _publish_progress(self, now: float) -> None:
         seconds, self._last = max(now - self._last, 1e-9), now
         for name, behavior in self._behaviors.items():
             sampled = self._collector.num_sampled[name]
@@ -124,9 +107,9 @@ class ProgressReporter:
         text = f"{what} left without the end of an episode; their unfinished steps were dropped"
         self._bus.log("warning", name, text)
 
-    def _publish_time_split(self) -> None:
+    def _publish_time_split(self, now: float) -> None:
         waiting = self._waiting_seconds()
-        elapsed = time.monotonic() - self._start - waiting
+        elapsed = now - self._start - waiting
         environment, inference = self._collector.environment_seconds, self._collector.inference_seconds
         for name, behavior in self._behaviors.items():
             update = behavior.learner.update_seconds

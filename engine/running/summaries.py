@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import metric_tag
 from rl_tui.engine.learning.trainer import Metrics, Samples
-from rl_tui.engine.running.triggers import IntervalTrigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import Histogram, MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
@@ -82,21 +81,19 @@ class LearnerSettings:
 
 
 class SummaryReporter:
-    """Used in its learner's thread. Gathers statistics from where training began, resumed or was rolled back to, and
-    publishes them at every multiple of summary_freq.
-    """
+    """Used in its learner's thread. Gathers statistics from where training began, resumed or was rolled back to."""
 
-    def __init__(self, settings: LearnerSettings, bus: EventBus, step: int):
+    def __init__(self, settings: LearnerSettings, bus: EventBus):
         self._settings = settings
         self._missing_metrics = set(settings.metrics)
+        self._has_group_rewards = False  # in some block
         self._bus = bus
-        self.restart(step)
+        self.restart()
 
-    def restart(self, step: int) -> None:
-        """Forget everything and count on from that step."""
+    def restart(self) -> None:
+        """Forget everything."""
         self.statistics = SummaryStatistics()
         self._recent = RecentEpisodes()
-        self._trigger = IntervalTrigger(self._settings.config.summary_freq, step)
 
     @property
     def mean_return(self) -> float | None:
@@ -105,6 +102,10 @@ class SummaryReporter:
 
     def add_block(self, block: Trajectories) -> None:
         """Count the episodes in a block of experience, and what its environment measured."""
+        if block.group_rewards is not None and not self._has_group_rewards:
+            self._has_group_rewards = True
+            text = "the rewards of its groups are added to those of their agents"
+            self._bus.log("info", self._settings.behavior, text)
         self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
         for value in block.episode_returns[-RECENT_EPISODES:].tolist():
             self._recent.add(1, value)
@@ -112,11 +113,8 @@ class SummaryReporter:
         self.statistics.add_measured({metric_tag(key): number for key, number in measured.items()})
         self._missing_metrics -= measured.keys()
 
-    def publish_if_due(self, step: int, is_training: bool) -> None:
-        """Publish a summary where `step` has reached the next multiple of summary_freq."""
-        mark = self._trigger.fires(step)
-        if mark is None:
-            return
+    def publish(self, step: int, is_training: bool) -> None:
+        """Publish everything since the last summary as that of this step, a multiple of summary_freq."""
         for key in sorted(self._missing_metrics):
             text = f"env_settings.metrics: no info had a number under {key!r} so far"
             self._bus.log("warning", self._settings.behavior, text)
@@ -126,7 +124,7 @@ class SummaryReporter:
         self._bus.publish(
             MetricsReported(
                 behavior=self._settings.behavior,
-                step=mark,
+                step=step,
                 elapsed_seconds=time.monotonic() - self._settings.started_at,
                 metrics=summary.metrics,
                 mean_return=float(returns.mean()) if len(returns) else None,

@@ -11,13 +11,14 @@ from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.learner import LearnerCommand
-from rl_tui.engine.running.progress import Throttle
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.threads import spawn
+from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStateChanged, StepsAwaited, StopMode
 
 IDLE_SECONDS = 2.0  # without a step, after which that is reported
+REPORT_SECONDS = 1.0
 
 
 class Supervisor:
@@ -43,7 +44,7 @@ class Supervisor:
         self._saver_thread: threading.Thread | None = None
         self._abandoned: set[threading.Thread] = set()  # in a call that never returned
         self._call_timer = CallTimer()
-        self._idle_throttle = Throttle(1.0)
+        self._idle_report = Trigger(REPORT_SECONDS, by_clock=True)
         self._announced: set[str] = set()  # behaviors published as paused
 
     def start(self) -> None:
@@ -175,13 +176,10 @@ class Supervisor:
     def check(self, timeout_wait: float) -> None:
         """Publish who has parked or is idle, abandon calls that do not return, serve learners without a thread."""
         self._serve_late()
-        reports_idle = self._idle_throttle.is_due()
+        self._idle_report.fire(time.monotonic(), self._report_idle)
         for worker, thread in zip(self._workers, self._collector_threads, strict=True):
-            if worker.control.is_parked:
-                if not worker.awaits_roll_back:
-                    self._announce_paused(worker)
-            elif reports_idle:
-                self._report_idle(worker)
+            if worker.control.is_parked and not worker.awaits_roll_back:
+                self._announce_paused(worker)
             stuck = None if worker.control.has_ended else worker.find_stuck_call(timeout_wait, self._call_timer)
             if stuck is None:
                 continue
@@ -221,12 +219,13 @@ class Supervisor:
                 self._announced.add(name)
                 self._bus.publish(BehaviorStateChanged(name, "paused"))
 
-    def _report_idle(self, worker: EnvironmentWorker) -> None:
-        seconds, waits_for = worker.idle_time()
-        if seconds < IDLE_SECONDS or worker.control.has_ended or worker.control.is_paused:
-            return
-        for name in _still_training(worker):
-            self._bus.publish(StepsAwaited(name, seconds, waits_for))
+    def _report_idle(self, _: float) -> None:
+        for worker in self._workers:
+            seconds, waits_for = worker.idle_time()
+            if seconds < IDLE_SECONDS or worker.control.has_ended or worker.control.is_paused:
+                continue
+            for name in _still_training(worker):
+                self._bus.publish(StepsAwaited(name, seconds, waits_for))
 
     def _still_running(self, behavior: str | None) -> list[EnvironmentWorker]:
         running = [worker for worker in self._workers if not worker.control.has_ended]

@@ -1,47 +1,46 @@
-"""When something periodic is due."""
+"""When something periodic is due, and what is then done."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Generic, TypeAlias, TypeVar
 
-class IntervalTrigger:
-    """Fires when a step reaches or crosses a multiple of `interval`, however coarse the steps; never at step 0.
+OFF = -1  # the interval of what never happens
 
-    step: where counting begins, so that a resumed run continues as if it had never stopped.
+At = TypeVar("At", int, float)  # steps, or seconds of the monotonic clock
+Action: TypeAlias = Callable[[int], bool | None]
+
+
+class Trigger(Generic[At]):
+    """Fires once a counter has reached or crossed a multiple of `interval`, however coarse its steps; never at 0.
+
+    at_end: also fires when training ends. by_clock: fires a whole interval after the last time instead, first at once.
     """
 
-    def __init__(self, interval: int, step: int = 0):
-        assert interval >= 1
-        self._interval = interval
-        self._next = _after(step, interval)
+    def __init__(self, interval: At, *, at_end: bool = False, by_clock: bool = False):
+        self._interval: At = interval
+        self._at_end = at_end
+        self._by_clock = by_clock
+        self._next: float = math.inf if interval == OFF else interval
 
-    def fires(self, step: int) -> int | None:
-        """The newest multiple reached since the last firing, or None."""
-        if step < self._next:
-            return None
-        self._next = _after(step, self._interval)
-        return self._next - self._interval
+    def restart(self, at: At) -> None:
+        """Count on from here, where training begins, resumes or was rolled back to."""
+        if self._interval != OFF:
+            self._next = self._newest(at) + self._interval
 
+    def is_due(self, at: At, is_last: bool = False) -> bool:
+        """Whether a multiple was reached since it last fired. is_last: training ends."""
+        return at >= self._next or (is_last and self._at_end and self._interval != OFF)
 
-class Reminder:
-    """An interval trigger that, once due, stays due until `done`, for what cannot be done at any time.
+    def fire(self, at: At, action: Callable[[At], bool | None], is_last: bool = False) -> None:
+        """Where it is due, call `action` with the newest multiple, or with `at` by the clock.
 
-    interval: None for what is never due.
-    """
+        If it returns False ("not now"), the trigger stays due. The trigger keeps no reference to it: a learner that
+        refers to itself would outlive its run.
+        """
+        if self.is_due(at, is_last) and action(self._newest(at)) is not False:
+            self.restart(at)
 
-    def __init__(self, interval: int | None, step: int = 0):
-        self._trigger = None if interval is None else IntervalTrigger(interval, step)
-        self._is_due = False
-
-    def is_due(self, step: int) -> bool:
-        """Whether a multiple was reached since it was last done."""
-        if self._trigger is not None:
-            self._is_due |= self._trigger.fires(step) is not None
-        return self._is_due
-
-    def done(self) -> None:
-        """It is due again at the next multiple."""
-        self._is_due = False
-
-
-def _after(step: int, interval: int) -> int:
-    return step + (interval - step % interval)
+    def _newest(self, at: At) -> At:
+        return at if self._by_clock else at - at % self._interval

@@ -5,34 +5,121 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rl_tui.engine.running.triggers import IntervalTrigger, Reminder
+from rl_tui.engine.running.triggers import OFF, Trigger
 from rl_tui.engine.session.messages import CheckpointSaved, LogEmitted, MetricsReported, Stop
 from tests.running.runs import ENDLESS, behavior, configuration, live, run_to_end
+
+INTERVALS = st.integers(1, 50)
+STARTS = st.integers(0, 300)
+WAYS = st.lists(st.integers(0, 120), max_size=40)  # how many steps come at once
+
+
+class Recorder:
+    """A trigger, and every multiple that it was called with; `accepts` says whether it is then done."""
+
+    def __init__(self, interval: int, start: int, *, at_end: bool = False):
+        self.accepts = True
+        self.called: list[int] = []
+        self.trigger: Trigger[int] = Trigger(interval, at_end=at_end)
+        self.trigger.restart(start)
+
+    def fire(self, step: int, is_last: bool = False) -> None:
+        self.trigger.fire(step, self.act, is_last)
+
+    def act(self, multiple: int) -> bool:
+        self.called.append(multiple)
+        return self.accepts
 
 
 @pytest.mark.parametrize(
     ("start", "steps", "fired"),
     [
-        (0, [0, 9, 10, 11, 20], [None, None, 10, None, 20]),
-        (0, [35, 36, 40], [30, None, 40]),
-        (10, [10, 19, 20], [None, None, 20]),
-        (13, [19, 21], [None, 20]),
+        (0, [0, 9, 10, 11, 20], [10, 20]),
+        (0, [35, 36, 40], [30, 40]),
+        (10, [10, 19, 20], [20]),
+        (13, [19, 21], [20]),
     ],
 )
-def test_trigger_fires_at_multiples_and_never_at_its_first_step(
-    start: int, steps: list[int], fired: list[int | None]
+def test_trigger_fires_at_multiples_and_never_at_its_first_step(start: int, steps: list[int], fired: list[int]) -> None:
+    recorder = Recorder(10, start)
+    for step in steps:
+        recorder.fire(step)
+    assert recorder.called == fired
+
+
+@given(INTERVALS, STARTS, WAYS)
+def test_every_block_that_crosses_a_multiple_fires_once_however_many_it_crosses(
+    interval: int, start: int, way: list[int]
 ) -> None:
-    trigger = IntervalTrigger(10, start)
-    assert [trigger.fires(step) for step in steps] == fired
+    recorder, step, expected = Recorder(interval, start), start, []
+    for num_rows in way:
+        if (step + num_rows) // interval > step // interval:
+            expected.append((step + num_rows) // interval * interval)
+        step += num_rows
+        recorder.fire(step)
+        recorder.fire(step)
+    assert recorder.called == expected
 
 
-def test_what_could_not_be_done_stays_due_until_it_is_done() -> None:
-    reminder = Reminder(10, 13)
-    assert [reminder.is_due(step) for step in (13, 19, 20, 21, 29)] == [False, False, True, True, True]
-    reminder.done()
-    assert [reminder.is_due(step) for step in (29, 30)] == [False, True]
-    assert not Reminder(None).is_due(10**9)
+@given(INTERVALS, STARTS, WAYS, st.integers(0, 39))
+def test_a_resumed_run_fires_where_it_would_have_fired_without_stopping(
+    interval: int, start: int, way: list[int], stop_after: int
+) -> None:
+    whole, resumed, step = Recorder(interval, start), Recorder(interval, start), start
+    for index, num_rows in enumerate(way):
+        step += num_rows
+        whole.fire(step)
+        resumed.fire(step)
+        if index == stop_after:
+            again = Recorder(interval, step)
+            again.called = resumed.called
+            resumed = again
+    assert resumed.called == whole.called
+
+
+@given(INTERVALS, STARTS, st.lists(st.tuples(st.integers(0, 120), st.booleans()), max_size=40))
+def test_what_could_not_be_done_stays_due_until_it_is_done(
+    interval: int, start: int, way: list[tuple[int, bool]]
+) -> None:
+    recorder, step, done_at = Recorder(interval, start), start, start
+    for num_rows, recorder.accepts in way:
+        step += num_rows
+        was_due, before = step // interval > done_at // interval, len(recorder.called)
+        assert recorder.trigger.is_due(step) == was_due
+        recorder.fire(step)
+        assert recorder.called[before:] == ([step // interval * interval] if was_due else [])
+        if was_due and recorder.accepts:
+            done_at = step
+        assert recorder.trigger.is_due(step) == (was_due and not recorder.accepts)
+
+
+def test_an_interval_of_minus_one_never_fires_not_even_at_the_end() -> None:
+    recorder = Recorder(OFF, 7, at_end=True)
+    recorder.fire(10**9, is_last=True)
+    assert (recorder.called, recorder.trigger.is_due(10**9)) == ([], False)
+
+
+def test_only_what_is_also_for_the_end_fires_there() -> None:
+    ends, goes_on = Recorder(10, 0, at_end=True), Recorder(10, 0)
+    for recorder in (ends, goes_on):
+        recorder.fire(13, is_last=False)
+        recorder.fire(17, is_last=True)
+    assert (ends.called, goes_on.called) == ([10, 10], [10])
+
+
+def test_by_the_clock_a_whole_interval_passes_after_each_time() -> None:
+    fired: list[float] = []
+    trigger = Trigger(0.25, by_clock=True)
+    for now in (1000.1, 1000.2, 1000.34, 1000.36, 1000.6, 1000.62):
+        trigger.fire(now, fired.append)
+    assert fired == [1000.1, 1000.36, 1000.62]
+    trigger.restart(1001.0)  # a pause is over
+    for now in (1001.2, 1001.25):
+        trigger.fire(now, fired.append)
+    assert fired[3:] == [1001.25]
 
 
 def test_exports_go_with_their_checkpoint_where_they_came_with_it(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from rl_tui.engine.config.behavior import EvaluationSettings
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
 from rl_tui.engine.running.evaluation.episodes import Scores, play
-from rl_tui.engine.running.triggers import Reminder
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EvaluationReported
@@ -44,17 +43,19 @@ class Evaluator:
         self._seed = seed
         self._bus = bus
         self._version: int | None = None  # of the weights evaluated last
-        self._reminder = Reminder(settings.interval)
 
-    def restart(self, step: int) -> None:
-        """Count from another step on, at which nothing was evaluated."""
+    @property
+    def interval(self) -> int:
+        """Steps between two evaluations."""
+        return self._settings.interval
+
+    def restart(self) -> None:
+        """Nothing was evaluated at the step where training begins or resumes."""
         self.mean_return = self._version = None
-        self._reminder = Reminder(self._settings.interval, step)
 
-    def is_due(self, step: int, version: int, is_last: bool) -> bool:
-        """Whether an interval has passed since the last evaluation, or training ends; never twice for one version."""
-        is_due = self._reminder.is_due(step) or is_last
-        return is_due and self.is_on and version != self._version
+    def is_new(self, version: int) -> bool:
+        """Whether these weights can be evaluated: never twice the same."""
+        return self.is_on and version != self._version
 
     def evaluate(self, step: int, weights: Weights, should_continue: Callable[[], bool]) -> Mapping[str, float]:
         """Play with these weights and publish the scores; their means by tag. Empty when interrupted, or it fails."""
@@ -69,7 +70,6 @@ class Evaluator:
             return {}
         if scores is None:
             return {}
-        self._reminder.done()
         self._version, self.mean_return = weights.version, float(scores.returns.mean())
         self._bus.publish(
             EvaluationReported(

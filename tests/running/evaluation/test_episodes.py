@@ -119,10 +119,7 @@ def test_same_weights_get_the_same_scores_whenever_they_are_evaluated() -> None:
     )
     first, second = (evaluator.evaluate(10, replace(weights, version=version), lambda: True) for version in (1, 2))
     assert first == second != {}
-    assert [evaluator.is_due(step, 2, is_last=False) for step in (19, 20)] == [False, False], (
-        "not twice for one version"
-    )
-    assert evaluator.is_due(20, 3, is_last=False)
+    assert [evaluator.is_new(version) for version in (2, 3)] == [False, True]
     evaluator.close()
 
 

@@ -1,0 +1,46 @@
+"""A trainer as its learner calls it: what one of an installed package does wrong is a PluginError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from rl_tui.engine import registry
+from rl_tui.engine.learning.plugin_results import PluginResults
+from rl_tui.engine.learning.trainer import Samples, Trainer
+from rl_tui.engine.specs import State, Trajectories
+
+TRAINERS = "trainers"
+
+
+class CheckedTrainer:
+    """Calls the methods of `trainer` that may fail, and checks what they return. All raise PluginError."""
+
+    def __init__(self, trainer: Trainer, trainer_type: str):
+        self.trainer = trainer
+        self._type = trainer_type
+        self._results = PluginResults(TRAINERS, trainer_type)
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it is of an installed package."""
+        return bool(registry.package_of(TRAINERS, self._type))
+
+    def add(self, block: Trajectories) -> Samples:
+        """Trainer.add."""
+        with self._blaming("add"):
+            return self.trainer.add(block)
+
+    def update(self, step: int, should_continue: Callable[[], bool]) -> dict[str, float]:
+        """Trainer.update."""
+        with self._blaming("update"):
+            metrics = self._results.metrics(self.trainer.update(step, should_continue))
+        return {tag: float(number) for tag, number in metrics.items()}
+
+    def state(self) -> State:
+        """Trainer.state, the same arrays each time."""
+        with self._blaming("state"):
+            return self._results.state(self.trainer.state())
+
+    def _blaming(self, method: str) -> AbstractContextManager[None]:
+        return registry.blaming(TRAINERS, self._type, method)
