@@ -184,7 +184,12 @@ def test_environment_that_raises_ends_the_run_with_its_work_saved(folder: Path) 
     (folder / "legs.py").write_text(FAILING)
     exit_code, stdout, stderr = run("cartpole.yaml", "--no-ui", "--env", "legs:make", *ENDLESS, folder=folder)
     assert exit_code == 3, stdout + stderr
-    assert "the leg broke off" in stdout
+    reason, *traceback = [line for line in stdout.splitlines() if "the leg broke off" in line]
+    assert reason.startswith("[ERROR] Environment legs:make failed")
+    assert [line.strip() for line in traceback] == [
+        'raise RuntimeError("the leg broke off")',
+        "RuntimeError: the leg broke off",
+    ]
     (checkpoint,) = saved(events_of(folder / "results/cartpole"))
     assert checkpoint.reason == "error"
 

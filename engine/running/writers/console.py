@@ -25,6 +25,7 @@ from rl_tui.engine.session.messages import (
     Envelope,
     EnvironmentFailed,
     Event,
+    MetricsReported,
     RunStarted,
     RunStateChanged,
     WarningCleared,
@@ -43,7 +44,8 @@ class ConsoleWriter:
     time split, devices, single episodes) has no line. "json": every event as `encode` writes it. Debug lines, the time
     of each line and the whole traceback of a failed environment need `debug`. That the run and its behaviors have
     started is printed once it trains, with `debug` as it happens, so that a run that fails at the start does not bury
-    its error; the error itself is printed by the caller.
+    its error; the error itself is printed by the caller. The reason of a failure is printed once, and again at the end
+    of the run if there were summaries in between.
     has_trained: the run trains already, and its first lines were shown by other means.
     failed: why writing stopped when the reader disconnected; the run continues without it. None otherwise.
     """
@@ -59,6 +61,7 @@ class ConsoleWriter:
         self._has_trained = has_trained
         self._starts: list[Envelope] = []  # of the run and its behaviors, printed once the run trains
         self._commands: dict[str, str] = {}  # those without an outcome, in words, by id
+        self._reasons: list[str] = []  # of failures, printed since the newest summary
         self._warnings: dict[tuple[str, str], str] = {}  # active ones: their messages by kind and behavior
 
     def write(self, envelope: Envelope) -> None:
@@ -88,7 +91,7 @@ class ConsoleWriter:
     def _print_event(self, envelope: Envelope) -> None:
         event = envelope.event
         prefix = f"{clock_time(envelope.time)} " if self._debug else ""
-        line = self._describe(event)
+        line = self._describe(self._without_repetition(event))
         if line is not None and (self._debug or line.level != "debug"):
             text = f"{prefix}[{line.level.upper()}] {safe_text(line.text)}"
             if line.details:
@@ -120,6 +123,20 @@ class ConsoleWriter:
                 return run_state_line(event if self._has_trained else replace(event, reason=""))
             case _:
                 return line_of(event)
+
+    def _without_repetition(self, event: Event) -> Event:
+        """The event, without its reason if all of that was printed."""
+        if isinstance(event, MetricsReported):
+            self._reasons.clear()
+        if not isinstance(event, EnvironmentFailed | BehaviorStateChanged | RunStateChanged) or not event.reason:
+            return event
+        rest = event.reason
+        for printed in self._reasons:
+            rest = rest.replace(printed, "")
+        self._reasons.append(event.reason)
+        if isinstance(event, EnvironmentFailed) or rest.strip("; "):
+            return event
+        return replace(event, reason="")
 
     def _print(self, text: str) -> None:
         if self.failed is not None:

@@ -142,6 +142,24 @@ def test_the_reason_of_a_failed_run_is_printed_here_only_if_it_had_started():
     assert printed(RunStateChanged("training"), failed)[1] == "[ERROR] Run failed: no (exit code 3)"
 
 
+def test_the_reason_of_a_failure_is_printed_once_unless_others_trained_on():
+    failure = EnvironmentFailed("env", ("A", "B"), "step raised; no", "Traceback\nKeyError: 1\n")
+    ended = [BehaviorStateChanged(name, "failed", "step raised; no") for name in "AB"]
+    run_failed = RunStateChanged("failed", "step raised; no", 3)
+    training = RunStateChanged("training")
+    assert printed(training, failure, *ended, run_failed)[1:] == [
+        "[ERROR] Environment env failed, ending A, B: step raised; no",
+        "Traceback",
+        "KeyError: 1",
+        "[ERROR] A: failed",
+        "[ERROR] B: failed",
+        "[ERROR] Run failed (exit code 3)",
+    ]
+    assert printed(training, *ended[:1], SUMMARY, run_failed)[-1] == "[ERROR] Run failed: step raised; no (exit code 3)"
+    other = RunStateChanged("failed", "step raised; no; step 5 of B not saved", 3)
+    assert printed(training, failure, other)[-1] == f"[ERROR] Run failed: {other.reason} (exit code 3)"
+
+
 def test_what_only_moves_a_screen_has_no_line_of_text():
     assert printed(*QUIET) == []
 
