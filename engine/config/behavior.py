@@ -19,6 +19,7 @@ from rl_tui.engine.config.hyperparameters import (
 from rl_tui.engine.config.network import MemorySettings, NetworkSettings
 from rl_tui.engine.config.reward_signals import RewardSignals, environment_reward
 from rl_tui.engine.config.types import (
+    OFF,
     Interval,
     NotNegative,
     PathText,
@@ -62,7 +63,7 @@ class BehavioralCloningSettings(Settings):
 class EvaluationSettings(Settings):
     """Measuring the policy outside of its training, on environments of its own."""
 
-    interval: PositiveWhole = Field(50000, description="Steps between two evaluations.")
+    interval: Interval = Field(50000, description="Steps between two evaluations; -1: none.")
     episodes: PositiveWhole = Field(10, description="Episodes of each.")
     deterministic: bool = Field(True, description="Act by the mean and the likeliest choice.")
 
@@ -95,16 +96,19 @@ class BehaviorConfig(Settings):
     even_checkpoints: bool = False
     max_steps: PositiveWhole = 500000
     time_horizon: PositiveWhole = 64
-    summary_freq: PositiveWhole = 50000
+    summary_freq: Interval = 50000
     threaded: bool = False
     self_play: SelfPlaySettings | None = None
     behavioral_cloning: BehavioralCloningSettings | None = None
     normalize_reward: bool = Field(False, description="Divide rewards by the running deviation of their return.")
     evaluation: EvaluationSettings | None = Field(None, description="null: none but by `rl-tui evaluate`.")
-    export_interval: PositiveWhole | None = Field(None, description="Steps between exports; null: with checkpoints.")
+    export_interval: Interval | None = Field(
+        None, description="Steps between exports; null: with checkpoints; -1: none."
+    )
     export_policies: list[ExportedKind] = Field(
         default_factory=list, description="What is also written to policies/, besides the ONNX file for Unity."
     )
+    throughput_interval: Interval = Field(OFF, description="Steps between two measurements of the speed; -1: none.")
 
     @classmethod
     def known_synonyms(cls) -> Mapping[str, str]:

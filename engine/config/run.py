@@ -78,7 +78,11 @@ def _read_kwargs(value: object, info: ValidationInfo) -> object:
     return read_arguments(info.data.get("env"), value, info.context)
 
 
-_OUR_TAGS = ("Environment/Cumulative Reward", "Environment/Episode Length", "Losses/", "Policy/", "Evaluation/")
+STEPS_PER_SECOND = "Performance/Steps per Second"
+_OUR_TAGS = (
+    *("Environment/Cumulative Reward", "Environment/Episode Length", STEPS_PER_SECOND),
+    *("Losses/", "Policy/", "Evaluation/"),
+)
 
 
 def metric_tag(key: str) -> str:

@@ -12,6 +12,7 @@ from rl_tui.engine.config.environments import environment_names, kind_of
 from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
+from rl_tui.engine.config.types import OFF
 
 _LATER = "is not supported yet"
 
@@ -193,7 +194,10 @@ def _untrained(config: RunConfig) -> Iterator[Diagnostic]:
 
 
 def _suspicious_in_behavior(config: RunConfig, path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
-    if behavior.checkpoint_interval == -1:
+    if behavior.summary_freq == OFF:
+        text = "no summaries: curves of statistics stay empty, and no warning says that learning goes wrong"
+        yield Diagnostic((*path, "summary_freq"), text)
+    if behavior.checkpoint_interval == OFF:
         text = "no checkpoint before the end: a crash or a power cut then loses everything since the start"
         yield Diagnostic((*path, "checkpoint_interval"), text)
     memory, horizon = behavior.network_settings.memory, behavior.time_horizon

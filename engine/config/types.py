@@ -108,9 +108,12 @@ def _whole(value: object) -> object:
     return value
 
 
+OFF = -1  # an interval: never
+
+
 def _interval(value: object) -> object:
     steps = _whole(value)
-    if isinstance(steps, int) and not isinstance(steps, bool) and steps < 1 and steps != -1:
+    if isinstance(steps, int) and not isinstance(steps, bool) and steps < 1 and steps != OFF:
         raise refusal(must_be("at least 1, or -1 for never", steps))
     return steps
 
@@ -129,9 +132,9 @@ WholeFromMinusOne: TypeAlias = Annotated[int, Field(ge=-1), BeforeValidator(_who
 Interval: TypeAlias = Annotated[
     int,
     BeforeValidator(_interval),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": -1}]}),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": OFF}]}),
 ]
-"""Steps from one time to the next, -1 for never."""
+"""Steps from one time to the next, OFF for never."""
 Positive: TypeAlias = Annotated[float, Field(gt=0)]
 NotNegative: TypeAlias = Annotated[float, Field(ge=0)]
 Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]

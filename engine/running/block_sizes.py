@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rl_tui.engine.config.types import OFF
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.sampling.collector import Collector
 
@@ -18,7 +19,7 @@ class BlockSizes:
         self._name = name
         self._learner = behavior.learner
         self._collector = collector
-        self._longest = min(BLOCK_ROWS, behavior.summary_freq)
+        self._longest = BLOCK_ROWS if behavior.summary_freq == OFF else min(BLOCK_ROWS, behavior.summary_freq)
         self._until_update = behavior.learner.rows_per_update
         self._submitted = 0
         self._check_at = 0  # actions, before which the end cannot be reached

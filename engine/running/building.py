@@ -17,6 +17,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.config.support import find_unsupported_defaults
+from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.policies import make_policy
@@ -204,7 +205,9 @@ class Builder:
         policy.load(trainer.weights())
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
-        settings = LearnerSettings(spec.name, config, self._is_training, self._started_at, source.metrics)
+        settings = LearnerSettings(
+            spec.name, config, self._is_training, self._started_at, source.metrics, place.control.running_seconds
+        )
         learner = Learner(settings, trainer, place.saver, self._bus, self._report, step, policy.state(), evaluator)
         learner.hyperparameters.restore(restored)
         self.files[spec.name] = files
@@ -281,7 +284,7 @@ class Builder:
         self, spec: BehaviorSpec, place: Place, config: BehaviorConfig, index: int, *, is_late: bool
     ) -> Evaluator | None:
         settings, source = config.evaluation, place.source
-        if settings is None:
+        if settings is None or settings.interval == OFF:
             return None
         if not self._is_training:
             self._bus.log("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")

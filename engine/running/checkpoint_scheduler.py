@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.types import OFF
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
 from rl_tui.engine.running.saver import SaveJob, Saver
-from rl_tui.engine.running.triggers import OFF, Trigger
+from rl_tui.engine.running.triggers import Trigger
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
 
@@ -72,7 +73,7 @@ class CheckpointScheduler:
         if at.step == 0:
             return
         self._saver.has_written_replay(self._behavior, may_wait=True)
-        self._saver.put(self._job(at, reason))
+        self._saver.put(self._job(at, reason, with_export=self._config.export_interval != OFF))
 
     def put_policy(self, at: SaveContext, on_done: Callable[[bool, str], None]) -> None:
         """Submit the policy alone, where the trainer's state cannot be saved."""

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, PluginError, RlTuiError
 from rl_tui.engine.learning.trainer import Trainer, always
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
@@ -21,7 +22,7 @@ from rl_tui.engine.running.hyperparameters import LiveHyperparameters
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
 from rl_tui.engine.running.threads import Mailbox
-from rl_tui.engine.running.triggers import OFF, Action, Trigger
+from rl_tui.engine.running.triggers import Action, Trigger
 from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
@@ -80,6 +81,7 @@ class Learner:
         self._scheduler = CheckpointScheduler(self.behavior, config, self._checked, self.hyperparameters, saver)
         self._evaluations = Trigger(OFF if evaluator is None else evaluator.interval, at_end=True)
         self._summary = Trigger(config.summary_freq)
+        self._throughput = Trigger(config.throughput_interval)
         self._has_updated = False  # with the newest block
         self._version_ahead = 0  # added to the trainer's own count, which a roll back resets
         self._origin = step  # `step` less the rows of all blocks that came
@@ -168,6 +170,7 @@ class Learner:
 
     def _periodic(self, should_continue: Callable[[], bool] = always) -> Iterator[tuple[Trigger[int], Action]]:
         """What is done at intervals, in this order: scores are in their summary, and rank their checkpoint."""
+        yield self._throughput, lambda _: self._summaries.measure_throughput(self.step)
         yield self._evaluations, lambda _: self._evaluate(should_continue)
         yield self._summary, lambda step: self._summaries.publish(step, self._is_learning)
         for trigger in self._scheduler.triggers:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.run import metric_tag
+from rl_tui.engine.config.run import STEPS_PER_SECOND, metric_tag
+from rl_tui.engine.config.types import OFF
 from rl_tui.engine.learning.trainer import Metrics, Samples
+from rl_tui.engine.running.throughput import Throughput
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import Histogram, MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
@@ -78,6 +80,7 @@ class LearnerSettings:
     is_training: bool
     started_at: float  # monotonic seconds at the start of the run
     metrics: tuple[str, ...] = ()  # keys of info that are reported as statistics
+    clock: Callable[[], float] = time.monotonic  # seconds, without pauses
 
 
 class SummaryReporter:
@@ -88,12 +91,14 @@ class SummaryReporter:
         self._missing_metrics = set(settings.metrics)
         self._has_group_rewards = False  # in some block
         self._bus = bus
+        self._throughput = Throughput(settings.clock)
         self.restart()
 
     def restart(self) -> None:
         """Forget everything."""
         self.statistics = SummaryStatistics()
         self._recent = RecentEpisodes()
+        self._throughput.restart()
 
     @property
     def mean_return(self) -> float | None:
@@ -106,12 +111,20 @@ class SummaryReporter:
             self._has_group_rewards = True
             text = "the rewards of its groups are added to those of their agents"
             self._bus.log("info", self._settings.behavior, text)
-        self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
+        if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
+            self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
         for value in block.episode_returns[-RECENT_EPISODES:].tolist():
             self._recent.add(1, value)
         measured = {key: block.measured[key] for key in self._settings.metrics if key in block.measured}
         self.statistics.add_measured({metric_tag(key): number for key, number in measured.items()})
         self._missing_metrics -= measured.keys()
+
+    def measure_throughput(self, step: int) -> None:
+        """Count the steps per second since the last call as one value, and log them."""
+        rate = self._throughput.measure(step)
+        if rate is not None:
+            self.statistics.add({STEPS_PER_SECOND: rate})
+            self._bus.log("info", self._settings.behavior, f"{rate:,.0f} steps per second at step {step}")
 
     def publish(self, step: int, is_training: bool) -> None:
         """Publish everything since the last summary as that of this step, a multiple of summary_freq."""

@@ -50,6 +50,8 @@ class Control:
         self._stop: StopMode | None = None
         self._num_workers = 0
         self._num_parked = 0
+        self._parked_at: float | None = None
+        self._parked_seconds = 0.0
 
     @property
     def stop_mode(self) -> StopMode | None:
@@ -71,6 +73,10 @@ class Control:
         """Whether there are workers and every one of them has parked."""
         with self._changed:
             return self._is_paused and self._stop is None and 0 < self._num_workers <= self._num_parked
+
+    def running_seconds(self) -> float:
+        """The monotonic clock less the time for which every worker was parked. Called by a worker."""
+        return time.monotonic() - self._parked_seconds
 
     def pause(self) -> None:
         """Let workers park at their next safe point."""
@@ -107,6 +113,8 @@ class Control:
             return self._stop is None
         with self._changed:
             self._num_parked += 1
+            if self._num_parked >= self._num_workers:
+                self._parked_at = time.monotonic()
         while self._stays_parked():
             serve()
         return self._stop is None
@@ -122,6 +130,9 @@ class Control:
             if not self._changed.wait_for(lambda: not self._is_paused or self._stop is not None, PARK_SECONDS):
                 return True
             self._num_parked -= 1
+            if self._parked_at is not None:
+                self._parked_seconds += time.monotonic() - self._parked_at
+                self._parked_at = None
             return False
 
 

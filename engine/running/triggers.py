@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
-OFF = -1  # the interval of what never happens
+from rl_tui.engine.config.types import OFF
 
 At = TypeVar("At", int, float)  # steps, or seconds of the monotonic clock
 Action: TypeAlias = Callable[[int], bool | None]

@@ -18,6 +18,7 @@ from rl_tui.engine.config.loading import effective_yaml, load_config, parse_conf
 from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.config.schema import json_schema
 from rl_tui.engine.config.support import find_unsupported, list_warnings
+from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.rewards.settings import GAILSettings, RNDSettings
@@ -89,7 +90,7 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
             "evaluation",
             "export_interval",
         ),
-        *("export_policies", "env", "env_kwargs", "num_workers", "metrics"),
+        *("export_policies", "throughput_interval", "env", "env_kwargs", "num_workers", "metrics"),
     }
 
 
@@ -260,15 +261,35 @@ def test_checkpoints_may_be_left_to_the_end() -> None:
     ]
 
 
+INTERVALS = ("checkpoint_interval", "summary_freq", "export_interval", "throughput_interval", "evaluation.interval")
+
+
+@pytest.mark.parametrize("key", INTERVALS)
+def test_every_interval_may_be_off_and_nothing_else_below_one(key: str) -> None:
+    for interval in (OFF, 1, 1e5):
+        written = parse("behaviors: {A: {evaluation: {}}}", {f"behaviors.A.{key}": interval})
+        assert parse(effective_yaml(written)).model_dump() == written.model_dump()
+    for interval in (0, -2):
+        wrong = errors("behaviors: {A: {evaluation: {}}}", {f"behaviors.A.{key}": interval})
+        assert wrong == [f"--set behaviors.A.{key}: must be at least 1, or -1 for never, got {interval}"]
+
+
+def test_a_run_without_summaries_has_a_warning() -> None:
+    text = "no summaries: curves of statistics stay empty, and no warning says that learning goes wrong"
+    warnings = list_warnings(parse("behaviors:\n  A: {summary_freq: -1}\n"))
+    assert warnings == [f"c.yaml:2:21: behaviors.A.summary_freq: {text}"]
+
+
 def test_additions_follow_the_settings_of_mlagents_in_the_written_file() -> None:
     text = "behaviors: {A: {trainer_type: sac, evaluation: {}, hyperparameters: {prioritized_replay: {}}}}"
     behavior = parse(text).model_dump()["behaviors"]["A"]
-    assert list(behavior)[-5:] == [
+    assert list(behavior)[-6:] == [
         "behavioral_cloning",
         "normalize_reward",
         "evaluation",
         "export_interval",
         "export_policies",
+        "throughput_interval",
     ]
     assert list(behavior["hyperparameters"])[9:] == [
         "reward_signal_steps_per_update",
@@ -549,10 +570,6 @@ def test_every_error_is_reported_at_once_with_its_place_and_what_must_be() -> No
         (
             "behaviors: {A: {checkpoint_interval: no}}",
             "1:38: behaviors.A.checkpoint_interval: must be a whole",
-        ),
-        (
-            "behaviors: {A: {export_interval: -1}}",
-            "1:34: behaviors.A.export_interval: must be at least 1, got -1",
         ),
         (
             "behaviors: {A: {export_policies: [greedy, gredy]}}",

@@ -74,7 +74,9 @@ BEHAVIOR: dict[str, list[object]] = {
     "framework": ["pytorch"],
     "normalize_reward": [True],
     "evaluation": [None, {}, {"interval": 1e4, "episodes": 3, "deterministic": False}],
-    "export_interval": [None, 100],
+    "export_interval": [None, 100, -1],
+    "summary_freq": [100, -1],
+    "throughput_interval": [1e4, -1],
     "export_policies": [[], ["raw", "greedy"]],
 }
 # Of ML-Agents 0.16 and before: no sections.

@@ -28,6 +28,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
     Stop,
 )
+from rl_tui.engine.specs import Ending, Trajectories
 from rl_tui.engine.storage.checkpoint_format import read
 from rl_tui.engine.storage.run_folder import RunFolder
 
@@ -67,6 +68,27 @@ def configuration(
         "writers": changes.get("writers", {}),
     }
     return parse_config(yaml.safe_dump(document).encode(), "test.yaml")
+
+
+def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
+    """One segment of one agent that ends its episode."""
+    seen = np.full((num_rows, 1), value, np.float32)
+    return Trajectories(
+        observations=(seen,),
+        continuous_actions=np.zeros((num_rows, 0), np.float32),
+        discrete_actions=np.zeros((num_rows, 1), np.int64),
+        log_probs=np.full((num_rows, 1), -1.0, np.float32),
+        action_mask=None,
+        rewards=np.full(num_rows, value, np.float32),
+        lengths=np.array([num_rows], np.int64),
+        begins=np.ones(1, np.bool_),
+        endings=np.array([Ending.TERMINATED], np.int8),
+        next_observations=(seen[:1],),
+        agent_ids=np.zeros(1, np.int64),
+        episode_returns=np.array([num_rows * value], np.float32),
+        episode_lengths=np.array([num_rows], np.int64),
+        policy_version=policy_version,
+    )
 
 
 class LiveRun:

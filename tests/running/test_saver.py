@@ -31,14 +31,14 @@ from rl_tui.engine.session.messages import (
     SaveCheckpoint,
     SetHyperparameter,
 )
-from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Ending, ObservationSpec, State, Trajectories, Weights
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Weights
 from rl_tui.engine.storage import checkpoints
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.disk import Disk
 from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
-from tests.running.runs import DEADLINE_SECONDS, behavior
+from tests.running.runs import DEADLINE_SECONDS, behavior, block
 
 SPEC = BehaviorSpec("Walker", (ObservationSpec("side", (1,)),), ActionSpec(0, (3,)))
 
@@ -94,27 +94,6 @@ class Bench:
     def job(self, step: int, reason: CheckpointReason = "interval", command: str = "") -> SaveJob:
         on_done = self.on_done(command) if command else None
         return SaveJob("Walker", step, self.trainer.weights(), self.trainer.state(), reason, None, on_done)
-
-
-def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
-    """One segment of one agent that ends its episode."""
-    seen = np.full((num_rows, 1), value, np.float32)
-    return Trajectories(
-        observations=(seen,),
-        continuous_actions=np.zeros((num_rows, 0), np.float32),
-        discrete_actions=np.zeros((num_rows, 1), np.int64),
-        log_probs=np.full((num_rows, 1), -1.0, np.float32),
-        action_mask=None,
-        rewards=np.full(num_rows, value, np.float32),
-        lengths=np.array([num_rows], np.int64),
-        begins=np.ones(1, np.bool_),
-        endings=np.array([Ending.TERMINATED], np.int8),
-        next_observations=(seen[:1],),
-        agent_ids=np.zeros(1, np.int64),
-        episode_returns=np.array([num_rows * value], np.float32),
-        episode_lengths=np.array([num_rows], np.int64),
-        policy_version=policy_version,
-    )
 
 
 def exported_steps(events: list[Event]) -> list[int]:

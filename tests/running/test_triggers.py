@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rl_tui.engine.running.triggers import OFF, Trigger
-from rl_tui.engine.session.messages import CheckpointSaved, LogEmitted, MetricsReported, Stop
-from tests.running.runs import ENDLESS, behavior, configuration, live, run_to_end
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.types import OFF
+from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
+from rl_tui.engine.running.threads import PARK_SECONDS, Control, UiPriority
+from rl_tui.engine.running.throughput import Throughput
+from rl_tui.engine.running.triggers import Trigger
+from rl_tui.engine.session.bus import EventBus
+from rl_tui.engine.session.messages import (
+    CheckpointSaved,
+    EpisodesFinished,
+    EvaluationReported,
+    LogEmitted,
+    MetricsReported,
+    PolicyExported,
+    Stop,
+)
+from tests.running.runs import ENDLESS, behavior, block, configuration, live, run_to_end
 
 INTERVALS = st.integers(1, 50)
 STARTS = st.integers(0, 300)
@@ -144,3 +159,61 @@ def test_without_an_interval_there_is_one_checkpoint_at_the_end_and_a_warning_at
         run.send(Stop())
         run.wait()
     assert [event.reason for event in run.of(CheckpointSaved)] == ["interrupted"]
+
+
+def test_what_is_off_does_not_happen_not_even_at_the_end(tmp_path: Path) -> None:
+    walker = behavior(summary_freq=OFF, export_interval=OFF, checkpoint_interval=200, evaluation={"interval": OFF})
+    run = run_to_end(configuration(tmp_path, {"Walker": walker}, writers={"tensorboard": {}}))
+    assert run.launch.exit_code == 0, run.recent_events()
+    assert [run.of(kind) for kind in (MetricsReported, PolicyExported, EvaluationReported)] == [[], [], []]
+    assert run.of(EpisodesFinished)
+    assert run.of(CheckpointSaved)[-1].reason == "final"
+    assert not list(run.folder.rglob("*.onnx"))
+    assert "no summaries" in next(event.message for event in run.of(LogEmitted) if event.level == "warning")
+
+
+def test_returns_are_not_kept_for_summaries_that_never_come() -> None:
+    settings = LearnerSettings("Walker", BehaviorConfig.model_validate(behavior(summary_freq=OFF)), True, 0.0)
+    reporter = SummaryReporter(settings, EventBus())
+    reporter.add_block(block(3, 2.0))
+    assert len(reporter.statistics.flush().returns) == 0
+    assert reporter.mean_return == 6.0, "checkpoints are still ranked"
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_speed_is_logged_and_part_of_the_next_summary(threaded: bool, tmp_path: Path) -> None:
+    walker = behavior(throughput_interval=100, summary_freq=256, threaded=threaded)
+    run = run_to_end(configuration(tmp_path, {"Walker": walker}))
+    measured = [event.message for event in run.of(LogEmitted) if "steps per second" in event.message]
+    assert len(measured) == 4, "from the multiple before to 200, 300, 400 and 500"
+    counts = [event.counts.get("Performance/Steps per Second") for event in run.of(MetricsReported)]
+    assert counts == [1, 3]
+    assert all(event.metrics["Performance/Steps per Second"] > 0 for event in run.of(MetricsReported))
+
+
+def test_speed_is_that_since_the_last_measurement() -> None:
+    seconds = iter([10.0, 10.5, 11.5, 11.5, 50.0, 50.1])
+    throughput = Throughput(lambda: next(seconds))
+    assert [throughput.measure(step) for step in (100, 200, 250)] == [None, 200.0, 50.0]
+    throughput.restart()
+    assert throughput.measure(20) is None
+    assert throughput.measure(405) == 10.0
+    assert throughput.measure(405) == 0.0
+
+
+def test_a_pause_does_not_count_as_time() -> None:
+    control = Control(UiPriority())
+    control.join()
+    control.pause()
+    before, at = control.running_seconds(), time.monotonic()
+    served = 0
+
+    def serve() -> None:
+        nonlocal served
+        served += 1
+        if served == 3:  # after two waits of PARK_SECONDS
+            control.resume()
+
+    assert control.safe_point(serve)
+    assert time.monotonic() - at > PARK_SECONDS
+    assert control.running_seconds() - before < PARK_SECONDS

@@ -39,6 +39,7 @@ METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow
     "Policy/Extrinsic Value": "value",
     "Policy/Extrinsic Reward": "extrinsic",
     "Evaluation/Episode Length": "eval length",
+    "Performance/Steps per Second": "speed",
 }
 REPLAY_STEPS = "Policy/Replay Steps"
 SHOWN_ELSEWHERE = frozenset(
