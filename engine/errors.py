@@ -4,6 +4,7 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── ConfigError              the user's file, command line or setting  exit 2
 ├── NotSupportedError        valid, but not supported yet              exit 2
 ├── PluginError              an installed plug-in cannot be used       exit 2
+├── OutOfMemory               training does not fit in memory          exit 2
 ├── EnvironmentFailure       an environment raised, died, hung or lied exit 3
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
 ├── RunBusyError             another process writes to this run        exit 6
@@ -39,6 +40,12 @@ class NotSupportedError(RlTuiError):
 
 class PluginError(RlTuiError):
     """An installed plug-in cannot be imported, or is not what its kind must be."""
+
+    exit_code = 2
+
+
+class OutOfMemory(RlTuiError):
+    """What is trained does not fit in the memory of the machine, or of the device."""
 
     exit_code = 2
 

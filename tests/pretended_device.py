@@ -30,6 +30,7 @@ TO_NUMPY = {Tensor.numpy, Tensor.__array__, Tensor.__dlpack__}
 WAITING = {"aten::_local_scalar_dense", "aten::nonzero"}  # the host waits for numbers of the device, as in `tolist`
 WITH_HOST_INDICES = {"aten::index", "aten::index_put_", "aten::_index_put_impl_"}  # of a tensor of the device
 PACKING = "aten::_pack_padded_sequence"  # how many rows each step has is given and returned on the host
+TRACING_THREADS = {"saver"}  # torch cannot trace graphs for an export below `_Operations`
 WITHOUT_NUMBERS = {"aten::cat", "aten::stack", "aten::_fused_adam_"}  # not even a host's number may be among theirs
 
 
@@ -54,7 +55,7 @@ class PretendedDevice:
 
             def run(thread: threading.Thread) -> None:
                 with ExitStack() as own:
-                    self._enter(own)
+                    self._enter(own, is_tracing=thread.name in TRACING_THREADS)
                     main(thread)
 
             leaving.enter_context(patch.object(threading.Thread, "run", run))
@@ -62,8 +63,10 @@ class PretendedDevice:
             leaving.enter_context(patch.object(torch.backends.cudnn, "is_acceptable", lambda _: False))
             yield self
 
-    def _enter(self, leaving: ExitStack) -> None:
-        operations = leaving.enter_context(_Operations(self))
+    def _enter(self, leaving: ExitStack, is_tracing: bool = False) -> None:
+        operations = _Operations(self)
+        if not is_tracing:
+            leaving.enter_context(operations)
         leaving.enter_context(_Functions(self, operations))
 
     def has(self, tensor: object) -> bool:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rl_tui.engine.errors import NonFiniteError, PluginError, RlTuiError
+from rl_tui.engine.errors import NonFiniteError, OutOfMemory, PluginError, RlTuiError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.messages import CheckpointReason
@@ -106,7 +106,7 @@ class Behavior:
             return
         try:
             learner.learn_from(block, state, should_continue, self.control.may_continue)
-        except (NonFiniteError, PluginError) as error:
+        except (NonFiniteError, OutOfMemory, PluginError) as error:
             if isinstance(error, PluginError):
                 self.save_traceback(error)
             learner.fail(error)

@@ -20,6 +20,7 @@ from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
+from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached, not_there_yet, save_traceback
@@ -259,12 +260,10 @@ class Builder:
         return Files(folder, store, exporter, keeps_exports=config.export_interval is not None)
 
     def _trainer(self, spec: BehaviorSpec, config: BehaviorConfig, index: int) -> Trainer:
-        """With memory for its replay buffer, where it trains. Raises ConfigError where there is not enough."""
+        """With memory for its replay buffer, where it trains. Raises ConfigError, OutOfMemory."""
         try:
-            trainer = make_trainer(spec, config, derived_seed(self._seed, index, 0), self._device)
-        except MemoryError as error:
-            text = f"{error}. hyperparameters.buffer_size or the network must be smaller"
-            raise ConfigError(f"behaviors.{spec.name}: its trainer does not fit in memory: {text}.") from error
+            with needing_memory(f"behaviors.{spec.name}: its trainer"):
+                trainer = make_trainer(spec, config, derived_seed(self._seed, index, 0), self._device)
         except ConfigError as error:
             raise ConfigError(f"behaviors.{spec.name}: {error}") from error
         if self._is_training and trainer.replay_bytes:

@@ -1,11 +1,13 @@
-"""A trainer as its learner calls it: what one of an installed package does wrong is a PluginError."""
+"""A trainer as its learner calls it: what one of an installed package does wrong is a PluginError, too little memory
+OutOfMemory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rl_tui.engine import registry
+from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.trainer import Samples, Trainer
 from rl_tui.engine.specs import State, Trajectories
@@ -14,7 +16,7 @@ TRAINERS = "trainers"
 
 
 class CheckedTrainer:
-    """Calls the methods of `trainer` that may fail, and checks what they return. All raise PluginError."""
+    """Calls the methods of `trainer` that may fail, and checks what they return. All raise PluginError, OutOfMemory."""
 
     def __init__(self, trainer: Trainer, trainer_type: str):
         self.trainer = trainer
@@ -42,5 +44,7 @@ class CheckedTrainer:
         with self._blaming("state"):
             return self._results.state(self.trainer.state())
 
-    def _blaming(self, method: str) -> AbstractContextManager[None]:
-        return registry.blaming(TRAINERS, self._type, method)
+    @contextmanager
+    def _blaming(self, method: str) -> Iterator[None]:
+        with registry.blaming(TRAINERS, self._type, method), needing_memory("training"):
+            yield

@@ -150,7 +150,7 @@ class Learner:
 
         policy_state: the acting policy's generator, saved with the next checkpoint. should_continue: a safe point,
         called at every step of an evaluation, which ends when it returns False. may_continue: the same between
-        mini-batches, see Trainer.update. Raises NonFiniteError, PluginError.
+        mini-batches, see Trainer.update. Raises NonFiniteError, OutOfMemory, PluginError.
         """
         self._policy_state = policy_state
         if block.policy_version < self.first_version:
