@@ -9,8 +9,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rl_tui.engine.api.recordings import events
+    from rl_tui.engine.api.run_handle import RunHandle, SentCommand
+    from rl_tui.engine.api.runs import RunResult, start, train
     from rl_tui.engine.errors import (
         CheckpointError,
+        CommandError,
         ConfigError,
         EnvironmentFailure,
         ExportError,
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CheckpointError",
+    "CommandError",
     "ConfigError",
     "EnvironmentFailure",
     "ExportError",
@@ -31,9 +36,22 @@ __all__ = [
     "PluginError",
     "RlTuiError",
     "RunBusyError",
+    "RunHandle",
+    "RunResult",
+    "SentCommand",
+    "events",
+    "start",
+    "train",
 ]
 
-_HOMES = dict.fromkeys(__all__, "errors")  # by public name: its module in rl_tui.engine
+_HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in rl_tui.engine
+    "RunHandle": "api.run_handle",
+    "RunResult": "api.runs",
+    "SentCommand": "api.run_handle",
+    "events": "api.recordings",
+    "start": "api.runs",
+    "train": "api.runs",
+}
 
 
 def __getattr__(name: str) -> object:
