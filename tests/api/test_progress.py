@@ -84,4 +84,5 @@ def test_notebook_has_one_table_that_is_replaced(
     assert "finished" in text_of(shown[-1])
     assert "512 of 512" in shown[-1]._repr_mimebundle_([], [])["text/html"]
     said = capsys.readouterr().out.splitlines()
-    assert len(said) == 1 and said[0].startswith("[WARNING] run: behaviors.Walker.checkpoint_interval")
+    assert len(said) == 1
+    assert said[0].startswith("[WARNING] run: behaviors.Walker.checkpoint_interval")
