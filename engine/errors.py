@@ -9,7 +9,6 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
 ├── RunBusyError             another process writes to this run        exit 6
 ├── CheckpointError          a checkpoint cannot be written or read    exit 7
-├── CommandError             a command to a run was refused or failed  exit 1
 ├── ExportError              an exported policy differs from its own   exit 1
 └── OutputError              stdout cannot be written to               exit 1
 """
@@ -73,10 +72,6 @@ class CheckpointError(RlTuiError):
     """A checkpoint cannot be written, or does not verify, or does not fit this run."""
 
     exit_code = 7
-
-
-class CommandError(RlTuiError):
-    """A command that was sent to a run was refused, or could not be carried out."""
 
 
 class ExportError(RlTuiError):

@@ -17,12 +17,16 @@ from rl_tui.engine.config.types import OFF
 _LATER = "is not supported yet"
 
 
-def find_unsupported(config: RunConfig) -> list[str]:
+def find_unsupported(config: RunConfig, has_environment: bool = False) -> list[str]:
     """One line, with its place, for everything that keeps this configuration from starting; empty when it can start.
 
     That is what is not supported yet, a missing environment or behavior, and flags that --inference excludes.
+    has_environment: a program brings one, so that the configuration need not name one.
     """
-    return config.source.lines([*_unsupported(config), *_incomplete(config)])
+    found = [*_unsupported(config), *_incomplete(config)]
+    if has_environment:
+        found = [one for one in found if one.path[:1] != ("env_settings",)]
+    return config.source.lines(found)
 
 
 def find_unsupported_defaults(config: RunConfig) -> list[str]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -122,6 +123,11 @@ class Builder:
         self._restorer = Restorer(config.checkpoint_settings, folder, bus)
         self._started_at = time.monotonic()
         self._lock = threading.Lock()
+
+    @property
+    def resumed_from(self) -> Mapping[str, Path]:
+        """By behavior that continues: the checkpoint it was restored from."""
+        return self._restorer.resumed_from
 
     def workers(self, saver: Saver) -> list[EnvironmentWorker]:
         """One worker for the environment of all behaviors, or one for each behavior's own."""

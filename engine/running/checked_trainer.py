@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rl_tui.engine import registry
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.plugin_results import PluginResults
-from rl_tui.engine.learning.trainer import Samples, Trainer
+from rl_tui.engine.learning.trainer import Metrics, Samples, Trainer
 from rl_tui.engine.specs import State, Trajectories
 
 TRAINERS = "trainers"
@@ -36,8 +36,15 @@ class CheckedTrainer:
     def update(self, step: int, should_continue: Callable[[], bool]) -> dict[str, float]:
         """Trainer.update."""
         with self._blaming("update"):
-            metrics = self._results.metrics(self.trainer.update(step, should_continue))
-        return {tag: float(number) for tag, number in metrics.items()}
+            return self._numbers(self.trainer.update(step, should_continue))
+
+    def loss(self, block: Trajectories) -> dict[str, float]:
+        """Trainer.loss."""
+        with self._blaming("loss"):
+            return self._numbers(self.trainer.loss(block))
+
+    def _numbers(self, metrics: Metrics) -> dict[str, float]:
+        return {tag: float(number) for tag, number in self._results.metrics(metrics).items()}
 
     def state(self) -> State:
         """Trainer.state, the same arrays each time."""

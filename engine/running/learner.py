@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, PluginError, RlTuiError
-from rl_tui.engine.learning.trainer import Trainer, always
+from rl_tui.engine.learning.trainer import Metrics, Trainer, always
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.command_ledger import Report
@@ -69,6 +69,7 @@ class Learner:
         self.first_version = 0
         self.hyperparameters = LiveHyperparameters(self.behavior, trainer, config.hyperparameters, bus)
         self.evaluator = evaluator
+        self.metrics: Metrics = {}  # of the newest update of this process
         self.update_seconds = 0.0
         self.busy_with: WaitsFor | None = None  # in its thread, which may be that of its environment
         self._settings = settings
@@ -127,6 +128,15 @@ class Learner:
         """Updates since the beginning of training."""
         return self._trainer.num_updates
 
+    @property
+    def mean_return(self) -> float | None:
+        """Over the newest episodes; None before the first has ended."""
+        return self._summaries.mean_return
+
+    def loss(self, block: Trajectories) -> Metrics:
+        """The losses of the current networks on this experience. Changes nothing. Raises PluginError."""
+        return self._checked.loss(block)
+
     def steps_left(self, num_rows: int) -> int:
         """How many steps of max_steps are left after the first `num_rows` rows that it is given. Any thread."""
         return self._settings.config.max_steps - self._origin - num_rows if self._settings.is_training else ENDLESS
@@ -161,7 +171,8 @@ class Learner:
         self._has_updated = self._settings.is_training and self._trainer.is_ready()
         if self._has_updated:
             with self._busy("update"):
-                self._summaries.statistics.add(self._checked.update(self.step, may_continue))
+                self.metrics = self._checked.update(self.step, may_continue)
+            self._summaries.statistics.add(self.metrics)
             self._publish_weights()
         self.update_seconds += time.perf_counter() - start
         for trigger, action in self._periodic(should_continue):

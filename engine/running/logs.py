@@ -14,7 +14,7 @@ from rl_tui.engine.running.writers.base import WriterContext
 from rl_tui.engine.running.writers.guarded import DRAIN_SECONDS, GuardedWriter, WriterThreads, source_of
 from rl_tui.engine.running.writers.timers import Timers, run_metadata
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.session.messages import Envelope, LogLevel
+from rl_tui.engine.session.messages import LogLevel
 from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.event_log import JsonLinesWriter
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -67,12 +67,16 @@ class RunLogs:
         """Write every event, until `close`."""
         try:
             while not self._closing.wait(DRAIN_SECONDS):
-                self._write(self._subscription.drain())
-            self._write(self._subscription.drain())
+                self.write_pending()
+            self.write_pending()
         finally:
-            self._events.close()
-            if self._tensorboard is not None:
-                self._tensorboard.close()
+            self.close_files()
+
+    def close_files(self) -> None:
+        """Close what `write_pending` writes."""
+        self._events.close()
+        if self._tensorboard is not None:
+            self._tensorboard.close()
 
     def start_writers(self, on_failure: Callable[[BaseException], None]) -> None:
         """Let those with threads of their own write. Called once, when the run trains."""
@@ -89,8 +93,9 @@ class RunLogs:
         self._subscription.close()
         self._closing.set()
 
-    def _write(self, mail: list[Envelope]) -> None:
-        for envelope in mail:
+    def write_pending(self) -> None:
+        """Write the events since the last call. Called by `main`, or in its place where no thread runs that."""
+        for envelope in self._subscription.drain():
             self._events.write(envelope)
             if self._is_training:
                 self._timers.add(envelope.event)

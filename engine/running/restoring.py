@@ -28,6 +28,7 @@ class Restorer:
 
     def __init__(self, settings: CheckpointSettings, folder: RunFolder, bus: EventBus):
         """folder: open. Made before any environment, which may change the working directory."""
+        self.resumed_from: dict[str, Path] = {}  # by behavior: the checkpoint
         self._settings = settings
         self._is_resumed = folder.is_resumed
         self._results_dir = folder.results_dir
@@ -46,6 +47,7 @@ class Restorer:
             if newest.path is not None:
                 state, checkpoint = store.load(newest.path)
                 self._load(name, state, checkpoint, trainer)
+                self.resumed_from[name] = newest.path
                 if not self._settings.inference:
                     self._bus.log("info", name, f"resumed at step {checkpoint.step}: {RESTARTED}")
                 return checkpoint.step, state

@@ -31,8 +31,6 @@ from rl_tui.engine.storage.replay_buffer_file import write_replay_buffer
 
 POLL_SECONDS = 0.1
 
-_EXPORTING = threading.Lock()  # torch exports one graph at a time, whichever run of this process asks for it
-
 
 @dataclass(frozen=True, slots=True)
 class SaveJob:
@@ -82,13 +80,17 @@ class Files:
 class Saver:
     """Runs in the saver thread. Owns the checkpoint and export files of every behavior. At most one job waits.
 
-    on_saved: called in this thread after every checkpoint, to write the list of checkpoints again.
+    on_saved: called in this thread after every checkpoint, to write the list of checkpoints again. is_inline: there is
+    no such thread, and every job is done in the thread that submits it, before that returns.
     """
 
-    def __init__(self, files: Mapping[str, Files], bus: EventBus, on_saved: Callable[[], None]):
+    def __init__(
+        self, files: Mapping[str, Files], bus: EventBus, on_saved: Callable[[], None], *, is_inline: bool = False
+    ):
         self._files = files
         self._bus = bus
         self._on_saved = on_saved
+        self._is_inline = is_inline
         self._jobs: queue.Queue[SaveJob | RollBackJob | None] = queue.Queue(maxsize=1)
         self._listed: dict[str, tuple[Checkpoint, ...]] = {}  # by behavior: its checkpoints after the last save
         self._written_replays: dict[str, threading.Event] = {}  # by behavior: of its newest copy
@@ -100,7 +102,10 @@ class Saver:
 
     def put_first(self, job: SaveJob) -> None:
         """Do the job before all others. Called before `main`."""
-        self._first_jobs.append(job)
+        if self._is_inline:
+            self._do(job)
+        else:
+            self._first_jobs.append(job)
 
     @property
     def has_room(self) -> bool:
@@ -131,7 +136,10 @@ class Saver:
         """Queue the job if no other waits."""
         self._expect_replay(job)
         try:
-            self._jobs.put_nowait(job)
+            if self._is_inline:
+                self._do(job)
+            else:
+                self._jobs.put_nowait(job)
         except queue.Full:
             self._forget_replay(job)
             return False
@@ -143,6 +151,9 @@ class Saver:
         if isinstance(job, SaveJob):
             self._expect_replay(job)
             self._note_save(job)
+        if self._is_inline:
+            self._do(job)
+            return
         while not self.has_ended:
             with suppress(queue.Full):
                 self._jobs.put(job, timeout=POLL_SECONDS)
@@ -205,12 +216,17 @@ class Saver:
     def _serve(self) -> None:
         """Do the next job, and keep no reference to it."""
         job = self._jobs.get()
-        if job is None:
-            return
+        if job is not None:
+            self._do(job)
+
+    def _do(self, job: SaveJob | RollBackJob) -> None:
         if isinstance(job, RollBackJob):
             job.answer.put(self._roll_back(job))
-        else:
+            return
+        try:
             self._write(job)
+        finally:  # interrupted by Ctrl-C, it is not waited for
+            self._forget_replay(job)
 
     def _write(self, job: SaveJob) -> None:
         """The checkpoint first: it must not be lost."""
@@ -222,7 +238,6 @@ class Saver:
             job.on_done(*outcome)
         if job.replay is not None:
             self._save_replay(job, job.replay)
-            self._forget_replay(job)
 
     def _save_replay(self, job: SaveJob, replay: State) -> None:
         path = self._files[job.behavior].folder.replay_buffer
@@ -317,8 +332,7 @@ class Saver:
         files, start = self._files[job.behavior], time.monotonic()
         path: Path = files.folder.export(job.step)
         try:
-            with _EXPORTING:
-                difference = files.exporter.export(job.weights, job.step, files.folder)
+            difference = files.exporter.export(job.weights, job.step, files.folder)
         except ExportError as error:
             self._bus.publish(ExportFailed(job.behavior, job.step, str(error)))
             return False, str(error)

@@ -280,6 +280,9 @@ class RunFolder:
         self._lock = descriptor
 
     def _busy(self, process: str) -> RunBusyError:
+        if process == this_process():
+            text = "this process itself is writing to this run: close what does (close()), or choose another folder"
+            return RunBusyError(f"{self.path}: {text}")
         return RunBusyError(
             f"{self.path}: another process ({process}) is writing to this run. Stop it, watch it with `rl-tui"
             f" replay {self.run_id}`, or choose another --run-id."

@@ -9,12 +9,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rl_tui.engine.api.recordings import events
-    from rl_tui.engine.api.run_handle import RunHandle, SentCommand
-    from rl_tui.engine.api.runs import RunResult, start, train
+    from rl_tui.engine.api.learner import Learner
     from rl_tui.engine.errors import (
         CheckpointError,
-        CommandError,
         ConfigError,
         EnvironmentFailure,
         ExportError,
@@ -24,40 +21,35 @@ if TYPE_CHECKING:
         RlTuiError,
         RunBusyError,
     )
+    from rl_tui.engine.learning.train_step import TrainStep
+    from rl_tui.engine.specs import Trajectories
 
 __all__ = [
     "CheckpointError",
-    "CommandError",
     "ConfigError",
     "EnvironmentFailure",
     "ExportError",
+    "Learner",
     "NonFiniteError",
     "NotSupportedError",
     "PluginError",
     "RlTuiError",
     "RunBusyError",
-    "RunHandle",
-    "RunResult",
-    "SentCommand",
-    "events",
-    "start",
-    "train",
+    "TrainStep",
+    "Trajectories",
 ]
 
-_HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in rl_tui.engine
-    "RunHandle": "api.run_handle",
-    "RunResult": "api.runs",
-    "SentCommand": "api.run_handle",
-    "events": "api.recordings",
-    "start": "api.runs",
-    "train": "api.runs",
+_HOMES = {  # by public name: its module in rl_tui.engine; of others, errors
+    "Learner": "api.learner",
+    "TrainStep": "learning.train_step",
+    "Trajectories": "specs",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(f"rl_tui.engine.{_HOMES[name]}"), name)
+    found = globals()[name] = getattr(importlib.import_module(f"rl_tui.engine.{_HOMES.get(name, 'errors')}"), name)
     return found
 
 

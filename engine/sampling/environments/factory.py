@@ -22,7 +22,9 @@ from rl_tui.engine.sampling.environments.measuring import Measuring
 from rl_tui.engine.sampling.environments.user_factory import UserFactory
 from rl_tui.engine.specs import Json
 
-_PROTOCOL = ("specs", "num_agents", "reset", "step", "close")
+FROM_KIND = "make must return a list of environments"
+FROM_FACTORY = "must return a gymnasium.Env, a gymnasium VectorEnv or an Environment of rl-tui"
+PROTOCOL = ("specs", "num_agents", "reset", "step", "close")
 
 
 Drawn: TypeAlias = Literal["no", "as frames", "as frames or text"]
@@ -103,11 +105,13 @@ def make_environments(
     if drawn != "no":
         settings = kind.to_draw(name, settings, may_be_text=drawn == "as frames or text")
     made: object = kind.make(name, behavior, num_copies, settings)  # a user's code may return anything
+    return checked(env, made, FROM_FACTORY if isinstance(kind, UserFactory) else FROM_KIND)
+
+
+def checked(env: str, made: object, expected: str) -> list[Environment]:
+    """The list of environments that something has made. Raises ConfigError for anything else, saying what it must."""
     copies = list(made) if isinstance(made, Iterable) else []
-    if missing := [attribute for attribute in _PROTOCOL if not copies or not hasattr(copies[0], attribute)]:
-        expected = "make must return a list of environments"
-        if isinstance(kind, UserFactory):
-            expected = "must return a gymnasium.Env, a gymnasium VectorEnv or an Environment of rl-tui"
+    if missing := [attribute for attribute in PROTOCOL if not copies or not hasattr(copies[0], attribute)]:
         found = "an empty list" if isinstance(made, Iterable) else "None" if made is None else type(made).__name__
         if copies:
             found = f"{type(copies[0]).__name__}, which has no {', '.join(missing)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -14,33 +13,19 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.modules import import_named
 
-PROGRAM = "__main__"  # the module of a script or a notebook
-
 
 class UserFactory(EnvironmentKind[OpenArguments]):
     """What the user's factory returns, called once for each copy; wrapped if it is Gymnasium's."""
 
     def make(self, name: str, behavior: str, num_copies: int, settings: OpenArguments) -> list[Environment]:
         """name: package.module:factory. Raises ConfigError when nothing has that name, or arguments do not fit."""
-        import gymnasium
-        from gymnasium.vector import VectorEnv
-
-        from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
-        from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
-
         factory, kwargs = find_factory(name), settings.arguments
         try:
             inspect.signature(factory).bind(**kwargs)
         except TypeError as error:
             called = f"{name.partition(':')[2]}{inspect.signature(factory)}"
             raise ConfigError(f"{name}: invalid env_kwargs: {called} {error}") from error
-        copies = [factory(**kwargs) for _ in range(num_copies)]
-        first = copies[0]
-        if isinstance(first, gymnasium.Env):
-            return [GymnasiumLoop(behavior, copies)]
-        if isinstance(first, VectorEnv):
-            return [GymnasiumVector(behavior, copy) for copy in copies]
-        return copies
+        return wrapped(behavior, [factory(**kwargs) for _ in range(num_copies)])
 
     def require(self, name: str) -> None:
         """Its module is imported, nothing of it is called. Raises ConfigError and InstanceFailure."""
@@ -54,14 +39,28 @@ class UserFactory(EnvironmentKind[OpenArguments]):
         return OpenArguments(**({**given, **mode} if may_be_text else {**mode, **given}))
 
 
+def wrapped(behavior: str, copies: list[Any]) -> list[Environment]:  # Any: what a user's function returns
+    """The copies as environments, wrapped if they are Gymnasium's; anything else as it is, and not checked."""
+    import gymnasium
+    from gymnasium.vector import VectorEnv
+
+    from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
+    from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
+
+    first = copies[0]
+    if isinstance(first, gymnasium.Env):
+        return [GymnasiumLoop(behavior, copies)]
+    if isinstance(first, VectorEnv):
+        return [GymnasiumVector(behavior, copy) for copy in copies]
+    return copies
+
+
 def find_factory(env: str) -> Callable[..., Any]:  # Any: a user's function
     """The callable at `module:name`.
 
     Raises ConfigError naming the part that does not exist, and InstanceFailure if importing fails.
     """
     module, _, name = env.partition(":")
-    if module == PROGRAM:
-        return _find_in_program(env, name)
     try:
         found: Any = import_named(env, module)
     except ModuleNotFoundError as error:
@@ -76,17 +75,4 @@ def find_factory(env: str) -> Callable[..., Any]:  # Any: a user's function
         found = getattr(found, attribute)
     if not callable(found):
         raise ConfigError(f"{env}: {name} must be a class or a function, got {type(found).__name__}")
-    return cast(Callable[..., Any], found)
-
-
-def _find_in_program(env: str, name: str) -> Callable[..., Any]:
-    """What a script or a notebook that is run defines itself. Raises ConfigError where it does not."""
-    found: Any = sys.modules[PROGRAM]
-    for attribute in name.split("."):
-        found = getattr(found, attribute, None)
-    if not callable(found) or getattr(found, "__module__", PROGRAM) != PROGRAM:
-        raise ConfigError(
-            f"{env}: this program defines no {name}. An environment of a script or a notebook exists only there; in a"
-            " module it can be used elsewhere, too"
-        )
     return cast(Callable[..., Any], found)

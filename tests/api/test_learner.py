@@ -1,0 +1,437 @@
+"""A learner in the caller's hands: what it is made of, what it does, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import yaml
+
+import rl_tui
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.specs import State
+from rl_tui.engine.storage.checkpoint_format import read
+from rl_tui.tui.cli import main
+from tests.running import runs
+from tests.running.environments import Overwhelming, Pair
+from tests.running.growing import Growing
+from tests.running.runs import configuration, equal, run_to_end, tensors_of
+
+SAC = {
+    "trainer_type": "sac",
+    "hyperparameters": {"batch_size": 16, "buffer_size": 400, "buffer_init_steps": 64, "steps_per_update": 16},
+}
+
+
+def behavior(**changes: Any) -> dict[str, Any]:
+    """As the others, with one quick export."""
+    return runs.behavior(**{"export_policies": ["raw"], **changes})
+
+
+def line(folder: Path, **changes: Any) -> rl_tui.Learner:
+    """A learner of four agents on lines, with PPO."""
+    return rl_tui.Learner(behavior(**changes), "toy:line", folder / "a", seed=1, num_envs=4)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Of the only behavior of a run, oldest first."""
+    found = folder.glob("*/checkpoints/*")
+    return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+
+
+def everything(learner: rl_tui.Learner) -> State:
+    """All that a trainer and its policy hold, the replay buffer included."""
+    own = learner._learner._trainer
+    replay = own.replay() or State()
+    return State.merge({"trainer": own.state(), "policy": learner._bench.behavior.policy.state(), "replay": replay})
+
+
+@pytest.mark.parametrize("trainer", [{}, SAC], ids=["ppo", "sac"])
+def test_learner_learns_as_a_run_does_bit_for_bit(trainer: Mapping[str, Any], tmp_path: Path) -> None:
+    settings = behavior(**trainer)
+    config = configuration(tmp_path, {"Walker": settings}, env_settings={"num_envs": 4, "seed": 5})
+    assert run_to_end(config).launch.exit_code == 0
+    with rl_tui.Learner(config, None, tmp_path / "results/hand") as learner:
+        while not learner.is_finished:
+            learner.run(3)
+    (ours,) = checkpoints(tmp_path / "results/hand")
+    (theirs,) = checkpoints(tmp_path / "results/run")
+    assert ours.name == theirs.name
+    assert equal(tensors_of(ours), tensors_of(theirs))
+    assert read(ours)[0].values == read(theirs)[0].values
+
+
+def test_iteration_is_an_update_and_returns_its_losses(tmp_path: Path) -> None:
+    with line(tmp_path) as learner:
+        losses = learner.run(2)
+        assert learner.num_updates == 2
+        assert 128 <= learner.step < 256
+        assert {"Losses/Policy Loss", "Losses/Value Loss", "Policy/Entropy"} <= losses.keys()
+        assert all(type(value) is float for value in losses.values())
+        assert learner.run(0) == losses
+        assert isinstance(learner.mean_return, float)
+        with pytest.raises(rl_tui.ConfigError, match="iterations: must be at least 0, got -1"):
+            learner.run(-1)
+        learner.run(1000)
+        assert learner.is_finished
+        step = learner.step
+        assert step >= 512
+        assert learner.run() == learner.run(5)
+        assert learner.step == step
+
+
+def test_blocks_taken_by_hand_learn_as_run_does(tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(), "toy:line", tmp_path / "a", seed=1) as learner:
+        learner.run(5)
+        expected = everything(learner)
+    with rl_tui.Learner(behavior(), "toy:line", tmp_path / "b", seed=1) as learner:
+        while learner.num_updates < 5:
+            block = learner.collect()
+            before, updates = learner.loss(block), learner.num_updates
+            losses = learner.learn(block)
+            assert (losses is None) == (learner.num_updates == updates)
+            assert before.keys() >= {"Losses/Policy Loss", "Losses/Value Loss"}
+        assert equal(everything(learner).tensors, expected.tensors)
+        assert everything(learner).values == expected.values
+
+
+@pytest.mark.parametrize("trainer", [{}, SAC], ids=["ppo", "sac"])
+def test_loss_changes_nothing(trainer: Mapping[str, Any], tmp_path: Path) -> None:
+    settings = behavior(**trainer, network_settings__normalize=True)
+    if trainer:
+        settings["hyperparameters"]["save_replay_buffer"] = True
+    with rl_tui.Learner(settings, "toy:line", tmp_path / "a", seed=1) as learner:
+        learner.run(3)
+        block = learner.collect()
+        before, counters = everything(learner), (learner.step, learner.num_updates, learner.mean_return)
+        losses = learner.loss(block)
+        assert learner.loss(block) == losses
+        assert equal(everything(learner).tensors, before.tensors)
+        assert everything(learner).values == before.values
+        assert (learner.step, learner.num_updates, learner.mean_return) == counters
+
+
+def test_learner_continues_from_the_newest_checkpoint_of_its_folder(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with line(tmp_path) as learner:
+        learner.run(2)
+        assert learner.resumed_from is None
+        state, step = learner._learner._trainer.state(), learner.step
+    with caplog.at_level(logging.INFO, "rl_tui"), line(tmp_path) as learner:
+        assert (learner.step, learner.num_updates) == (step, 2)
+        assert learner.resumed_from == checkpoints(tmp_path / "a")[-1]
+        assert equal(learner._learner._trainer.state().tensors, state.tensors)
+        assert f"resumed at step {step}" in caplog.text
+        learner.run(1)
+        assert learner.step > step
+
+
+def test_replay_buffer_is_restored_where_it_is_saved(tmp_path: Path) -> None:
+    settings = behavior(**SAC)
+    settings["hyperparameters"]["save_replay_buffer"] = True
+    with rl_tui.Learner(settings, "toy:line", tmp_path / "a", seed=1) as learner:
+        learner.run(5)
+        replay = learner._learner._trainer.replay()
+    with rl_tui.Learner(settings, "toy:line", tmp_path / "a", seed=1) as learner:
+        restored = learner._learner._trainer.replay()
+        assert replay is not None
+        assert restored is not None
+        assert equal(restored.tensors, replay.tensors)
+
+
+class Counting(gymnasium.Env[Any, Any]):
+    """Episodes of three steps; raises at the `fails_at`-th step of all."""
+
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, error: type[BaseException] = RuntimeError, fails_at: int = -1) -> None:
+        self.num_closed = self.num_steps = 0
+        self._error, self._fails_at = error, fails_at
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self._left = 3
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.num_steps += 1
+        if self.num_steps == self._fails_at:
+            raise self._error("on purpose")
+        self._left -= 1
+        return np.ones(2, np.float32), 1.0, self._left == 0, False, {}
+
+    def close(self) -> None:
+        self.num_closed += 1
+
+
+def test_environment_may_be_a_name_an_object_or_a_function(tmp_path: Path) -> None:
+    vector = gymnasium.make_vec("CartPole-v1", 3)
+    own = Line("Walker", 2)
+    named = f"{__name__}:Counting"
+    several: list[tuple[Any, str, str | None, int]] = [
+        ("CartPole-v1", "Agent", "gymnasium:CartPole-v1", 1),
+        ("gymnasium:CartPole-v1", "Agent", "gymnasium:CartPole-v1", 1),
+        ("toy:line", "Agent", "toy:line", 1),
+        (named, "Agent", named, 1),
+        (gymnasium.make("CartPole-v1"), "Agent", "gymnasium:CartPole-v1", 1),
+        (gymnasium.make("CartPole-v1", max_episode_steps=9), "Agent", None, 1),
+        (Counting(), "Agent", None, 1),
+        (vector, "Agent", None, 3),
+        (own, "Walker", None, 1),
+        (Counting, "Agent", named, 2),
+        (lambda: gymnasium.make("CartPole-v1"), "Agent", None, 2),
+        (lambda: Line("Runner", 2), "Runner", None, 2),
+    ]
+    for number, (env, name, written, copies) in enumerate(several):
+        num_envs = copies if callable(env) else None
+        with rl_tui.Learner(behavior(), env, tmp_path / str(number), num_envs=num_envs) as learner:
+            learner.run(1)
+            assert learner.behavior == name
+        saved = yaml.safe_load((tmp_path / str(number) / "configuration.yaml").read_text())
+        assert saved["env_settings"]["env"] == written
+        assert saved["env_settings"]["num_envs"] == copies
+        assert list(saved["behaviors"]) == [name]
+
+
+def test_environment_of_the_caller_is_not_closed(tmp_path: Path) -> None:
+    env, made = Counting(), list[Counting]()
+
+    def make() -> Counting:
+        made.append(Counting())
+        return made[-1]
+
+    with rl_tui.Learner(behavior(), env, tmp_path / "a") as learner:
+        learner.run(1)
+    assert env.num_closed == 0
+    with rl_tui.Learner(behavior(), make, tmp_path / "b", num_envs=3) as learner:
+        learner.run(1)
+    assert [each.num_closed for each in made] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("env", "changes", "message"),
+    [
+        (None, {}, "env: must be set"),
+        (3, {}, "env: must be gymnasium:ID, .* or a function that makes one; got a int"),
+        ("CartPole", {}, 'env: must be gymnasium:ID, .* got "CartPole"'),
+        ("NoSuch-v1", {}, "gymnasium:NoSuch-v1: no such Gymnasium environment"),
+        ("toy:nothing", {}, "toy:nothing: "),
+        (dict, {}, "dict: must return a gymnasium.Env, .* got dict"),
+        (Counting(), {"num_envs": 2}, "num_envs: must be 1, which is how many copies env has, got 2"),
+        (Counting(), {"device": "tpu!"}, "device: must be cpu, cuda"),
+        (Counting(), {"num_envs": 0}, "num_envs: must be at least 1, got 0"),
+        (Pair, {}, "env: .* has the behaviors .*, and a Learner trains one behavior"),
+        (lambda: Line("Walker", 1), {"behavior": "Wlker"}, "no behavior Wlker, it has Walker. Did you mean Walker?"),
+    ],
+)
+def test_what_cannot_be_an_environment_is_refused(
+    env: Any, changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(rl_tui.RlTuiError, match=message):
+        rl_tui.Learner(behavior(), env, tmp_path / "a", **changes)
+    assert not (tmp_path / "a").exists()
+
+
+def test_settings_may_be_a_mapping_a_file_a_preset_or_objects(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump({"behaviors": {"Mine": behavior()}}))
+    whole = {"behaviors": {"A": behavior(), "B": behavior(max_steps=64)}, "env_settings": {"env": "toy:line"}}
+    several: list[tuple[Any, dict[str, Any], str]] = [
+        (behavior(), {}, "Agent"),
+        (behavior(), {"behavior": "Walker"}, "Walker"),
+        (BehaviorConfig.model_validate(behavior()), {"behavior": "Walker"}, "Walker"),
+        (str(tmp_path / "own.yaml"), {}, "Mine"),
+        (tmp_path / "own.yaml", {}, "Mine"),
+        ("ppo/CartPole", {}, "CartPole"),
+        (whole, {"behavior": "B"}, "B"),
+        ({"default_settings": behavior()}, {"behavior": "Other"}, "Other"),
+    ]
+    for number, (settings, changes, name) in enumerate(several):
+        with rl_tui.Learner(settings, "toy:line", tmp_path / str(number), **changes) as learner:
+            assert learner.behavior == name
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_stps": 3}, r"^max_stps: unknown key. Did you mean max_steps\?$"),
+        ({"behaviors": {"A": {"max_steps": -1}}}, "^behaviors.A.max_steps: must be at least 1, got -1$"),
+        ("ppo/Cartpole", r"settings: ppo/Cartpole: no such file or preset. Did you mean ppo/CartPole\?"),
+        ({"behaviors": {"A": {}, "B": {}}}, "behavior: must be given, since the settings have several: A or B"),
+        ({"max_steps": object()}, "settings: max_steps: must be a plain value, got object"),
+        ({1: 2}, "settings: : keys must be text, got 1"),
+        ({"max_steps": float("inf")}, "settings: max_steps: must be finite, got inf"),
+        ({"self_play": {}}, "self-play is not supported yet"),
+        (3, "settings: must be a mapping, the path of a file, the name of a preset, .* got int"),
+    ],
+)
+def test_settings_that_are_wrong_are_refused_by_name(settings: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(rl_tui.RlTuiError, match=message):
+        rl_tui.Learner(settings, "toy:line", tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_error_in_a_file_has_its_place(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("behaviors:\n  A:\n    max_steps: -3\n")
+    with pytest.raises(rl_tui.ConfigError, match=r"own\.yaml:3:16: behaviors\.A\.max_steps: must be"):
+        rl_tui.Learner(tmp_path / "own.yaml", "toy:line", tmp_path / "a")
+
+
+def test_interrupted_learner_is_saved_and_continues(tmp_path: Path) -> None:
+    env = Counting(KeyboardInterrupt, fails_at=100)
+    with rl_tui.Learner(behavior(), env, tmp_path / "a", seed=1) as learner:
+        with pytest.raises(KeyboardInterrupt):
+            learner.run(5)
+        step = learner.step
+        assert learner.num_updates == 1
+        assert learner.save().name == f"Agent-{step}"
+        learner.run(1)
+        assert learner.num_updates == 2
+        assert step < learner.step <= step + 66
+    assert [path.name for path in checkpoints(tmp_path / "a")] == [f"Agent-{step}", f"Agent-{learner.step}"]
+
+
+def test_failing_environment_ends_training_with_everything_saved(tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(), Counting(fails_at=100), tmp_path / "a") as learner:
+        with pytest.raises(rl_tui.EnvironmentFailure, match=r"step raised RuntimeError: on purpose \(copy 0\), at "):
+            learner.run(5)
+        assert read(checkpoints(tmp_path / "a")[-1])[1].reason == "error"
+        with pytest.raises(rl_tui.RlTuiError, match="training has failed, and a new Learner continues"):
+            learner.run(1)
+        step = learner.step
+    with rl_tui.Learner(behavior(), Counting(), tmp_path / "a") as learner:
+        assert learner.step == step >= 64
+        learner.run(1)
+    kinds = [json.loads(row)["event"] for row in (tmp_path / "a/events.jsonl").read_text().splitlines()]
+    assert kinds.count("EnvironmentFailed") == 1
+    assert kinds.count("RunStarted") == 2
+
+
+def test_divergence_ends_training_with_the_last_finite_state(tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(), Overwhelming, tmp_path / "a") as learner:
+        with pytest.raises(rl_tui.NonFiniteError):
+            learner.run(5)
+        assert learner.num_updates > 0
+    assert checkpoints(tmp_path / "a") != []
+
+
+def test_two_learners_in_one_process_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with line(tmp_path / "alone") as learner:
+        learner.run(4)
+        expected = everything(learner)
+    with line(tmp_path / "one") as one, line(tmp_path / "two") as two:
+        for _ in range(4):
+            one.run(1)
+            two.run(1)
+        for learner in (one, two):
+            assert equal(everything(learner).tensors, expected.tensors)
+
+
+def test_folder_has_one_writer(tmp_path: Path) -> None:
+    with line(tmp_path) as learner:
+        learner.run(1)
+        with pytest.raises(rl_tui.RunBusyError, match=r"this process itself is writing to this run: close what does"):
+            line(tmp_path)
+        learner.run(1)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/letter.txt").write_text("mine")
+    with pytest.raises(rl_tui.ConfigError, match=r"holds other files than those of a run of rl-tui \(letter.txt\)"):
+        rl_tui.Learner(behavior(), "toy:line", tmp_path / "other")
+    assert os.listdir(tmp_path / "other") == ["letter.txt"]
+
+
+def test_learner_that_was_forgotten_does_not_keep_its_folder(tmp_path: Path) -> None:
+    import gc
+
+    learner = line(tmp_path)
+    learner.run(1)
+    del learner
+    gc.collect()
+    with line(tmp_path) as learner:
+        assert learner.step == 0
+
+
+def test_closed_learner_is_saved_and_refuses_to_train(tmp_path: Path) -> None:
+    learner = line(tmp_path)
+    learner.run(3)
+    learner.close()
+    learner.close()
+    assert [path.name for path in checkpoints(tmp_path / "a")] == [f"Agent-{learner.step}"]
+    assert read(checkpoints(tmp_path / "a")[0])[1].reason == "interrupted"
+    with pytest.raises(rl_tui.RlTuiError, match="this Learner is closed"):
+        learner.run(1)
+
+
+def test_fork_of_a_learner_is_refused_and_releases_nothing(tmp_path: Path) -> None:
+    with line(tmp_path) as learner:
+        child = os.fork()
+        if child == 0:  # no test may run here: the fork ends with what it found
+            found = 1
+            try:
+                learner.run(1)
+            except rl_tui.RlTuiError as error:
+                found = 0 if "cannot be used in a fork" in str(error) else 2
+            learner.close()
+            os._exit(found)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        with pytest.raises(rl_tui.RunBusyError):
+            line(tmp_path)
+        learner.run(1)
+
+
+def test_everything_that_a_run_leaves_is_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    others = set(threading.enumerate())
+    with rl_tui.Learner(runs.behavior(summary_freq=128), "CartPole-v1", tmp_path / "a", seed=1) as learner:
+        learner.run(4)
+        step = learner.step
+        assert learner.save() == tmp_path / f"a/Agent/checkpoints/Agent-{step}"
+        exported = learner.export()
+    assert set(threading.enumerate()) == others
+    assert capfd.readouterr() == ("", "")
+    assert set(exported) == {"stochastic", "greedy", "raw"}
+    assert all(path.is_file() for path in exported.values())
+    assert list((tmp_path / "a/Agent").glob("events.out.tfevents.*")) != []
+    assert (tmp_path / "a/run_logs/training_status.json").is_file()
+    assert main(["ls", str(tmp_path), "--json"]) == 0
+    (run,) = [json.loads(row) for row in capfd.readouterr().out.splitlines()]
+    assert (run["run_id"], run["state"], run["behaviors"][0]["step"]) == ("a", "stopped", step)
+    assert main(["evaluate", str(tmp_path / "a"), "--episodes", "2"]) == 0
+    assert "mean" in capfd.readouterr().out
+
+
+def test_hyperparameter_set_by_hand_is_used_and_restored(tmp_path: Path) -> None:
+    with line(tmp_path) as learner:
+        learner.set_hyperparameter("learning_rate", 1e-3)
+        assert learner.hyperparameters["learning_rate"] == 1e-3
+        assert learner.run(1)["Policy/Learning Rate"] < 1e-3
+        with pytest.raises(rl_tui.ConfigError, match="learning_rte"):
+            learner.set_hyperparameter("learning_rte", 1.0)
+        learner.run(1)
+    with line(tmp_path) as learner:
+        assert learner.hyperparameters["learning_rate"] == 1e-3
+
+
+def test_evaluation_needs_environments_of_its_own(tmp_path: Path) -> None:
+    settings = behavior(evaluation={"interval": 64, "episodes": 2})
+    with pytest.raises(rl_tui.NotSupportedError, match="evaluation: needs environments of its own"):
+        rl_tui.Learner(settings, Counting(), tmp_path / "a")
+    with rl_tui.Learner(settings, Counting, tmp_path / "a") as learner:
+        learner.run(2)
+    assert "EvaluationReported" in (tmp_path / "a/events.jsonl").read_text()
+
+
+def test_behavior_that_appears_later_is_refused(tmp_path: Path) -> None:
+    with (
+        rl_tui.Learner(behavior(), Growing(3), tmp_path / "a") as learner,
+        pytest.raises(rl_tui.NotSupportedError, match="behavior Right has appeared: a Learner trains one"),
+    ):
+        learner.run(1)
