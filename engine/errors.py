@@ -9,6 +9,7 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
 ├── RunBusyError             another process writes to this run        exit 6
 ├── CheckpointError          a checkpoint cannot be written or read    exit 7
+├── SyncError                a rank of a distributed training was lost exit 1
 ├── ExportError              an exported policy differs from its own   exit 1
 └── OutputError              stdout cannot be written to               exit 1
 """
@@ -72,6 +73,10 @@ class CheckpointError(RlTuiError):
     """A checkpoint cannot be written, or does not verify, or does not fit this run."""
 
     exit_code = 7
+
+
+class SyncError(RlTuiError):
+    """Another rank of a distributed training has left, failed, or was silent beyond the deadline."""
 
 
 class ExportError(RlTuiError):

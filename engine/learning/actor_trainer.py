@@ -5,6 +5,7 @@ Shapes: N rows of a block, S reward streams.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -17,8 +18,10 @@ from rl_tui.engine.learning.feature_layout import FeatureLayout, Features
 from rl_tui.engine.learning.networks.normalizer import Normalizer
 from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.learning.rewards.streams import RewardStreams
+from rl_tui.engine.learning.rollout import join_by_agent
+from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
-from rl_tui.engine.learning.trainer import Trainer, require_finite
+from rl_tui.engine.learning.trainer import Metrics, Samples, Trainer, require_finite
 from rl_tui.engine.specs import BehaviorSpec, Float32, Observations, Policy, State, Trajectories, Weights
 
 Array: TypeAlias = Any  # numpy array on the CPU, torch tensor elsewhere
@@ -26,15 +29,29 @@ H = TypeVar("H", bound=Hyperparameters)
 
 
 class ActorTrainer(Trainer, Generic[H]):
-    """Owns what is named above, and a random generator. A trainer derives from it and adds networks and `update`."""
+    """Owns what is named above, and a random generator. A trainer derives from it and adds networks and `update`.
 
-    def __init__(self, hyper: H, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
-        self._hyper, self._spec, self._config = hyper, spec, config
+    On several ranks, blocks arrive at different times: they wait for the update, where all ranks evaluate theirs
+    together.
+    """
+
+    def __init__(
+        self,
+        hyper: H,
+        spec: BehaviorSpec,
+        config: BehaviorConfig,
+        seed: int,
+        device: torch.device,
+        sync: Sync = ONE_RANK,
+    ):
+        """seed: the same on all ranks; so are the first weights, which are drawn from `_random`."""
+        self._hyper, self._spec, self._config, self._sync = hyper, spec, config, sync
         self._random = np.random.Generator(np.random.PCG64(seed))
-        self._streams = RewardStreams(spec, config, seed, device)
+        self._streams = RewardStreams(spec, config, seed, device, sync)
+        self._waiting: list[Trajectories] = []  # blocks, on several ranks
         self._layout = FeatureLayout(spec.observations)
         is_normalized = config.network_settings.normalize and self._layout.columns > 0
-        self._normalizer = Normalizer(self._layout.columns) if is_normalized else None
+        self._normalizer = Normalizer(self._layout.columns, sync) if is_normalized else None
         self.time_horizon = config.time_horizon
         self.num_updates = 0
         self._train_step_hooks: list[TrainStepHook] = []
@@ -59,6 +76,42 @@ class ActorTrainer(Trainer, Generic[H]):
         """Call the hook after every gradient step from now on; what it raises ends the update."""
         self._train_step_hooks.append(hook)
 
+    def _differ_by_rank(self, seed: int) -> None:
+        """From now on, each of several ranks draws other numbers; to be called once there are weights."""
+        if self._sync.size > 1:
+            self._random = np.random.Generator(np.random.PCG64(self._sync.seed(seed)))
+
+    def add(self, block: Trajectories) -> Samples:
+        """Keep a block for the next update; returns what `_include` does, or on several ranks nothing yet."""
+        if self._sync.size == 1:
+            return self._include(block)
+        self._waiting.append(block)
+        return {}
+
+    def _include(self, block: Trajectories) -> Samples:
+        """Evaluate a block and keep it with its rewards; returns samples of metrics. Raises NonFiniteError."""
+        raise NotImplementedError
+
+    @property
+    def _num_waiting(self) -> int:
+        """Rows of blocks that are not included yet."""
+        return sum(block.num_rows for block in self._waiting)
+
+    def _include_waiting(self) -> Metrics:
+        """Include the blocks that wait as one, together with other ranks; returns the means of its samples.
+
+        Where that fails, the blocks are dropped, and statistics are as before but for unfinished episodes.
+        """
+        if self._sync.size == 1:
+            return {}
+        before, blocks, self._waiting = self._shared_state(), self._waiting, []
+        try:
+            samples = self._include(join_by_agent(blocks))
+        except BaseException:
+            self._load_shared(State.merge(before))
+            raise
+        return {tag: math.fsum(numbers) / len(numbers) for tag, numbers in samples.items()}
+
     def _evaluate(self, block: Trajectories) -> Float32:
         """f32[N, S]: what each stream pays for a new block; the normalizer includes it. Raises NonFiniteError."""
         require_finite(block)
@@ -71,8 +124,9 @@ class ActorTrainer(Trainer, Generic[H]):
         return tuple(map(self._place, self._layout.split(observations, self._normalizer)))
 
     def make_policy(self, seed: int) -> Policy:
-        """A new policy that acts with `weights()`."""
-        policy = make_policy(self._spec, self._config.network_settings, self._hyper.squashes_actions, seed)
+        """A new policy that acts with `weights()`; those of several ranks draw other actions."""
+        own = self._sync.seed(seed)
+        policy = make_policy(self._spec, self._config.network_settings, self._hyper.squashes_actions, own)
         policy.load(self.weights())
         return policy
 
@@ -87,7 +141,8 @@ class ActorTrainer(Trainer, Generic[H]):
         return normalizer | self._streams.state()
 
     def _load_shared(self, state: State) -> None:
-        """Restore what `_shared_state` has."""
+        """Restore what `_shared_state` has, and drop the blocks that wait."""
+        self._waiting = []
         if self._normalizer is not None:
             self._normalizer.load(state.part("normalizer"))
         self._streams.load(state)

@@ -28,7 +28,7 @@ class GradientStep:
     """Clip and step with Adam (Kingma and Ba 2015, algorithm 1). Owns its moments, changes the parameters.
 
     Adam is one pass of torch over the flat arrays, in half the time of numpy's operations one by one.
-    Distributed training has to average gradients before they are clipped.
+    Several ranks average their gradients before this clips them.
     """
 
     def __init__(self, network: Parameters, epsilon: float, max_norm: float | None):
@@ -99,7 +99,7 @@ class GradientStep:
 
     def _flat(self, kind: str, state: State) -> Tensor:
         parts = [state.tensors[f"{kind}.{name}"].reshape(-1) for name in self._shapes]
-        return torch.from_numpy(np.concatenate(parts).astype(np.float32))
+        return torch.from_numpy(np.concatenate(parts))
 
     def parameters(self) -> Float32:
         """A copy of the flat parameters, on the CPU."""

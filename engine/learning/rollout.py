@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-from rl_tui.engine.experience import join_trajectories, joined
+from rl_tui.engine.experience import columns_of, join_trajectories, joined
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.sequences import sequence_rows
 from rl_tui.engine.specs import Float32, Int64, Trajectories
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 Columns: TypeAlias = dict[str, Array]  # by name, all of the same rows
+_COLUMNS = columns_of(Trajectories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +54,81 @@ class RolloutBuffer:
         return Rollout.of(blocks)
 
 
+def join_by_agent(blocks: Sequence[Trajectories]) -> Trajectories:
+    """Blocks joined into one: the segments of one agent are adjacent, in time order."""
+    if len(blocks) == 1:
+        return blocks[0]
+    block = join_trajectories(blocks)
+    order = block.agent_ids.argsort(kind="stable")
+    rows = sequence_rows((np.cumsum(block.lengths) - block.lengths)[order], block.lengths[order])
+    names = {
+        **{column.name: rows for column in _COLUMNS},
+        **{f"next_{column.name}": order for column in _COLUMNS if column.has_next},
+        **dict.fromkeys(("lengths", "begins", "endings", "agent_ids"), order),
+    }
+    values = {name: getattr(block, name) for name in names}
+    ordered: dict[str, Any] = {
+        name: None if column is None else column.take(names[name], 0) for name, column in values.items()
+    }
+    return replace(
+        block,
+        observations=tuple(column.take(rows, 0) for column in block.observations),
+        next_observations=tuple(column.take(order, 0) for column in block.next_observations),
+        **ordered,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows of a mini-batch, i64[B] of a rollout. sequences: into which they are divided, None without memory."""
+
+    rows: Int64
+    sequences: Sequences | None
+
+    def of(self, columns: Columns) -> Columns:
+        """These rows of all columns."""
+        return {name: select_rows(column, self.rows) for name, column in columns.items()}
+
+
+def split_rows(
+    num_rows: int, parts: int, random: np.random.Generator | None, sequences: Sequences | None = None
+) -> list[Part]:
+    """One pass: so many nearly equal parts that hold every row once, in the order `random` gives; None keeps it.
+
+    With sequences, which must cover the rows in their order, parts are made of whole sequences. Parts may be empty, if
+    there are more of them than rows or sequences.
+    """
+    count = num_rows if sequences is None else len(sequences.lengths)
+    order: Int64 = np.arange(count) if random is None else random.permutation(count)
+    if sequences is None:
+        ends = itertools.pairwise(num_rows * part // parts for part in range(parts + 1))
+        return [Part(order[begin:end], None) for begin, end in ends]
+    lengths = sequences.lengths
+    starts = np.cumsum(lengths) - lengths
+    found = []
+    for begin, end in itertools.pairwise(_split_points(lengths[order], parts)):
+        own = order[begin:end]
+        memories = select_rows(sequences.memories, own)
+        found.append(Part(sequence_rows(starts[own], lengths[own]), Sequences(lengths[own], memories)))
+    return found
+
+
 def minibatches(
     columns: Columns, batch_size: int, random: np.random.Generator | None, sequences: Sequences | None = None
 ) -> Iterator[tuple[Columns, Sequences | None]]:
-    """One pass: round(N / batch_size) nearly equal parts that hold every row once, in the order `random` gives.
+    """One pass over columns of N rows: the parts of `split_rows` with about `batch_size` rows that are not empty.
 
-    columns: numpy arrays, or tensors of one device, of N rows. With sequences, which must cover the rows in their
-    order, parts are made of whole sequences, which come with each part. random: None keeps the order.
+    columns: numpy arrays, or tensors of one device.
     """
     num_rows = len(next(iter(columns.values())))
-    count = num_rows if sequences is None else len(sequences.lengths)
-    order: Int64 = np.arange(count) if random is None else random.permutation(count)
-    parts = max(1, round(num_rows / batch_size))
-    if sequences is None:
-        for begin, end in itertools.pairwise(num_rows * part // parts for part in range(parts + 1)):
-            yield {name: select_rows(column, order[begin:end]) for name, column in columns.items()}, None
-        return
-    lengths = sequences.lengths
-    starts = np.cumsum(lengths) - lengths
-    for begin, end in itertools.pairwise(_split_points(lengths[order], parts)):
-        own = order[begin:end]
-        rows = sequence_rows(starts[own], lengths[own])
-        memories = select_rows(sequences.memories, own)
-        yield {name: select_rows(column, rows) for name, column in columns.items()}, Sequences(lengths[own], memories)
+    for part in split_rows(num_rows, num_parts(num_rows, batch_size), random, sequences):
+        if len(part.rows):
+            yield part.of(columns), part.sequences
+
+
+def num_parts(num_rows: float, batch_size: int) -> int:
+    """Into how many mini-batches of about `batch_size` rows this many are split."""
+    return max(1, round(num_rows / batch_size))
 
 
 def _split_points(lengths: Int64, parts: int) -> list[int]:
@@ -84,7 +137,7 @@ def _split_points(lengths: Int64, parts: int) -> list[int]:
     targets = ends[-1] * np.arange(parts + 1) / parts
     above = np.searchsorted(ends, targets)
     below = np.maximum(above - 1, 0)
-    nearest: Int64 = np.unique(np.where(targets - ends[below] < ends[above] - targets, below, above))
+    nearest: Int64 = np.where(targets - ends[below] < ends[above] - targets, below, above)
     return [int(end) for end in nearest]
 
 

@@ -27,7 +27,7 @@ def split_segments(lengths: Int64, longest: int) -> tuple[Int64, Int64]:
 def sequence_rows(starts: Int64, lengths: Int64) -> Int64:
     """The rows of all sequences in order: `lengths` rows from each of `starts` on."""
     ends = np.cumsum(lengths)
-    rows: Int64 = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
+    rows: Int64 = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
     return rows
 
 

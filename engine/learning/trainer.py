@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias, get_type_hints
@@ -13,6 +14,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.errors import CheckpointError, NonFiniteError, NotSupportedError, PluginError
 from rl_tui.engine.learning.plugin_results import PluginResults
+from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.specs import BehaviorSpec, Policy, State, Trajectories, Weights
 
@@ -37,7 +39,8 @@ def require_finite(block: Trajectories) -> None:
 class Trainer(Protocol):
     """Trains one behavior. Used by one thread; knows no thread, file, clock or event.
 
-    `make_trainer` makes it with the behavior's spec and configuration, a seed and a device. A class that derives from
+    `make_trainer` makes it with the behavior's spec and configuration, a seed and a device, and a `Sync` where several
+    ranks learn together, whose updates then do. A class that derives from
     this one has defaults for what a trainer without a replay buffer has no use for.
     """
 
@@ -122,8 +125,10 @@ class Trainer(Protocol):
         raise CheckpointError("this trainer learns from new experience only and has no replay buffer")
 
 
-def make_trainer(spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device) -> Trainer:
-    """The trainer that `trainer_type` names.
+def make_trainer(
+    spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device, sync: Sync = ONE_RANK
+) -> Trainer:
+    """The trainer that `trainer_type` names. sync: with which ranks it learns; they all give the same seed.
 
     Raises PluginError naming its class and everything that it lacks, NotSupportedError, ConfigError, MemoryError.
     """
@@ -131,13 +136,25 @@ def make_trainer(spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: 
     methods = sorted(getattr(Trainer, "__abstractmethods__"))  # noqa: B009  # unknown to mypy
     _require(kind, [f"{name}()" for name in methods if _is_missing(getattr(kind, name, None))])
     with registry.blaming("trainers", config.trainer_type, "its constructor"):
-        trainer: Trainer = kind(spec, config, seed, device)
+        if sync.size == 1:
+            trainer: Trainer = kind(spec, config, seed, device)
+        else:
+            _require_ranks(kind, config.trainer_type)
+            trainer = kind(spec, config, seed, device, sync)
     results, attributes = PluginResults("trainers", config.trainer_type), get_type_hints(Trainer)
     with registry.blaming("trainers", config.trainer_type, "an attribute"):
         _require(kind, [name for name in attributes if not hasattr(trainer, name)])
         for name in (name for name, of in attributes.items() if of is int):
             results.count(name, getattr(trainer, name))
     return trainer
+
+
+def _require_ranks(kind: type, name: str) -> None:
+    """Raise NotSupportedError for a trainer that can only learn alone."""
+    if "sync" not in inspect.signature(kind).parameters:
+        package = registry.package_of("trainers", name)
+        whose = f"{name} of {package}" if package else f"trainers.{name}"
+        raise NotSupportedError(f"{whose}: cannot learn on several ranks, {kind.__qualname__} takes no sync")
 
 
 def _is_missing(method: object) -> bool:

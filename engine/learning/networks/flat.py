@@ -46,12 +46,13 @@ class FlatParameters:
             buffer.data = buffer.data.to(device)
 
     def place(self, array: np.ndarray[Any, Any]) -> Tensor:
-        """A tensor on the module's device."""
-        return torch.from_numpy(array).to(self.parameters.device)
+        """A tensor on the module's device, numbers that are not whole in its precision."""
+        tensor = torch.from_numpy(array).to(self.parameters.device)
+        return tensor.to(self.parameters.dtype) if tensor.is_floating_point() else tensor
 
     def load(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
         """Load every parameter by name."""
-        flat = np.concatenate([arrays[name].reshape(-1) for name in self.shapes]).astype(np.float32)
+        flat = np.concatenate([arrays[name].reshape(-1) for name in self.shapes])
         self.parameters.copy_(self.place(flat))
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.specs import Float32, State
 
 LIMIT = 5.0  # normalized values are clipped to +-5
@@ -22,17 +23,19 @@ class Normalizer:
     Owned by its trainer; a policy gets copies of `mean` and `scale`.
     """
 
-    def __init__(self, columns: int):
+    def __init__(self, columns: int, sync: Sync = ONE_RANK):
+        self._sync = sync
         self._steps = 1
         self._mean: NDArray[np.float64] = np.zeros(columns)
         self._variance_sum: NDArray[np.float64] = np.ones(columns)
 
     def update(self, rows: Float32) -> None:
-        """Include rows f32[B, D]."""
-        self._steps += len(rows)
+        """Include rows f32[B, D], and those of all other ranks."""
+        steps = self._steps + int(self._sync.sum(len(rows)))
         distance = rows - self._mean
-        self._mean = self._mean + distance.sum(0) / self._steps
-        self._variance_sum = self._variance_sum + ((rows - self._mean) * distance).sum(0)
+        mean = self._mean + self._sync.sum(distance.sum(0)) / steps
+        self._variance_sum = self._variance_sum + self._sync.sum(((rows - mean) * distance).sum(0))
+        self._steps, self._mean = steps, mean
 
     @property
     def mean(self) -> Float32:

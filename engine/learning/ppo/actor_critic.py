@@ -28,6 +28,7 @@ class ActorCritic(Protocol):
     """Forward and backward passes of `PPONetworks`. `parameters` is flat and changed in place."""
 
     parameters: Array  # f32[number of parameters]
+    gradient: Array  # the same shape
     shapes: Shapes  # by the names of `PPONetworks`
     log_sigma: Array | None  # f32[A], a view of `parameters`
 
@@ -41,7 +42,7 @@ class ActorCritic(Protocol):
         """
 
     def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
-        """The flat gradient, the same array in every call, given those of `forward`'s results and log_sigma.
+        """`gradient`, overwritten, given those of `forward`'s results and log_sigma.
 
         It may overwrite them.
         """
@@ -61,7 +62,7 @@ class NumpyActorCritic:
         flat = FlatParameters(networks, torch.device("cpu"))
         self.shapes = flat.shapes
         self.parameters: Float32 = flat.parameters.numpy()
-        self._gradient: Float32 = flat.gradient.numpy()
+        self.gradient: Float32 = flat.gradient.numpy()
         layers = NamedLayers(flat, activation)
         self.log_sigma = layers.parameters.get("actor.log_sigma")
         self._log_sigma_gradient = layers.gradients.get("actor.log_sigma")
@@ -101,7 +102,7 @@ class NumpyActorCritic:
             body.backward(gradient, with_inputs=False)
         if self._log_sigma_gradient is not None:
             self._log_sigma_gradient[:] = log_sigma
-        return self._gradient
+        return self.gradient
 
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
         """See ActorCritic."""
@@ -124,9 +125,9 @@ class TorchActorCritic:
         self._networks = networks.to(device)
         self._flat = FlatParameters(networks, device)
         self.shapes = self._flat.shapes
-        self.parameters = self._flat.parameters
+        self.parameters, self.gradient = self._flat.parameters, self._flat.gradient
         self.log_sigma = views(self.parameters, self.shapes).get("actor.log_sigma")
-        self._log_sigma_gradient = views(self._flat.gradient, self.shapes).get("actor.log_sigma")
+        self._log_sigma_gradient = views(self.gradient, self.shapes).get("actor.log_sigma")
         self._outputs: tuple[Tensor, Tensor] = torch.empty(0), torch.empty(0)
 
     def place(self, array: np.ndarray[Any, Any]) -> Array:
@@ -140,11 +141,11 @@ class TorchActorCritic:
 
     def backward(self, head: Array, values: Array, log_sigma: Array | None) -> Array:
         """See ActorCritic."""
-        self._flat.gradient.zero_()
+        self.gradient.zero_()
         torch.autograd.backward(self._outputs, (head, values))
         if self._log_sigma_gradient is not None:
             self._log_sigma_gradient.copy_(log_sigma)
-        return self._flat.gradient
+        return self.gradient
 
     def values(self, features: Features, sequences: Sequences | None = None) -> tuple[Float32, Float32 | None]:
         """See ActorCritic."""

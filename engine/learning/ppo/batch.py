@@ -16,6 +16,7 @@ from rl_tui.engine.learning.distributions import one_hot
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.rollout import Rollout
+from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.value_estimates import ValueEstimates
 from rl_tui.engine.specs import Ending
 
@@ -41,7 +42,12 @@ class Batch:
 
 
 def advantage_columns(
-    rollout: Rollout, estimates: ValueEstimates, streams: RewardStreams, branches: tuple[int, ...], hyper: PPOSettings
+    rollout: Rollout,
+    estimates: ValueEstimates,
+    streams: RewardStreams,
+    branches: tuple[int, ...],
+    hyper: PPOSettings,
+    sync: Sync,
 ) -> dict[str, NDArray[Any]]:
     """The columns of `Batch` for N rows; "allowed" only if something was forbidden."""
     block = rollout.experience
@@ -57,15 +63,15 @@ def advantage_columns(
         "log_probs": block.log_probs.sum(1, keepdims=True) if hyper.joint_ratio else block.log_probs,
         "values": estimates.values,
         "returns": returns,
-        "advantage": normalized(advantage) if hyper.normalize_advantage == "buffer" else advantage,
+        "advantage": normalized(advantage, sync) if hyper.normalize_advantage == "buffer" else advantage,
     }
     if block.action_mask is not None:
         columns["allowed"] = block.action_mask.astype(np.float32)
     return columns
 
 
-def normalized(advantage: Array) -> Array:
-    """Advantages of mean 0 and deviation 1."""
-    centered = advantage - advantage.mean()
-    deviation = (centered * centered).mean() ** 0.5  # of the population: torch's std() divides by one less
+def normalized(advantage: Array, sync: Sync) -> Array:
+    """Advantages of mean 0 and deviation 1, over the rows of all ranks."""
+    centered = advantage - sync.mean(advantage)
+    deviation = sync.mean(centered * centered) ** 0.5  # of the population: torch's std() divides by one less
     return centered / (deviation + EPSILON)

@@ -27,8 +27,9 @@ from rl_tui.engine.learning.ppo.loss import Coefficients, Loss, surrogate_loss
 from rl_tui.engine.learning.ppo.networks import PPONetworks
 from rl_tui.engine.learning.ppo.settings import PPOSettings
 from rl_tui.engine.learning.random_generators import generator_state, load_generator
-from rl_tui.engine.learning.rollout import Columns, Rollout, RolloutBuffer, minibatches
+from rl_tui.engine.learning.rollout import Columns, Part, Rollout, RolloutBuffer, minibatches, num_parts, split_rows
 from rl_tui.engine.learning.schedules import MIN_BETA, MIN_EPSILON, scheduled, scheduled_learning_rate
+from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
 from rl_tui.engine.learning.transitions import Transitions
@@ -46,7 +47,7 @@ METRICS = {  # of the terms of a loss
 TERMS = ("total", *METRICS.values())
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
 FEATURES = "features."  # prefix of their columns
-ROWS = "rows"  # the column of row numbers, for hooks after train steps
+KEPT = "the state before this update was kept"
 Terms: TypeAlias = dict[str, Array]
 
 
@@ -67,11 +68,14 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
 
     is_on_policy = True
 
-    def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
+    def __init__(
+        self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device, sync: Sync = ONE_RANK
+    ):
         hyper, memory = config.hyperparameters, config.network_settings.memory
         assert isinstance(hyper, PPOSettings)
-        super().__init__(hyper, spec, config, seed, device)
+        super().__init__(hyper, spec, config, seed, device, sync)
         self._network = self._make_network(device)
+        self._differ_by_rank(seed)
         self._step = GradientStep(self._network, hyper.adam_epsilon, hyper.max_grad_norm)
         rows_per_call = max(hyper.batch_size, ROWS_OF_VECTORS if self._layout.has_only_vectors else 1)
         self._estimator = ValueEstimator(self._network, memory, rows_per_call, hyper.shared_critic)
@@ -80,7 +84,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self._updated_at = 0  # step
         if (streams := self._streams).learn:
             self.on_train_step(lambda step: streams.update(step.sample))
-        self.rows_per_update = hyper.buffer_size
+        self.rows_per_update = math.ceil(hyper.buffer_size / sync.size)
         self.num_parameters = self._step.num_parameters + self._streams.num_parameters
 
     def _make_network(self, device: torch.device) -> ActorCritic:
@@ -88,31 +92,39 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         networks = PPONetworks(self._random, self._layout, self._spec.actions, settings, num_streams, is_shared)
         return make_actor_critic(networks, self._layout, settings.activation, device)
 
-    def add(self, block: Trajectories) -> Samples:
+    def _include(self, block: Trajectories) -> Samples:
         """Keep a block for the next update; returns what each stream paid in the episodes that ended in it."""
         rewards = self._evaluate(block)
         self._rollout.add(block, rewards)
         return self._streams.episodes(block, rewards)
 
     def is_ready(self) -> bool:
-        """Whether there are `buffer_size` rows."""
-        return self._rollout.num_rows >= self._hyper.buffer_size
+        """Whether there are `buffer_size` rows, or this rank's part of them."""
+        return self._rollout.num_rows + self._num_waiting >= self.rows_per_update
 
     def update(self, step: int, should_continue: Callable[[], bool] = always) -> Metrics:
-        """Make `num_epoch` shuffled passes over the rows since the last update, while `should_continue` allows."""
+        """Make `num_epoch` shuffled passes over the rows since the last update, while `should_continue` allows.
+
+        Several ranks do so together, with the rows of all; see Sync.
+        """
         before, signals = self._step.snapshot(), self._streams.snapshot()
+        statistics = self._shared_state() if self._sync.size > 1 else None
         learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
         coefficients = self._coefficients(step)
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
-                prepared = self._prepare(self._rollout.drain())
+            # overflow is reported below
+            with np.errstate(over="ignore", invalid="ignore"), self._sync.together(KEPT):
+                paid = self._include_waiting()
+                prepared = self._prepare(self._rollout.drain(), self._sync)
                 by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
                 terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
-            if not (math.isfinite(terms["total"]) and self._step.is_finite):
-                raise NonFiniteError(f"the loss is not finite at step {step}; the state before this update was kept")
-            reported = self._streams.metrics()
+                if not (math.isfinite(terms["total"]) and self._step.is_finite):
+                    raise NonFiniteError(f"the loss is not finite at step {step}; {KEPT}")
+                reported = self._streams.metrics()
         except BaseException:
             self._step.restore(before)
+            if statistics is not None:
+                self._load_shared(State.merge(statistics))
             self._streams.restore(signals)
             raise
         self._agents = prepared.agents
@@ -124,6 +136,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             "Policy/Beta": coefficients.beta,
             **self._streams.named(prepared.mean_values.tolist(), "Value Estimate"),
             **reported,
+            **paid,
         }
 
     def loss(self, block: Trajectories) -> Metrics:
@@ -131,10 +144,11 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         coefficients = self._coefficients(self._updated_at)
         terms, counts = [], []
         with np.errstate(over="ignore", invalid="ignore"):
-            prepared = self._prepare(Rollout.of([(block, self._streams.peek(block))]))
+            prepared = self._prepare(Rollout.of([(block, self._streams.peek(block))]), ONE_RANK)
             for columns, sequences in minibatches(prepared.columns, self._hyper.batch_size, None, prepared.sequences):
-                terms.append(_terms(self._loss(columns, sequences, coefficients)))
-                counts.append(len(columns["advantage"]))
+                advantage = self._advantage(columns, ONE_RANK)
+                terms.append(_unsigned(_terms(self._loss(columns, sequences, advantage, coefficients))))
+                counts.append(len(advantage))
         return _metrics(_means(terms, counts))
 
     def _coefficients(self, step: int) -> Coefficients:
@@ -148,17 +162,15 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             joint_ratio=hyper.joint_ratio,
         )
 
-    def _prepare(self, rollout: Rollout) -> PreparedRollout:
-        """Prepare a rollout with estimates of the current networks."""
+    def _prepare(self, rollout: Rollout, sync: Sync) -> PreparedRollout:
+        """Prepare a rollout with estimates of the current networks. sync: with which ranks means are taken."""
         block = rollout.experience
         features = self._features(block.observations)
         estimates = self._estimator(features, self._features(block.next_observations), block, self._agents)
-        columns = advantage_columns(rollout, estimates, self._streams, self._spec.actions.branches, self._hyper)
+        columns = advantage_columns(rollout, estimates, self._streams, self._spec.actions.branches, self._hyper, sync)
         placed = {name: self._network.place(column) for name, column in columns.items()}
         placed |= {f"{FEATURES}{index}": feature for index, feature in enumerate(features)}
-        if self._train_step_hooks:
-            placed[ROWS] = np.arange(block.num_rows)
-        return PreparedRollout(placed, estimates.sequences, estimates.values.mean(0), estimates.agents, block)
+        return PreparedRollout(placed, estimates.sequences, sync.mean(estimates.values), estimates.agents, block)
 
     def _place(self, array: NDArray[Any]) -> Array:
         return self._network.place(array)
@@ -172,34 +184,66 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
     ) -> list[Terms]:
         """Terms of every mini-batch of every pass; a pass that moved further than `target_kl` is the last."""
         terms: list[Terms] = []
+        parts = num_parts(self._sync.sum(prepared.experience.num_rows), self._hyper.batch_size)
         for _ in range(self._hyper.num_epoch):
-            first = len(terms)
-            shuffled = minibatches(prepared.columns, self._hyper.batch_size, self._random, prepared.sequences)
-            for columns, sequences in shuffled:
-                loss = self._loss(columns, sequences, coefficients)
-                gradient = self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
-                self._step(gradient, learning_rate)
-                terms.append(_terms(loss))
-                if self._train_step_hooks:
-                    self._call_hooks(Transitions.of(prepared.experience, columns[ROWS]), terms[-1])
-                if not should_continue():
-                    return terms
-            target, divergences = self._hyper.target_kl, [term["divergence"] for term in terms[first:]]
-            if target is not None and sum(divergences) > target * len(divergences):
+            learned, rows, may_continue = [], [], True
+            for part, is_shared in self._plan(prepared, parts):
+                learned.append(self._take_step(prepared, part, is_shared, learning_rate, coefficients))
+                rows.append(len(part.rows))
+                may_continue = self._sync.all(should_continue())
+                if not may_continue:
+                    break
+            averaged = self._sync.means([list(term.values()) for term in learned], rows)
+            last = [_unsigned(dict(zip(TERMS, numbers, strict=True))) for numbers in averaged]
+            terms += last
+            target, divergences = self._hyper.target_kl, [term["divergence"] for term in last]
+            if not may_continue or (target is not None and sum(divergences) > target * len(divergences)):
                 break
+        return terms
+
+    def _plan(self, prepared: PreparedRollout, parts: int) -> list[tuple[Part, bool]]:
+        """This rank's rows of every mini-batch of a pass, and whether every rank has some; those of none are left out.
+
+        All ranks so have the same number of mini-batches, planned before the first one.
+        """
+        plan = split_rows(prepared.experience.num_rows, parts, self._random, prepared.sequences)
+        of_ranks = self._sync.gather(np.array([len(part.rows) for part in plan], np.float64)).T.tolist()
+        return [(part, all(rows)) for part, rows in zip(plan, of_ranks, strict=True) if any(rows)]
+
+    def _take_step(
+        self, prepared: PreparedRollout, part: Part, is_shared: bool, learning_rate: float, coefficients: Coefficients
+    ) -> Terms:
+        """Take one step by the rows of all ranks; returns the terms of this one's, zeros without any.
+
+        is_shared: whether every rank has some. Without, no hooks are called: reward signals that learn are among them.
+        """
+        columns = part.of(prepared.columns)
+        terms, advantage = dict.fromkeys(TERMS, 0.0), self._advantage(columns, self._sync)
+        if len(part.rows):
+            loss = self._loss(columns, part.sequences, advantage, coefficients)
+            self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
+            terms = _terms(loss)
+        self._sync.average_gradients([self._network.gradient], len(part.rows))
+        self._step(self._network.gradient, learning_rate)
+        if self._train_step_hooks and is_shared:
+            self._call_hooks(Transitions.of(prepared.experience, part.rows), _unsigned(terms))
         return terms
 
     def _call_hooks(self, sample: Transitions, terms: Terms) -> None:
         for hook in self._train_step_hooks:
             hook(TrainStep(sample, _metrics(terms)))
 
-    def _loss(self, columns: Columns, sequences: Sequences | None, coefficients: Coefficients) -> Loss:
+    def _advantage(self, columns: Columns, sync: Sync) -> Array:
+        """f32[B], normalized if that is done for each mini-batch."""
+        advantage = columns["advantage"]
+        return normalized(advantage, sync) if self._hyper.normalize_advantage == "minibatch" else advantage
+
+    def _loss(
+        self, columns: Columns, sequences: Sequences | None, advantage: Array, coefficients: Coefficients
+    ) -> Loss:
         """The loss of these rows, and its gradients with respect to the networks' outputs."""
         features = tuple(column for name, column in columns.items() if name.startswith(FEATURES))
         head, values = self._network.forward(features, sequences)
-        advantage = columns["advantage"]
-        if self._hyper.normalize_advantage == "minibatch":
-            advantage = normalized(advantage)
         batch = Batch(
             continuous=columns["continuous"],
             chosen=columns["chosen"],
@@ -218,7 +262,8 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
     def state(self) -> State:
         """Networks, optimizer, normalizer, reward signals, shuffling.
 
-        Without rows that wait for an update and memories of unfinished episodes: environments restart.
+        Without rows that wait for an update and memories of unfinished episodes: environments restart. Of several ranks
+        only the generator differs: the state of rank 0 is the one to save, and every rank loads it.
         """
         parts = {"network": self._step.state(), "shuffling": generator_state(self._random)}
         parts["trainer"] = State({}, {"num_updates": self.num_updates, "updated_at": self._updated_at})
@@ -229,15 +274,19 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self._rollout = RolloutBuffer()
         self._agents = AgentState.empty(self._agents.columns.shape[1], np.float32)
         self._step.load(state.part("network"))
-        load_generator(self._random, state.part("shuffling"))
+        load_generator(self._random, state.part("shuffling"), self._sync.rank)
         self._load_shared(state)
         counts = state.part("trainer")
         self.num_updates, self._updated_at = int(counts.number("num_updates")), int(counts.number("updated_at"))
 
 
 def _terms(loss: Loss) -> Terms:
-    terms = {name: getattr(loss, name) for name in TERMS}
-    return terms | {"policy": abs(loss.policy)}  # as in ML-Agents: signs of mini-batches do not cancel
+    return {name: getattr(loss, name) for name in TERMS}
+
+
+def _unsigned(terms: Terms) -> Terms:
+    """As in ML-Agents: signs of mini-batches do not cancel."""
+    return terms | {"policy": abs(terms["policy"])}
 
 
 def _means(terms: Sequence[Terms], weights: Sequence[int]) -> dict[str, float]:

@@ -10,6 +10,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
+from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import BehaviorSpec, Float32, State, Trajectories
 
@@ -20,13 +21,15 @@ Numbers: TypeAlias = Mapping[str, float | torch.Tensor]  # by tag; a tensor has 
 class RewardContext:
     """What a reward signal is made for: a behavior, and the device of its networks.
 
-    seed: for the signal's own generator; no two signals of a behavior have the same.
+    seed: for the signal's own generator; no two signals of a behavior have the same. sync: what a signal that learns on
+    several ranks averages its gradients with.
     """
 
     spec: BehaviorSpec
     config: BehaviorConfig
     seed: int
     device: torch.device
+    sync: Sync = ONE_RANK
 
 
 class RewardSignal:

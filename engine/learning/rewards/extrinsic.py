@@ -12,7 +12,7 @@ class ExtrinsicReward(RewardSignal):
     """The environment's rewards, scaled by the running return with `normalize_reward`."""
 
     def __init__(self, settings: RewardSignalSettings, context: RewardContext):
-        self._scaler = RewardScaler(settings.gamma) if context.config.normalize_reward else None
+        self._scaler = RewardScaler(settings.gamma, context.sync) if context.config.normalize_reward else None
 
     def evaluate(self, block: Trajectories) -> Float32:
         """f32[N]."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rl_tui.engine.learning.advantages import discounted_sums
 from rl_tui.engine.learning.agent_state import AgentState
+from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.specs import Float32, State, Trajectories
 
 LIMIT = 10.0  # scaled rewards are clipped to +-10
@@ -21,8 +22,9 @@ EPSILON = 1e-8
 class RewardScaler:
     """Follows every agent's discounted return through its segments and keeps the variance over all of them."""
 
-    def __init__(self, gamma: float):
+    def __init__(self, gamma: float, sync: Sync = ONE_RANK):
         self._gamma = gamma
+        self._sync = sync
         self._carried = AgentState.empty(1, np.float64)  # discounted returns
         self._count, self._mean, self._variance = 1e-4, 0.0, 1.0
 
@@ -55,11 +57,12 @@ class RewardScaler:
         return discounted_sums(terms[reverse], factors[reverse], len(terms))[reverse]
 
     def _include(self, returns: NDArray[np.float64]) -> None:
-        """Fold a batch into mean and variance (Chan et al. 1979)."""
-        count = len(returns)
-        total = self._count + count
-        distance = returns.mean() - self._mean
-        squares = self._variance * self._count + returns.var() * count + distance**2 * self._count * count / total
+        """Fold a batch, and those of all other ranks, into mean and variance (Chan et al. 1979)."""
+        count, mean = self._sync.sum(len(returns)), self._sync.mean(returns)
+        centered = returns - mean
+        total, variance = self._count + count, self._sync.mean(centered * centered)
+        distance = mean - self._mean
+        squares = self._variance * self._count + variance * count + distance**2 * self._count * count / total
         self._mean, self._variance, self._count = (
             float(self._mean + distance * count / total),
             float(squares / total),

@@ -20,6 +20,7 @@ from rl_tui.engine.errors import NonFiniteError
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.rewards.base import Numbers, RewardContext, RewardSignal
+from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.learning.transitions import Transitions
 from rl_tui.engine.specs import BehaviorSpec, Bool, Ending, Float32, State, Trajectories
@@ -109,12 +110,17 @@ class Stream:
 class RewardStreams:
     """One signal per entry of `reward_signals`, in the file's order."""
 
-    def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
-        """seed: of the trainer; every signal gets one of its own. Raises NotSupportedError, PluginError."""
+    def __init__(
+        self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device, sync: Sync = ONE_RANK
+    ):
+        """seed: of the trainer; every signal gets one of its own, the same on all ranks.
+
+        Raises NotSupportedError, PluginError.
+        """
         signals = config.reward_signals.items()
         seeds = np.random.SeedSequence(seed).generate_state(len(signals)).tolist()
         self._streams = [
-            Stream.make(name, settings, RewardContext(spec, config, own, device))
+            Stream.make(name, settings, RewardContext(spec, config, own, device, sync))
             for (name, settings), own in zip(signals, seeds, strict=True)
         ]
         self._learning = [stream for stream in self._streams if stream.settings.learns]

@@ -141,7 +141,7 @@ class NumpySoftGradients:
     def _grad_action(self, policy: NumpySoftPolicy, of_policy: Float32) -> Float32:
         """f32[B, A]: the loss's gradient for the continuous actions, through the critic's values."""
         _, rows, streams, _ = of_policy.shape
-        weight = np.float32(-1 / (rows * streams))
+        weight = of_policy.dtype.type(-1 / (rows * streams))
         shares = policy.shares
         grad_values = (
             np.full(of_policy.shape[1:], weight) if shares is None else np.repeat(shares[:, None] * weight, streams, 1)

@@ -117,7 +117,8 @@ def numpy_soft_policy(head: Float32, actions: ActionSpec, noise: Float32, allowe
         start += choices
     shares: Float32 | None = None
     if probabilities:
-        shares = np.concatenate(probabilities, 1, dtype=np.float32) / np.float32(len(probabilities))
+        shares = np.concatenate(probabilities, 1)
+        shares /= np.float32(len(probabilities))
     negative_entropies = [(p * log_p).sum(1) for p, log_p in zip(probabilities, log_probabilities, strict=True)]
     return NumpySoftPolicy(
         continuous, log_prob, spread, is_inside, probabilities, log_probabilities, negative_entropies, shares

@@ -30,10 +30,12 @@ from rl_tui.engine.learning.sac.networks import soft_networks, soft_parameters
 from rl_tui.engine.learning.sac.recurrent_state import CriticMemory, CriticReader
 from rl_tui.engine.learning.sac.settings import SACSettings
 from rl_tui.engine.learning.schedules import scheduled, scheduled_learning_rate
+from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, State, Trajectories
 
+KEPT = "the state before this mini-batch was kept"
 LONGEST_SEGMENT = 16  # steps: longer segments would only delay learning, since values bootstrap the rest
 
 
@@ -49,16 +51,19 @@ class SACTrainer(ActorTrainer[SACSettings]):
 
     is_on_policy = False
 
-    def __init__(self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device):
+    def __init__(
+        self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device, sync: Sync = ONE_RANK
+    ):
         assert isinstance(config.hyperparameters, SACSettings)
         hyper = _with_target(config.hyperparameters, spec.actions)
-        super().__init__(hyper, spec, config, seed, device)
+        super().__init__(hyper, spec, config, seed, device, sync)
         longest = max(LONGEST_SEGMENT, hyper.n_step, self._memory.sequence_length if self._memory else 0)
         self.time_horizon = min(config.time_horizon, longest)
         network, actions = config.network_settings, spec.actions
         self._networks = soft_networks(
             self._random, self._layout, actions, network, len(self._streams), with_value=not hyper.target_q
         )
+        self._differ_by_rank(seed)
         self._parameters = soft_parameters(self._networks, hyper.init_entcoef, len(actions.branches), device)
         self._gradients = soft_gradients(self._networks, self._parameters, self._layout, actions, network)
         self._steps = {
@@ -68,7 +73,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
         reevaluate = self._streams.reevaluate if self._streams.are_reevaluated else None
         self._replay = ReplayBuffer(self._replay_layout(), reevaluate)
         self._critic_memory = self._make_critic_memory()
-        self._due_steps = 0.0  # since the last mini-batch
+        self._due_steps = 0.0  # of all ranks, since the last mini-batch
         self._due_signal_steps = 0.0  # since the last one that reward signals learned from
         self.replay_bytes = self._replay.layout.bytes
         own = sum(step.num_parameters for step in self._steps.values())
@@ -103,19 +108,27 @@ class SACTrainer(ActorTrainer[SACSettings]):
     @property
     def rows_per_update(self) -> int:  # type: ignore[override]  # it follows a changeable hyperparameter
         """An update is due after this many rows."""
-        return max(1, math.ceil(self._hyper.steps_per_update))
+        return max(1, self._part(self._hyper.steps_per_update))
 
-    def add(self, block: Trajectories) -> Samples:
+    def _part(self, steps: float) -> int:
+        """This rank's part of so many steps, rounded up."""
+        return math.ceil(steps / self._sync.size)
+
+    def _include(self, block: Trajectories) -> Samples:
         """Keep a block; returns the size of the buffer, and what each stream paid in the episodes that ended in it."""
         rewards = self._evaluate(block)
-        missing = (
-            0 if self._has(self._hyper.buffer_init_steps) else self._hyper.buffer_init_steps - self._replay.num_steps
-        )
+        missing = self._missing_steps
         self._replay.add(block, rewards, self._critic_memories(block))
-        new = max(0, block.num_rows - missing)
+        new = self._sync.sum(max(0, block.num_rows - missing))
         self._due_steps += new
         self._due_signal_steps += new if self._streams.learn else 0
         return {"Policy/Replay Steps": [float(self._replay.num_steps)], **self._streams.episodes(block, rewards)}
+
+    @property
+    def _missing_steps(self) -> int:
+        """Initial steps that the buffer does not hold yet."""
+        initial = self._part(self._hyper.buffer_init_steps)
+        return 0 if self._has(initial) else initial - self._replay.num_steps
 
     def _critic_memories(self, block: Trajectories) -> Float32 | None:
         """f32[N, M]: the state critic's memory where a sequence of the block begins; None without memory."""
@@ -128,10 +141,14 @@ class SACTrainer(ActorTrainer[SACSettings]):
         return self._gradients.place(array)
 
     def is_ready(self) -> bool:
-        """Whether an update is due, and the buffer holds a mini-batch and the initial steps."""
-        return self._due_steps >= self._hyper.steps_per_update and self._has(
-            max(self._hyper.batch_size, self._hyper.buffer_init_steps)
-        )
+        """Whether an update is due, and the buffer holds a mini-batch and the initial steps, or this rank's part.
+
+        A rank expects others to collect as many steps as it did.
+        """
+        waiting, needed = self._num_waiting, self._part(max(self._hyper.batch_size, self._hyper.buffer_init_steps))
+        due = self._due_steps + self._sync.size * max(0, waiting - self._missing_steps)
+        is_filled = self._has(needed) or self._replay.num_steps + waiting >= needed
+        return due >= self._hyper.steps_per_update and is_filled
 
     def _has(self, num_steps: int) -> bool:
         """Whether the buffer holds this many steps or is full: short episodes take more rows than steps."""
@@ -141,59 +158,78 @@ class SACTrainer(ActorTrainer[SACSettings]):
         """Learn from one mini-batch per `steps_per_update` new steps, while `should_continue` allows.
 
         Reward signals do the same afterwards, by `reward_signal_steps_per_update`. The next update makes up for the
-        rest. Raises NonFiniteError; the mini-batches before it are learned, except by reward signals, and everything is
-        finite.
+        rest. Several ranks draw their parts of a mini-batch, each from its own replay buffer; see Sync. Raises
+        NonFiniteError; the mini-batches before it are learned, except by reward signals, and everything is finite.
         """
-        learning_rate, terms = scheduled_learning_rate(self._hyper, step, self._config.max_steps), []
-        signals = self._streams.snapshot()
+        learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
+        terms, rows, signals = [], [], self._streams.snapshot()
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # overflow is found in the gradients
+            # overflow is found in the gradients
+            with np.errstate(over="ignore", invalid="ignore"), self._sync.together(KEPT):
+                paid = self._include_waiting()
                 while self._due_steps >= self._hyper.steps_per_update:
-                    terms.append(self._learn(learning_rate, step))
+                    minibatch = self._draw(step)
+                    terms.append(self._learn(minibatch, learning_rate, step))
+                    rows.append(0 if minibatch is None else minibatch.num_rows)
                     self._due_steps -= self._hyper.steps_per_update
-                    if not should_continue():
+                    if not self._sync.all(should_continue()):
                         break
                 else:
                     self._update_signals(should_continue)
-                means = self._gradients.mean(terms)
-            reported = self._streams.metrics()
+                means = self._gradients.mean(self._sync.means(terms, rows))
+                reported = self._streams.metrics()
         except BaseException:
             self._streams.restore(signals)
             raise
         self.num_updates += 1
-        return {**self._metrics(means), "Policy/Learning Rate": learning_rate, **reported}
+        return {**self._metrics(means), "Policy/Learning Rate": learning_rate, **reported, **paid}
 
     def _update_signals(self, should_continue: Callable[[], bool]) -> None:
         """Let reward signals learn from one mini-batch per `reward_signal_steps_per_update` new steps."""
         while self._streams.learn and self._due_signal_steps >= self._hyper.reward_signal_steps_per_update:
-            self._streams.update(self._replay.sample_transitions(self._hyper.batch_size, self._random))
+            if self._sync.all(self._replay.num_steps > 0):
+                count = max(1, self._part_of_minibatch)
+                self._streams.update(self._replay.sample_transitions(count, self._random))
             self._due_signal_steps -= self._hyper.reward_signal_steps_per_update
-            if not should_continue():
+            if not self._sync.all(should_continue()):
                 return
 
-    def _learn(self, learning_rate: float, step: int) -> list[Array]:
-        """Take one step on rows of the replay buffer; returns their `_terms`."""
-        minibatch, parameters = self._draw(step), self._parameters
-        losses = self._losses(minibatch, self._random)
+    def _learn(self, minibatch: Minibatch | None, learning_rate: float, step: int) -> list[Array]:
+        """Take one step on these rows and those of other ranks; returns the `_terms` of these, zeros without any."""
+        parameters = self._parameters
+        losses = None if minibatch is None else self._losses(minibatch, self._random)
+        gradients = [flat.gradient for flat in parameters.trained().values()]
+        self._sync.average_gradients(gradients, 0 if minibatch is None else minibatch.num_rows)
         if not parameters.has_finite_gradients():
-            raise NonFiniteError(f"a gradient is not finite at step {step}; the state before this mini-batch was kept")
+            raise NonFiniteError(f"a gradient is not finite at step {step}; {KEPT}")
         for name, flat in parameters.trained().items():
             self._steps[name](flat.gradient, learning_rate)
         followed = parameters.q if parameters.value is None else parameters.value
         parameters.target.parameters.lerp_(followed.parameters, self._hyper.tau)
+        if minibatch is None or losses is None:
+            return [0.0] * self._num_terms
         terms = _terms(losses)
         for hook in self._train_step_hooks:
             hook(TrainStep(minibatch, self._metrics(terms), losses.errors))
         return terms
 
-    def _draw(self, step: int) -> Minibatch:
-        hyper, beta = self._hyper, 0.0
+    @property
+    def _part_of_minibatch(self) -> int:
+        """How many of its steps this rank draws: those of all ranks add up to `batch_size`."""
+        size, (rank, ranks) = self._hyper.batch_size, (self._sync.rank, self._sync.size)
+        return size * (rank + 1) // ranks - size * rank // ranks
+
+    def _draw(self, step: int) -> Minibatch | None:
+        """This rank's rows of a mini-batch, None if there are none."""
+        hyper, beta, count = self._hyper, 0.0, self._part_of_minibatch
+        if not count or not self._replay.num_steps:
+            return None
         if hyper.prioritized_replay is not None:
             beta = scheduled("linear", hyper.prioritized_replay.beta, 1.0, step, self._config.max_steps)
         gammas = self._streams.gammas
         if self._memory is not None:
-            return self._replay.sample_sequences(hyper.batch_size, self._random, gammas)
-        return self._replay.sample(hyper.batch_size, self._random, hyper.n_step, gammas, beta)
+            return self._replay.sample_sequences(count, self._random, gammas)
+        return self._replay.sample(count, self._random, hyper.n_step, gammas, beta)
 
     def _losses(self, minibatch: Minibatch, random: np.random.Generator) -> SoftLosses:
         """The losses of rows, their gradients in `_parameters`."""
@@ -208,6 +244,11 @@ class SACTrainer(ActorTrainer[SACSettings]):
             place=self._gradients.place,
         )
         return self._gradients(batch, self._hyper.target_entropy or 0.0)
+
+    @property
+    def _num_terms(self) -> int:
+        """How many `_terms` returns."""
+        return 6 + len(self._streams) + len(self._spec.actions.branches)
 
     def _metrics(self, terms: Sequence[Any]) -> dict[str, Any]:
         policy, value, entropy, q1, q2, *rest = terms
@@ -245,7 +286,11 @@ class SACTrainer(ActorTrainer[SACSettings]):
         return self._parameters.actor.arrays()
 
     def state(self) -> State:
-        """Networks, optimizers, normalizer, reward signals, generator; of the replay buffer only its count."""
+        """Networks, optimizers, normalizer, reward signals, generator; of the replay buffer only its count.
+
+        Of several ranks only the generator differs, and the count of their replay buffers: the state of rank 0 is the
+        one to save, and every rank loads it.
+        """
         parts = {name: step.state() for name, step in self._steps.items()}
         parts["target"] = State(dict(self._parameters.target.arrays()))
         parts["drawing"] = generator_state(self._random)
@@ -260,7 +305,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
         for name, step in self._steps.items():
             step.load(state.part(name))
         self._parameters.target.load(state.part("target").tensors)
-        load_generator(self._random, state.part("drawing"))
+        load_generator(self._random, state.part("drawing"), self._sync.rank)
         self._critic_memory = self._make_critic_memory()
         self._load_shared(state)
         counts = state.part("trainer")

@@ -67,6 +67,7 @@ class LSTM:
         self._cells = cells
         self._gradients = gradients
         self._units = cells[0][1].shape[1]
+        self._dtype = cells[0][1].dtype
         self._last: _Forward
         self._scale = _gate_scale(self._units)
 
@@ -74,14 +75,14 @@ class LSTM:
         """f32[B, T, U] of T times f32[B, H] and f32[S, T, M], the memories in the order of ranks."""
         units, steps, most = self._units, _steps(counts), counts[0]
         gates = self._project(rows)
-        weights = np.empty((len(rows), units, 4 * units), np.float32)
+        weights = np.empty((len(rows), units, 4 * units), self._dtype)
         for index, (_, weight, _, _) in enumerate(self._cells):
             np.multiply(weight.T, self._scale, out=weights[index])
         scale = np.tile(self._scale, (most, len(rows), 1))  # as large as the gates: numpy broadcasts slowly
         shift = 1 - scale
-        states, tanh_cell = (np.empty((*gates.shape[:2], columns), np.float32) for columns in (2 * units, units))
+        states, tanh_cell = (np.empty((*gates.shape[:2], columns), self._dtype) for columns in (2 * units, units))
         hidden, cells = states[..., :units], states[..., units:]
-        recurrent, admitted = np.empty_like(scale), np.empty((*scale.shape[:2], units), np.float32)
+        recurrent, admitted = np.empty_like(scale, self._dtype), np.empty((*scale.shape[:2], units), self._dtype)
         parts = _by_gate(gates)
         before, cell = memories[..., :units], memories[..., units:]
         for step in steps:
@@ -101,7 +102,7 @@ class LSTM:
 
     def _project(self, rows: Sequence[Float32]) -> Float32:
         """f32[B, T, 4 U]: the gates' inputs by the rows, halved where a sigmoid follows."""
-        gates = np.empty((len(rows[0]), len(rows), 4 * self._units), np.float32)
+        gates = np.empty((len(rows[0]), len(rows), 4 * self._units), self._dtype)
         for index, (weight, _, bias, other_bias) in enumerate(self._cells):
             scaled = weight * self._scale[:, None]
             affine(rows[index], scaled, (bias + other_bias) * self._scale, gates[:, index])
@@ -123,7 +124,7 @@ class LSTM:
         before = _memories_before(states, memories, steps)
         slopes, through_cell = _slopes(gates, tanh_cell, before[..., units:])
         weights = np.stack([weight for _, weight, _, _ in self._cells])
-        grad_hidden, grad_cell, room = (np.zeros((*memories.shape[:2], units), np.float32) for _ in range(3))
+        grad_hidden, grad_cell, room = (np.zeros((*memories.shape[:2], units), self._dtype) for _ in range(3))
         inner, last, forget_gate = _by_gate(slopes)[:3], _by_gate(slopes)[3], _by_gate(gates)[1]
         for step in reversed(steps):
             count = step.stop - step.start
@@ -142,9 +143,9 @@ class LSTM:
         inputs, units, bias, other_bias = self._gradients[index]
         multiply(slopes.T, rows, inputs)
         multiply(slopes.T, before, units)
-        np.matmul(np.ones(len(slopes), np.float32), slopes, out=bias)  # a sum over rows, at the speed of BLAS
+        np.matmul(np.ones(len(slopes), self._dtype), slopes, out=bias)  # a sum over rows, at the speed of BLAS
         other_bias[:] = bias
-        return multiply(slopes, self._cells[index][0], np.empty(rows.shape, np.float32))
+        return multiply(slopes, self._cells[index][0], np.empty(rows.shape, self._dtype))
 
 
 class LSTMStep:

@@ -114,9 +114,9 @@ class MLP:
         return after if index - 1 < self._num_active else before
 
     def _allocate(self, rows: int) -> None:
-        self._ones = np.ones(rows, np.float32)
+        self._ones = np.ones(rows, self._layers[0][0].dtype)
         if not self._reserved or rows > len(self._reserved[0].before):
-            self._reserved = [_Buffers(*np.empty((4, rows, len(bias)), np.float32)) for _, bias in self._layers]
+            self._reserved = [_Buffers(*np.empty((4, rows, len(bias)), bias.dtype)) for _, bias in self._layers]
         self._buffers = [_Buffers(*(array[:rows] for array in buffers)) for buffers in self._reserved]
         if is_in_place(self._activation):
             self._buffers = [buffers._replace(after=buffers.before) for buffers in self._buffers]

@@ -1,0 +1,280 @@
+"""What the ranks of a distributed training agree on. A rank is a process that learns from its own experience.
+
+All ranks make the same calls in the same order, and get the same results, bit for bit. On one rank every call returns
+what it was given.
+
+Shapes: R ranks, B rows of this rank, K numbers, M mini-batches, T terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import timedelta
+from enum import IntEnum
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rl_tui.engine.errors import NonFiniteError, RlTuiError, SyncError
+
+Array: TypeAlias = Any  # numpy array or torch tensor
+Float64: TypeAlias = NDArray[np.float64]
+
+
+class Sync(Protocol):
+    """Agreement between ranks. Used by one thread; the calls that exchange anything belong into `together`."""
+
+    rank: int  # from 0
+    size: int  # the number of ranks
+
+    def together(self, kept: str) -> AbstractContextManager[None]:
+        """The calls of one update. What a rank raises in here ends it on all ranks, which raise, too, at their next
+        call: NonFiniteError if it was one, otherwise SyncError.
+
+        kept: what the message says about what was learned.
+        """
+
+    def gather(self, values: Float64) -> Float64:
+        """f64[R, K]: the f64[K] of all ranks."""
+
+    def sum(self, values: Array) -> Array:
+        """A number, or f64[K], summed over ranks."""
+
+    def mean(self, values: Array) -> Array:
+        """The mean over the rows [B, ...] of all ranks; a rank may have none. Several ranks get it in float64, on the
+        host."""
+
+    def average_gradients(self, gradients: Sequence[Array], rows: int) -> None:
+        """Replace flat gradients, means over this many rows, by the means over the rows of all ranks.
+
+        On a rank without rows their values do not count.
+        """
+
+    def means(self, terms: list[list[Array]], rows: Sequence[int]) -> list[list[Array]]:
+        """Terms of M mini-batches, means over this rank's rows of each, as means over the rows of all ranks.
+
+        rows: M numbers, 0 where the terms do not count.
+        """
+
+    def all(self, flag: bool) -> bool:
+        """Whether it is true on all ranks."""
+
+    def seed(self, seed: int) -> int:
+        """The seed for what has to differ between ranks, from one that they share."""
+
+
+class OneRank:
+    """Training in one process: nothing is exchanged, and nothing changes."""
+
+    def __init__(self) -> None:
+        self.rank, self.size = 0, 1
+
+    def together(self, kept: str) -> AbstractContextManager[None]:
+        """See Sync."""
+        return nullcontext()
+
+    def gather(self, values: Float64) -> Float64:
+        """See Sync."""
+        return values[None]
+
+    def sum(self, values: Array) -> Array:
+        """See Sync."""
+        return values
+
+    def mean(self, values: Array) -> Array:
+        """See Sync."""
+        return values.mean(0)
+
+    def average_gradients(self, gradients: Sequence[Array], rows: int) -> None:
+        """See Sync."""
+
+    def means(self, terms: list[list[Array]], rows: Sequence[int]) -> list[list[Array]]:
+        """See Sync."""
+        return terms
+
+    def all(self, flag: bool) -> bool:
+        """See Sync."""
+        return flag
+
+    def seed(self, seed: int) -> int:
+        """See Sync."""
+        return seed
+
+
+ONE_RANK: Final[Sync] = OneRank()
+
+
+class _Kind(IntEnum):
+    """What ranks exchange, so that one that is out of step is found."""
+
+    STATISTICS = 1
+    GRADIENTS = 2
+    VOTE = 3
+    END = 4
+
+
+class _Status(IntEnum):
+    WELL = 0
+    NOT_FINITE = 1
+    FAILED = 2
+
+
+_WAITS_FOR = {
+    _Kind.STATISTICS: "the statistics of its rows",
+    _Kind.GRADIENTS: "the gradient of a mini-batch",
+    _Kind.VOTE: "its vote whether to continue",
+    _Kind.END: "the end of the update",
+}
+_HEADER = 3  # status, kind, K
+_ROOM = 16  # numbers of a message; more follow in another one
+
+
+class ProcessGroup:
+    """Ranks that are the processes of torch.distributed, which the caller has initialized.
+
+    Every exchange begins with a short message of each rank, by which all know that the others are well and make the
+    same call: a rank that failed says so instead of being waited for. Once a rank was lost, every call raises.
+    """
+
+    def __init__(self, deadline: float):
+        """deadline: in seconds, how long a rank waits for the others, who may still be collecting experience.
+
+        All ranks make their groups in the same order: each has connections of its own, with this deadline.
+        """
+        from torch import distributed
+
+        self._distributed = distributed
+        self._group = distributed.new_group(timeout=timedelta(seconds=deadline), backend="gloo")
+        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+        self._deadline = deadline
+        self._kept = "nothing was exchanged"
+        self._lost = ""  # why no exchange is possible any more
+        self._heard: RlTuiError | None = None  # what this rank raised because of another
+
+    def __deepcopy__(self, memo: object) -> Sync:
+        """A copy, as `Trainer.loss` makes of reward signals, computes alone."""
+        return ONE_RANK
+
+    @contextmanager
+    def together(self, kept: str) -> Iterator[None]:
+        """See Sync."""
+        self._kept = kept
+        try:
+            yield
+        except Exception as error:
+            if error is not self._heard:
+                status = _Status.NOT_FINITE if isinstance(error, NonFiniteError) else _Status.FAILED
+                with suppress(SyncError):
+                    self._exchange_message(_Kind.END, np.empty(0), status)
+            raise
+        self._exchange(_Kind.END, np.empty(0))
+
+    def gather(self, values: Float64) -> Float64:
+        """See Sync."""
+        return self._exchange(_Kind.STATISTICS, values)
+
+    def sum(self, values: Array) -> Array:
+        """See Sync."""
+        summed = self._exchange(_Kind.STATISTICS, np.ravel(values).astype(np.float64)).sum(0)
+        return summed if np.ndim(values) else float(summed[0])
+
+    def mean(self, values: Array) -> Array:
+        """See Sync."""
+        if isinstance(values, np.ndarray):
+            sums = np.asarray(values.sum(0, dtype=np.float64))
+        else:
+            sums = values.sum(0, dtype=torch.float64).cpu().numpy()
+        total, *summed = self.sum(np.array([len(values), *np.ravel(sums)]))
+        means = np.reshape(summed, sums.shape) / max(total, 1)
+        return means if means.ndim else float(means)
+
+    def average_gradients(self, gradients: Sequence[Array], rows: int) -> None:
+        """See Sync."""
+        tensors = [torch.as_tensor(gradient) for gradient in gradients]  # the same memory
+        flat = tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+        counts = self._exchange(_Kind.GRADIENTS, np.array([rows, len(flat)], np.float64))
+        if rows:
+            flat *= rows / counts[:, 0].sum()
+        else:
+            flat.zero_()
+        with self._waiting(_Kind.GRADIENTS):
+            self._distributed.all_reduce(flat, group=self._group)
+        if flat is not tensors[0]:
+            for tensor, averaged in zip(tensors, torch.split(flat, list(map(len, tensors))), strict=True):
+                tensor.copy_(averaged)
+
+    def means(self, terms: list[list[Array]], rows: Sequence[int]) -> list[list[Array]]:
+        """See Sync."""
+        weights = np.array(rows, np.float64)[:, None]
+        own = np.array([[torch.as_tensor(term).item() for term in row] for row in terms])
+        own = np.where(weights, own, 0) * weights
+        summed = self.sum(np.concatenate([weights, own], axis=1).ravel()).reshape(len(terms), -1)
+        averaged = torch.from_numpy(summed[:, 1:] / np.maximum(summed[:, :1], 1))
+        return [list(row.unbind()) for row in averaged]
+
+    def all(self, flag: bool) -> bool:
+        """See Sync."""
+        return bool(self._exchange(_Kind.VOTE, np.array([flag], np.float64)).all())
+
+    def seed(self, seed: int) -> int:
+        """See Sync."""
+        return int(np.random.SeedSequence([seed, self.rank]).generate_state(1, np.uint64)[0])
+
+    def _exchange(self, kind: _Kind, values: Float64) -> Float64:
+        """f64[R, K]: the f64[K] of all ranks. Raises SyncError, or NonFiniteError for what another rank found."""
+        messages = self._exchange_message(kind, values, _Status.WELL)
+        self._require_well(messages)
+        if (messages[:, 1:_HEADER] != messages[0, 1:_HEADER]).any():
+            calls = [f"rank {rank}: {_Kind(int(row[1])).name}[{int(row[2])}]" for rank, row in enumerate(messages)]
+            raise self._loses(f"the ranks are out of step ({', '.join(calls)})")
+        if len(values) <= _ROOM - _HEADER:
+            return messages[:, _HEADER : _HEADER + len(values)]
+        return self._all_gather(kind, values)
+
+    def _exchange_message(self, kind: _Kind, values: Float64, status: _Status) -> Float64:
+        message = np.zeros(_ROOM)
+        message[:_HEADER] = status, kind, len(values)
+        if len(values) <= _ROOM - _HEADER:
+            message[_HEADER : _HEADER + len(values)] = values
+        return self._all_gather(kind, message)
+
+    def _all_gather(self, kind: _Kind, values: Float64) -> Float64:
+        received = torch.empty(self.size, len(values), dtype=torch.float64)
+        with self._waiting(kind):
+            self._distributed.all_gather(list(received.unbind()), torch.from_numpy(values), group=self._group)
+        gathered: Float64 = received.numpy()
+        return gathered
+
+    def _require_well(self, messages: Float64) -> None:
+        """Raise if another rank has ended the update."""
+        status = messages[:, 0]
+        if not status.any():
+            return
+        failed = int(status.argmax() if _Status.NOT_FINITE not in status else (status == _Status.NOT_FINITE).argmax())
+        who = f"rank {failed} of {self.size} ended the update"
+        self._heard = (
+            NonFiniteError(f"{who}: a number there is not finite, its own message says which; {self._kept}")
+            if status[failed] == _Status.NOT_FINITE
+            else SyncError(f"{who} with an error, see its own message; {self._kept}")
+        )
+        raise self._heard
+
+    @contextmanager
+    def _waiting(self, kind: _Kind) -> Iterator[None]:
+        """An exchange that fails is a SyncError."""
+        if self._lost:
+            raise self._loses(self._lost)
+        try:
+            yield
+        except RuntimeError as error:  # of gloo: a deadline, a closed connection
+            reason = str(error).partition("] ")[2].partition(". This is")[0]
+            text = f"another rank has left, or did not send {_WAITS_FOR[kind]} within {self._deadline:g} s ({reason})"
+            raise self._loses(text) from error
+
+    def _loses(self, reason: str) -> SyncError:
+        self._lost = reason
+        self._heard = SyncError(f"this is rank {self.rank} of {self.size}, and {reason}; {self._kept}")
+        return self._heard

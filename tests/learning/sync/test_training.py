@@ -1,0 +1,65 @@
+"""Training on several ranks is training in one process that sees the rows of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.learning.sync.ranks import Ranks
+from tests.learning.sync.training import (
+    CONTINUOUS,
+    DISCRETE,
+    HYBRID,
+    MEMORY,
+    Case,
+    Trained,
+    train,
+    train_alone,
+)
+
+MINIBATCH = {"normalize_advantage": "minibatch", "max_grad_norm": 0.5}
+CASES = {
+    "ppo": Case("ppo", HYBRID, (4, 2)),
+    "ppo, passes ended by target_kl": Case("ppo", CONTINUOUS, (4, 2), hyperparameters=MINIBATCH | {"target_kl": 2e-4}),
+    "ppo with memory": Case("ppo", DISCRETE, (3, 2), network=MEMORY),
+    "ppo, rows for few mini-batches on one rank": Case("ppo", HYBRID, (4, 2, 1), 1, hyperparameters={"batch_size": 3}),
+    "sac": Case("sac", CONTINUOUS, (4, 2), 4, 40, hyperparameters={"buffer_init_steps": 90}),
+    "sac with priorities": Case(
+        "sac", DISCRETE, (2, 1, 1), 4, hyperparameters={"prioritized_replay": {}, "steps_per_update": 5}
+    ),
+    "sac with memory": Case("sac", CONTINUOUS, (2, 1), 4, 10, network=MEMORY, hyperparameters={"steps_per_update": 10}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ranks_stay_equal_and_learn_what_one_process_would(name: str, request: pytest.FixtureRequest) -> None:
+    case = CASES[name]
+    ranks: Ranks = request.getfixturevalue({2: "two", 3: "three"}[len(case.agents)])
+    found: list[Trained] = ranks.results(train, case)
+    for one in found[1:]:
+        assert one.digests == found[0].digests
+    assert len(set(found[0].digests)) == case.updates
+    first, alone = found[0], train_alone(case)
+    expected = alone.state
+    assert expected.tensors.keys() == first.state.tensors.keys()
+    for tensor, array in first.state.tensors.items():
+        assert array.dtype == np.float64
+        np.testing.assert_allclose(array, expected.tensors[tensor], rtol=1e-6, atol=1e-6, err_msg=tensor)
+    for part in ("network", "actor", "q", "reward_extrinsic"):
+        assert first.state.part(part).values == pytest.approx(expected.part(part).values, rel=1e-9)
+    for own, its in zip(first.metrics, alone.metrics, strict=True):
+        assert own == pytest.approx({**own, **{tag: its[tag] for tag in own if tag in its}}, rel=1e-6, abs=1e-6)
+        assert its.keys() <= own.keys()
+
+
+def test_passes_were_ended_by_target_kl() -> None:
+    """Or the case of that name would show nothing."""
+    case = CASES["ppo, passes ended by target_kl"]
+    steps = [train_alone(one).state.part("network").values["adam_steps"] for one in (case, without_target(case))]
+    assert 0.5 * float(str(steps[1])) < float(str(steps[0])) < 0.95 * float(str(steps[1]))
+
+
+def without_target(case: Case) -> Case:
+    return replace(case, hyperparameters={**case.hyperparameters, "target_kl": None})

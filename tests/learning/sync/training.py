@@ -1,0 +1,293 @@
+"""Trainings on several ranks, and the same in one process that has all their rows in the same mini-batches."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.networks.memory import Sequences
+from rl_tui.engine.learning.ppo import trainer as ppo_module
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
+from rl_tui.engine.learning.rollout import Part, join_by_agent, split_rows
+from rl_tui.engine.learning.sac import trainer as sac_module
+from rl_tui.engine.learning.sac.networks import SoftNetworks
+from rl_tui.engine.learning.sac.trainer import SACTrainer
+from rl_tui.engine.learning.sync import Sync
+from rl_tui.engine.learning.train_step import TrainStep
+from rl_tui.engine.learning.trainer import Trainer, make_trainer
+from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
+from tests.learning.rollouts import Simulation
+
+CPU = torch.device("cpu")
+SEED = 7
+VECTORS = ObservationSpec("speed", (3,)), ObservationSpec("place", (4,))
+CONTINUOUS, DISCRETE, HYBRID = ActionSpec(2), ActionSpec(0, (3, 2)), ActionSpec(2, (3, 2))
+MEMORY = {"memory": {"sequence_length": 4, "memory_size": 8}}
+HORIZON = 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training. agents: of each rank, which act so many steps in each of the two blocks of an update.
+
+    first_steps: in each block of the first update.
+    """
+
+    trainer: str
+    actions: ActionSpec
+    agents: tuple[int, ...]
+    steps: int = 5
+    first_steps: int = 0
+    updates: int = 50
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    network: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> BehaviorSpec:
+        """Of the behavior that is trained."""
+        return BehaviorSpec("Walker", VECTORS, self.actions)
+
+    @property
+    def settings(self) -> BehaviorConfig:
+        """Small and quick."""
+        own: dict[str, Any] = {"batch_size": 16, "learning_rate": 1e-3}
+        own |= {"num_epoch": 2} if self.trainer == "ppo" else {"steps_per_update": 30, "buffer_size": 400}
+        return BehaviorConfig.model_validate(
+            {
+                "trainer_type": self.trainer,
+                "hyperparameters": own | dict(self.hyperparameters),
+                "network_settings": {"hidden_units": 8, "num_layers": 1, "normalize": True} | dict(self.network),
+                "normalize_reward": True,
+                "time_horizon": HORIZON,
+                "max_steps": 10**6,
+            }
+        )
+
+    def blocks(self, rank: int) -> Iterator[list[Trajectories]]:
+        """For every update, what a rank collects. The policy stays as it is: what is learned changes no experience."""
+        policy = make_trainer(self.spec, self.settings, SEED, CPU).make_policy(rank)
+        simulation = Simulation(policy, self.spec, self.agents[rank], min(self.steps, HORIZON), seed=rank)
+        for update in range(self.updates):
+            steps = self.steps if update else max(self.steps, self.first_steps)
+            yield [numbered(_run(simulation, steps), rank) for _ in range(2)]
+
+
+def _run(simulation: Simulation, steps: int) -> Trajectories:
+    """That many steps, or more until a segment is finished."""
+    while True:
+        with suppress(ValueError):  # of an empty block
+            return simulation.run(steps)
+
+
+def numbered(block: Trajectories, rank: int) -> Trajectories:
+    """No two ranks have an agent in common."""
+    return replace(block, agent_ids=block.agent_ids + 1000 * rank, departed=block.departed + 1000 * rank)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """state: in the end. metrics, digests: of every update; a digest is of all bits that ranks share."""
+
+    state: State
+    metrics: list[Mapping[str, float]]
+    digests: list[str]
+
+
+def train(sync: Sync, case: Case) -> Trained:
+    """The training of one rank, in float64."""
+    with in_double():
+        trainer = make_trainer(case.spec, case.settings, SEED, CPU, sync)
+    return trained(trainer, case, case.blocks(sync.rank))
+
+
+def trained(trainer: Trainer, case: Case, blocks: Iterator[list[Trajectories]]) -> Trained:
+    """All updates of a trainer."""
+    metrics, digests = [], []
+    for update, of_update in enumerate(blocks):
+        for block in of_update:
+            trainer.add(block)
+        metrics.append(trainer.update(update * 100))
+        digests.append(digest(trainer.state()))
+    return Trained(trainer.state(), metrics, digests)
+
+
+def digest(state: State) -> str:
+    """Of every bit but those of generators, and of counts of a replay buffer."""
+    values = {name: value for name, value in state.values.items() if name not in ("drawing", "shuffling")}
+    values["trainer"] = {k: v for k, v in dict(values["trainer"]).items() if k != "num_added"}  # type: ignore[call-overload,arg-type]  # it is a mapping
+    found = hashlib.sha256(repr(sorted(values.items())).encode())
+    for name, array in sorted(state.tensors.items()):
+        found.update(name.encode() + array.tobytes())
+    return found.hexdigest()
+
+
+@contextmanager
+def in_double() -> Iterator[None]:
+    """Trainers that are made in here compute in float64."""
+    make_actor_critic, soft_networks = ppo_module.make_actor_critic, sac_module.soft_networks
+
+    def soft_in_double(*arguments: Any, **named: Any) -> SoftNetworks:
+        networks = soft_networks(*arguments, **named)
+        for one in fields(networks):
+            if (network := getattr(networks, one.name)) is not None:
+                network.double()
+        return networks
+
+    with ExitStack() as leaving:
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)  # of the temperature
+        leaving.callback(torch.set_default_dtype, before)
+        make = lambda networks, *rest: make_actor_critic(networks.double(), *rest)  # noqa: E731
+        leaving.enter_context(patch.object(ppo_module, "make_actor_critic", make))
+        leaving.enter_context(patch.object(sac_module, "soft_networks", soft_in_double))
+        yield
+
+
+def train_alone(case: Case) -> Trained:
+    """The same in one process, by the trainer as it is, but for where its mini-batches come from."""
+    size = len(case.agents)
+    by_rank = zip(*(case.blocks(rank) for rank in range(size)), strict=True)
+    if case.trainer == "sac":
+        with in_double():
+            sac = SACOfAllRanks(case)
+        return trained(sac, case, map(sac.noted, by_rank))
+    with in_double():
+        ppo = PPOTrainer(case.spec, case.settings, SEED, CPU)
+    splitter = SplitAsRanks(size)
+    with patch.object(ppo_module, "split_rows", splitter):
+        return trained(ppo, case, map(splitter.noted, by_rank))
+
+
+def generator(rank: int) -> np.random.Generator:
+    """What a rank shuffles and draws with."""
+    seed = np.random.SeedSequence([SEED, rank]).generate_state(1, np.uint64)[0]
+    return np.random.Generator(np.random.PCG64(int(seed)))
+
+
+class SplitAsRanks:
+    """`split_rows`, but every part has the rows that each rank would have in it, one rank after the other."""
+
+    def __init__(self, size: int):
+        self._random = [generator(rank) for rank in range(size)]
+        self._rows: list[int] = []
+
+    def noted(self, blocks: Sequence[list[Trajectories]]) -> list[Trajectories]:
+        """The blocks of all ranks for one update, as one."""
+        self._rows = [sum(block.num_rows for block in of_rank) for of_rank in blocks]
+        return [join_by_agent(list(itertools.chain(*blocks)))]
+
+    def __call__(self, num_rows: int, parts: int, _: object, sequences: Sequences | None = None) -> list[Part]:
+        """See split_rows."""
+        assert num_rows == sum(self._rows)
+        of_ranks, begin, first = [], 0, 0
+        for random, rows in zip(self._random, self._rows, strict=True):
+            own, end = None, first
+            if sequences is not None:
+                end = int(np.searchsorted(sequences.lengths.cumsum(), begin + rows)) + 1
+                own = Sequences(sequences.lengths[first:end], sequences.memories[first:end])
+                assert own.lengths.sum() == rows
+            split = split_rows(rows, parts, random, own)
+            of_ranks.append([Part(part.rows + begin, part.sequences) for part in split])
+            begin, first = begin + rows, end
+        return [_joined(part) for part in zip(*of_ranks, strict=True)]
+
+
+def _joined(parts: Sequence[Part]) -> Part:
+    rows = np.concatenate([part.rows for part in parts])
+    sequences = [part.sequences for part in parts if part.sequences is not None]
+    if not sequences:
+        return Part(rows, None)
+    memories: Any = np.concatenate([np.asarray(own.memories) for own in sequences])
+    return Part(rows, Sequences(np.concatenate([own.lengths for own in sequences]), memories))
+
+
+class SACOfAllRanks(SACTrainer):
+    """Draws what each rank would draw from its own replay buffer, one rank after the other."""
+
+    def __init__(self, case: Case):
+        super().__init__(case.spec, case.settings, SEED, CPU)
+        size = len(case.agents)
+        self._replays = [ReplayBuffer(self._replay_layout()) for _ in range(size)]
+        self._generators = [generator(rank) for rank in range(size)]
+        self._random = _Noise()  # type: ignore[assignment]  # only its noise is read
+        self._rows: list[int] = []
+        if self._hyper.prioritized_replay is not None:
+            self._train_step_hooks = [self._set_priorities]
+
+    def noted(self, blocks: Sequence[list[Trajectories]]) -> list[Trajectories]:
+        """The blocks of all ranks for one update, as one."""
+        self._by_rank = [join_by_agent(of_rank) for of_rank in blocks]
+        return [join_by_agent(list(itertools.chain(*blocks)))]
+
+    def _include(self, block: Trajectories) -> dict[str, Sequence[float]]:
+        rewards, memories = self._evaluate(block), self._critic_memories(block)
+        begin, initial = 0, self._hyper.buffer_init_steps / len(self._replays)
+        for replay, own in zip(self._replays, self._by_rank, strict=True):
+            rows = slice(begin, begin + own.num_rows)
+            missing = max(0, int(np.ceil(initial)) - replay.num_steps)
+            replay.add(own, rewards[rows], None if memories is None else memories[rows])
+            self._due_steps += max(0, own.num_rows - missing)
+            begin = rows.stop
+        return {}
+
+    def _draw(self, step: int) -> Minibatch:
+        drawn, noise, size = [], [], self._hyper.batch_size
+        for rank, (replay, random) in enumerate(zip(self._replays, self._generators, strict=True)):
+            ranks = len(self._replays)
+            self._replay, self._random = replay, random
+            count = size * (rank + 1) // ranks - size * rank // ranks
+            with patch.object(SACTrainer, "_part_of_minibatch", count):
+                minibatch = super()._draw(step)
+            if minibatch is not None:
+                drawn.append(minibatch)
+                shape = (2, minibatch.num_rows, self._spec.actions.continuous)
+                noise.append(random.standard_normal(shape, np.float32))
+        self._rows = [one.num_rows for one in drawn]
+        self._drawn = drawn
+        self._random = _Noise(np.concatenate(noise, 1))  # type: ignore[assignment]
+        columns = {one.name: [getattr(minibatch, one.name) for minibatch in drawn] for one in fields(Minibatch)}
+        return Minibatch(**{name: _concatenated(parts) for name, parts in columns.items()})
+
+    def _set_priorities(self, step: TrainStep) -> None:
+        assert step.errors is not None
+        begin = 0
+        for replay, own in zip(self._replays, self._drawn, strict=True):
+            errors = step.errors[begin : begin + own.num_rows]
+            replay.update_priorities(own.rows, np.asarray(errors.tolist(), np.float32))
+            begin += own.num_rows
+
+    def state(self) -> State:
+        """Without a generator."""
+        random, self._random = self._random, generator(0)
+        found, self._random = super().state(), random
+        return found
+
+
+class _Noise:
+    """Gives what was drawn already."""
+
+    def __init__(self, noise: np.ndarray | None = None):
+        self._noise = noise
+
+    def standard_normal(self, shape: tuple[int, ...], dtype: type) -> np.ndarray:
+        assert self._noise is not None
+        assert self._noise.shape == shape
+        return self._noise
+
+
+def _concatenated(parts: Sequence[Any]) -> Any:
+    if parts[0] is None:
+        return None
+    if isinstance(parts[0], tuple):
+        return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return np.concatenate(parts)
