@@ -10,6 +10,7 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── RunBusyError             another process writes to this run        exit 6
 ├── CheckpointError          a checkpoint cannot be written or read    exit 7
 ├── SyncError                a rank of a distributed training was lost exit 1
+├── CommandError             a command to a run was refused or failed  exit 1
 ├── ExportError              an exported policy differs from its own   exit 1
 └── OutputError              stdout cannot be written to               exit 1
 """
@@ -77,6 +78,10 @@ class CheckpointError(RlTuiError):
 
 class SyncError(RlTuiError):
     """Another rank of a distributed training has left, failed, or was silent beyond the deadline."""
+
+
+class CommandError(RlTuiError):
+    """A command that was sent to a run was refused, or could not be carried out."""
 
 
 class ExportError(RlTuiError):

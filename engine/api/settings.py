@@ -39,6 +39,7 @@ def read_run_config(
     settings: the path of a file, the name of a preset, or a file's content as a mapping; or the settings of one
     behavior, a mapping too, which is then called `behavior`. Raises ConfigError with one line for everything wrong.
     """
+    overrides = {path: _plain_value(value, (path,)) for path, value in (overrides or {}).items()}
     if isinstance(settings, str | os.PathLike):
         return load_config(_file(os.fspath(settings)), overrides, name_of)
     own_name, found = behavior or DEFAULT_BEHAVIOR, cast(object, settings)
@@ -56,7 +57,7 @@ def read_run_config(
             raise ConfigError(f"settings: must be {expected}, got {type(found).__name__}")
     keys = dict.fromkeys(_paths(values), Mark(1, 1))
     document = Document(values, keys, dict(keys))
-    return read_document_settings(document, "", overrides or {}, name_of, only)
+    return read_document_settings(document, "", overrides, name_of, only)
 
 
 def _file(name: str) -> Path:

@@ -247,6 +247,16 @@ class RunConfig(Settings):
         config._source = source
         return config
 
+    def acting_deterministically(self) -> Self:
+        """The same settings with every listed behavior acting deterministically, as ML-Agents' flag does."""
+        behaviors = {
+            name: behavior.model_copy(
+                update={"network_settings": behavior.network_settings.model_copy(update={"deterministic": True})}
+            )
+            for name, behavior in self.behaviors.items()
+        }
+        return self.model_copy(update={"behaviors": behaviors})
+
     @field_validator("env_settings")
     @classmethod
     def _check_environments(cls, settings: EnvSettings, info: ValidationInfo) -> EnvSettings:

@@ -31,6 +31,8 @@ from rl_tui.engine.storage.replay_buffer_file import write_replay_buffer
 
 POLL_SECONDS = 0.1
 
+_EXPORTING = threading.Lock()  # torch exports one graph at a time, whichever run of this process asks for it
+
 
 @dataclass(frozen=True, slots=True)
 class SaveJob:
@@ -332,7 +334,8 @@ class Saver:
         files, start = self._files[job.behavior], time.monotonic()
         path: Path = files.folder.export(job.step)
         try:
-            difference = files.exporter.export(job.weights, job.step, files.folder)
+            with _EXPORTING:
+                difference = files.exporter.export(job.weights, job.step, files.folder)
         except ExportError as error:
             self._bus.publish(ExportFailed(job.behavior, job.step, str(error)))
             return False, str(error)

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rl_tui.engine.api.learner import Learner
+    from rl_tui.engine.api.recordings import events
+    from rl_tui.engine.api.run_handle import RunHandle, SentCommand
+    from rl_tui.engine.api.runs import RunResult, start, train
     from rl_tui.engine.errors import (
         CheckpointError,
+        CommandError,
         ConfigError,
         EnvironmentFailure,
         ExportError,
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CheckpointError",
+    "CommandError",
     "ConfigError",
     "EnvironmentFailure",
     "ExportError",
@@ -35,21 +40,33 @@ __all__ = [
     "PluginError",
     "RlTuiError",
     "RunBusyError",
+    "RunHandle",
+    "RunResult",
+    "SentCommand",
     "TrainStep",
     "Trajectories",
+    "events",
+    "start",
+    "train",
 ]
 
-_HOMES = {  # by public name: its module in rl_tui.engine; of others, errors
+_HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in rl_tui.engine
     "Learner": "api.learner",
+    "RunHandle": "api.run_handle",
+    "RunResult": "api.runs",
+    "SentCommand": "api.run_handle",
     "TrainStep": "learning.train_step",
     "Trajectories": "specs",
+    "events": "api.recordings",
+    "start": "api.runs",
+    "train": "api.runs",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(f"rl_tui.engine.{_HOMES.get(name, 'errors')}"), name)
+    found = globals()[name] = getattr(importlib.import_module(f"rl_tui.engine.{_HOMES[name]}"), name)
     return found
 
 

@@ -28,7 +28,7 @@ def read_configuration(arguments: TrainArguments) -> RunConfig:
         from rl_tui.engine.config.loading import load_config
 
     config = load_config(path, arguments.overrides)
-    return deterministic(config) if arguments.is_deterministic else config
+    return config.acting_deterministically() if arguments.is_deterministic else config
 
 
 def runnable_configuration(arguments: TrainArguments) -> RunConfig:
@@ -52,17 +52,6 @@ def find_config(name: str) -> Path:
     if name in preset_names():
         return preset_path(name)
     raise ConfigError(f"{visible(name, limit=LONGEST_NAME)}: no such file, preset or command. {suggest_names(name)}")
-
-
-def deterministic(config: RunConfig) -> RunConfig:
-    """The same settings with every listed behavior acting deterministically, as ML-Agents' flag does."""
-    behaviors = {
-        name: behavior.model_copy(
-            update={"network_settings": behavior.network_settings.model_copy(update={"deterministic": True})}
-        )
-        for name, behavior in config.behaviors.items()
-    }
-    return config.model_copy(update={"behaviors": behaviors})
 
 
 def suggest_names(name: str) -> str:

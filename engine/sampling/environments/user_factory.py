@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -12,6 +13,8 @@ from rl_tui.engine.config.environments import KIND, OpenArguments
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.modules import import_named
+
+PROGRAM = "__main__"  # the module of a script or a notebook
 
 
 class UserFactory(EnvironmentKind[OpenArguments]):
@@ -61,6 +64,8 @@ def find_factory(env: str) -> Callable[..., Any]:  # Any: a user's function
     Raises ConfigError naming the part that does not exist, and InstanceFailure if importing fails.
     """
     module, _, name = env.partition(":")
+    if module == PROGRAM:
+        return _find_in_program(env, name)
     try:
         found: Any = import_named(env, module)
     except ModuleNotFoundError as error:
@@ -75,4 +80,17 @@ def find_factory(env: str) -> Callable[..., Any]:  # Any: a user's function
         found = getattr(found, attribute)
     if not callable(found):
         raise ConfigError(f"{env}: {name} must be a class or a function, got {type(found).__name__}")
+    return cast(Callable[..., Any], found)
+
+
+def _find_in_program(env: str, name: str) -> Callable[..., Any]:
+    """What a script or a notebook that is run defines itself. Raises ConfigError where it does not."""
+    found: Any = sys.modules[PROGRAM]
+    for attribute in name.split("."):
+        found = getattr(found, attribute, None)
+    if not callable(found) or getattr(found, "__module__", PROGRAM) != PROGRAM:
+        raise ConfigError(
+            f"{env}: this program defines no {name}. An environment of a script or a notebook exists only there; in a"
+            " module it can be used elsewhere, too"
+        )
     return cast(Callable[..., Any], found)

@@ -58,7 +58,11 @@ def test_arguments_reach_the_factory() -> None:
         ("CartPole-v1", {}, "^CartPole-v1: must be gymnasium:ID, toy:NAME or package.module:factory$"),
         (":make", {}, "the module must be named like my_world or package.module, got ''"),
         ("gymnasium:.world:X-v0", {}, "the module must be named like .*, got '.world'"),
-        ("__main__:make", {}, "the module must be named like .*, got '__main__'"),
+        (
+            "__main__:make",
+            {},
+            "this program defines no make. An environment of a script or a notebook exists only there",
+        ),
         ("gymnasium:CartPol-v1", {}, "no such Gymnasium environment. Did you mean: `CartPole`"),
         ("gymnasium:CartPole-v9", {}, "`v0`, `v1`"),
         ("gymnasium:nowhere_at_all:X-v0", {}, "no module named 'nowhere_at_all'"),

@@ -1,0 +1,103 @@
+"""The keyword arguments of a run: the flags of the command line, with the same names and meanings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypedDict, cast
+
+from rl_tui.engine.api.settings import SettingsLike, read_run_config
+from rl_tui.engine.config import run_flags
+from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.config.support import find_unsupported
+from rl_tui.engine.errors import ConfigError, NotSupportedError
+
+EnvironmentName: TypeAlias = "str | Callable[..., Any]"  # Any: what a user's factory takes and makes
+
+_PATHS = {flag.keyword: flag.path for flag in run_flags.IN_PYTHON}
+_MAIN = "__main__:"
+
+
+class RunKeywords(TypedDict, total=False):
+    """Each wins over the file; one that is missing, or None, leaves the setting to it. False unsets a `true` there.
+
+    env: as in the file, or a class or function that makes one, which must be importable by its name; or either for
+    each behavior. set: further settings by dotted path.
+    """
+
+    run_id: str | None
+    results_dir: str | os.PathLike[str] | None
+    resume: bool | None
+    resume_or_start: bool | None
+    force: bool | None
+    initialize_from: str | None
+    inference: bool | None
+    deterministic: bool | None
+    seed: int | None
+    torch_device: str | None
+    env: EnvironmentName | Mapping[str, EnvironmentName] | None
+    num_envs: int | None
+    num_workers: int | None
+    timeout_wait: int | None
+    max_lifetime_restarts: int | None
+    restarts_rate_limit_n: int | None
+    restarts_rate_limit_period_s: int | None
+    debug: bool | None
+    set: Mapping[str, object] | None
+
+
+def runnable_config(settings: SettingsLike, keywords: RunKeywords) -> RunConfig:
+    """The settings of a run, all of which are supported. Raises ConfigError and NotSupportedError."""
+    config = read_run_config(settings, _overrides(keywords))
+    if keywords.get("deterministic"):
+        config = config.acting_deterministically()
+    if unsupported := find_unsupported(config):
+        raise NotSupportedError("\n".join(unsupported))
+    _require_importable(config)
+    return config
+
+
+def _overrides(keywords: RunKeywords) -> dict[str, object]:
+    """The settings by dotted path."""
+    given: dict[str, Any] = {key: value for key, value in keywords.items() if value is not None}
+    given.pop("deterministic", None)
+    others = given.pop("set", {})
+    if unknown := [keyword for keyword in given if keyword not in _PATHS]:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    if "env" in given:
+        given["env"] = _named(given["env"])
+    return {_PATHS[keyword]: value for keyword, value in given.items()} | dict(others)
+
+
+def _named(env: object) -> object:
+    """With the names of the callables in it."""
+    if isinstance(env, Mapping):
+        return {behavior: _named(each) for behavior, each in env.items()}
+    return importable_name(cast("Callable[..., Any]", env)) if callable(env) else env
+
+
+def importable_name(factory: Callable[..., Any]) -> str:
+    """`module:name`, by which an environment's class or function is found. Raises ConfigError if it is not."""
+    module, name = getattr(factory, "__module__", None), getattr(factory, "__qualname__", "")
+    found: object = sys.modules.get(str(module))
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not factory:
+        what = getattr(factory, "__qualname__", None) or repr(factory)
+        raise ConfigError(
+            f"env: must be a name, or a class or function at the top level of a module or of a notebook, got {what}"
+        )
+    return f"{module}:{name}"
+
+
+def _require_importable(config: RunConfig) -> None:
+    """Worker processes can import the environments. Raises ConfigError."""
+    settings = config.env_settings
+    names = settings.env.values() if isinstance(settings.env, dict) else [settings.env or ""]
+    own = [name for name in names if name.startswith(_MAIN)]
+    if own and settings.num_workers:
+        raise ConfigError(
+            f"env: {own[0].removeprefix(_MAIN)} is defined in the program itself, where worker processes cannot import"
+            f" it: num_workers must be 0, got {settings.num_workers}, or the environment moved into a module"
+        )

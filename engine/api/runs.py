@@ -1,0 +1,82 @@
+"""Whole runs, as the command line trains them: in the background, or to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Unpack
+
+from rl_tui.engine.api.progress import Progress, progress_of
+from rl_tui.engine.api.run_handle import POLL_SECONDS, RunHandle
+from rl_tui.engine.api.run_keywords import RunKeywords, runnable_config
+from rl_tui.engine.api.settings import SettingsLike
+from rl_tui.engine.running.preflight import require_startable
+from rl_tui.engine.session.view import RunView
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A run that has ended well. view: its last state, with all curves."""
+
+    path: Path
+    exit_code: int
+    view: RunView
+
+    @property
+    def returns(self) -> Mapping[str, float | None]:
+        """The mean return of each behavior's newest hundred episodes; None without any."""
+        return {name: behavior.mean_return for name, behavior in self.view.behaviors.items()}
+
+    def __repr__(self) -> str:
+        return f"RunResult(path={str(self.path)!r}, exit_code={self.exit_code}, returns={dict(self.returns)})"
+
+
+def start(settings: SettingsLike, **keywords: Unpack[RunKeywords]) -> RunHandle:
+    """Start a run and return at once; it trains in threads of this process.
+
+    settings: the path of a file, the name of a preset, the content of a file as a mapping, or a RunConfig. Raises
+    RlTuiError where the configuration is wrong or the run's folder cannot be used; what goes wrong later is the
+    handle's `error`.
+    """
+    config = runnable_config(settings, keywords)
+    require_startable(config)
+    return RunHandle(config)
+
+
+def train(settings: SettingsLike, *, quiet: bool = False, **keywords: Unpack[RunKeywords]) -> RunResult:
+    """Train to the end, and show how it goes: a table in a terminal and in a notebook, else the lines of --no-ui.
+
+    quiet: show nothing. Raises RlTuiError where the run cannot start or fails. An interrupt (Ctrl-C, or the stop button
+    of a notebook) stops the run with everything saved, and is raised then; a second one does not wait for that.
+    """
+    run = start(settings, **keywords)
+    with progress_of(run, quiet) as progress:
+        try:
+            _follow(run, progress)
+        except BaseException:
+            _stop(run, progress)
+            raise
+    if run.error is not None:
+        raise run.error
+    assert run.exit_code is not None
+    return RunResult(run.path, run.exit_code, run.view)
+
+
+def _follow(run: RunHandle, progress: Progress) -> None:
+    """Show the run until it is over."""
+    is_over = False
+    while not is_over:
+        is_over = run.wait(POLL_SECONDS)
+        progress.update()
+
+
+def _stop(run: RunHandle, progress: Progress) -> None:
+    """The run is over, and saved unless another interrupt comes."""
+    try:
+        run.stop()
+        _follow(run, progress)
+    except BaseException:
+        run.stop(now=True)
+        run.wait()
+        raise

@@ -1,0 +1,320 @@
+"""Whole runs from Python: started, followed, commanded, interrupted."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rl_tui
+from rl_tui.engine.api.run_keywords import RunKeywords
+from rl_tui.engine.config import run_flags
+from rl_tui.engine.config.loading import effective_yaml, parse_config
+from rl_tui.engine.sampling.environments.toys.line import Line
+from rl_tui.engine.session.messages import (
+    CheckpointSaved,
+    CommandFinished,
+    Envelope,
+    MetricsReported,
+    NoteAdded,
+    Pause,
+    RunStarted,
+    RunStateChanged,
+)
+from rl_tui.engine.specs import Actions, Steps
+from tests.end_to_end.program import surroundings
+from tests.running.runs import ENDLESS, behavior, equal, tensors_of, threads_left
+
+RUN = "run"
+
+
+class Slippery(Line):
+    """A Line on which the hundredth step interrupts the program, or fails."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__("Walker", 4)
+        self._fault, self._count = fault, 0
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        self._count += 1
+        if self._count == 100 and self._fault == "interrupts":
+            _thread.interrupt_main()
+        if self._count == 100 and self._fault == "raises":
+            raise ValueError("the floor was wet")
+        return super().step(actions)
+
+
+def walker() -> Line:
+    return Line("Walker", 4)
+
+
+def settings(**changes: Any) -> dict[str, object]:
+    """The content of a file with one behavior, Walker."""
+    return {
+        "behaviors": {"Walker": behavior(**changes)},
+        "env_settings": {"env": "toy:line", "num_envs": 4, "seed": 1},
+        "torch_settings": {"device": "cpu"},
+        "writers": {},
+    }
+
+
+def start(folder: Path, **keywords: Any) -> rl_tui.RunHandle:
+    return rl_tui.start(settings(), **{"run_id": RUN, "results_dir": folder, "torch_device": "cpu"} | keywords)
+
+
+def endless(folder: Path, **keywords: Any) -> rl_tui.RunHandle:
+    return start(folder, set={"behaviors.Walker.max_steps": ENDLESS}, **keywords)
+
+
+def kinds(events: list[Envelope]) -> list[type]:
+    return [type(envelope.event) for envelope in events]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left(request: pytest.FixtureRequest) -> Any:
+    others = set(threading.enumerate())
+    yield
+    assert threads_left(others) == []
+
+
+def test_run_is_followed_from_its_first_event_to_its_last(tmp_path: Path) -> None:
+    run = start(tmp_path, seed=3)
+    events = list(run.events())
+    assert [envelope.number for envelope in events] == list(range(1, len(events) + 1))
+    (started,) = [envelope.event for envelope in events if isinstance(envelope.event, RunStarted)]
+    assert (run.path, started.path, started.seed) == (tmp_path / RUN, str(tmp_path / RUN), 3)
+    assert events[-1].event == RunStateChanged("finished", "", 0)
+    assert (run.is_over, run.wait(0), run.exit_code, run.error) == (True, True, 0, None)
+    assert (run.view.state, run.view.behaviors["Walker"].step) == ("finished", 512)
+    assert list(run.events()) == []
+    recorded = list(rl_tui.events(run.path))
+    assert {MetricsReported, CheckpointSaved} <= set(kinds(recorded))
+    assert [e for e in events if e.event in [r.event for r in recorded]][-1].event == events[-1].event
+    assert "finished" in repr(run)
+
+
+def test_commands_are_sent_by_methods_and_their_outcomes_waited_for(tmp_path: Path) -> None:
+    with endless(tmp_path) as run:
+        assert Path(run.checkpoint().wait(20)).is_dir()
+        assert run.export("Walker").wait(20).endswith(".onnx")
+        assert run.set_hyperparameter("Walker", "learning_rate", 1e-4).wait(20).startswith("learning_rate 0.0003 ->")
+        assert run.pause().wait(20) == "Walker paused"
+        view = run.view
+        assert view.behaviors["Walker"].hyperparameters["learning_rate"] == 1e-4
+        assert run.note("slower from here", "Walker").wait(20) == "slower from here"
+        (_, saved), *_ = view.behaviors["Walker"].checkpoints
+        assert run.roll_back("Walker", saved.path).wait(20).startswith(f"resumed from step {saved.step}")
+        assert run.resume().wait(20) == "Walker training"
+        with pytest.raises(rl_tui.CommandError, match="there is no behavior Runner"):
+            run.send(Pause("Runner")).wait(20)
+        assert (run.exit_code, run.error, run.wait(0)) == (None, None, False)
+    assert run.view.state == "stopped"
+    assert run.exit_code == 0
+    with pytest.raises(rl_tui.CommandError, match="the run is over"):
+        run.checkpoint().wait(20)
+    assert "slower from here" in [e.event.text for e in run.events() if isinstance(e.event, NoteAdded)]
+
+
+def test_loop_over_events_that_is_left_is_continued_without_a_gap(tmp_path: Path) -> None:
+    run = start(tmp_path)
+    numbers = []
+    for _ in range(3):
+        for envelope in run.events():
+            numbers.append(envelope.number)
+            if isinstance(envelope.event, MetricsReported):
+                break
+    numbers += [envelope.number for envelope in run.events()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_stopping_now_loses_what_was_not_saved(tmp_path: Path) -> None:
+    run = endless(tmp_path)
+    run.stop(now=True).wait(20)
+    assert run.wait(20)
+    assert run.view.behaviors["Walker"].checkpoints == []
+
+
+def test_every_flag_of_a_setting_is_a_keyword() -> None:
+    assert set(RunKeywords.__annotations__) == {
+        *(flag.keyword for flag in run_flags.IN_PYTHON),
+        "deterministic",
+        "set",
+    }
+
+
+@pytest.mark.parametrize(
+    ("keywords", "complaint"),
+    [
+        ({"num_envs": 0}, "num_envs: must be at least 1, got 0"),
+        ({"env": "toy:lien"}, r"Did you mean|must be"),
+        (
+            {"env": lambda: Line("Walker", 4)},
+            "env: must be a name, or a class or function at the top level .*, got .*<lambda>",
+        ),
+        ({"env": {"Walker": 3}}, "env.*must be"),
+        ({"set": {"behaviors.Walker.max_step": 3}}, "max_step: unknown key. Did you mean max_steps?"),
+        ({"set": {"behaviors.Walker.max_steps": float("nan")}}, "must be finite"),
+        ({"resume": True, "run_id": "other"}, "--resume: no run in"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_start(keywords: dict[str, Any], complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(rl_tui.ConfigError, match=complaint):
+        start(tmp_path, **keywords)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_keyword_that_there_is_not_is_refused_as_by_any_function(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'seeds'"):
+        start(tmp_path, seeds=3)
+
+
+def test_settings_may_be_objects_and_keywords_win_over_them(tmp_path: Path) -> None:
+    config = parse_config(effective_yaml(rl_tui_config()).encode(), "walk.yaml")
+    run = rl_tui.start(config, results_dir=tmp_path, seed=5, deterministic=True)
+    assert run.wait(20)
+    written = parse_config((run.path / "configuration.yaml").read_bytes(), "")
+    assert (run.path.name, written.env_settings.seed) == ("from-a-file", 5)
+    assert written.behaviors["Walker"].network_settings.deterministic
+
+
+def rl_tui_config() -> Any:
+    from rl_tui.engine.api.settings import read_run_config
+
+    return read_run_config(settings() | {"checkpoint_settings": {"run_id": "from-a-file"}})
+
+
+def test_environment_may_be_a_function_that_can_be_imported(tmp_path: Path) -> None:
+    result = rl_tui.train(settings(), env=walker, run_id=RUN, results_dir=tmp_path, quiet=True)
+    assert "env: tests.api.test_runs:walker" in (result.path / "configuration.yaml").read_text()
+    result = rl_tui.train(settings(), env={"Walker": walker}, run_id="2", results_dir=tmp_path, quiet=True)
+    assert result.exit_code == 0
+
+
+def test_training_returns_what_was_reached(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path)
+    assert (result.path, result.exit_code) == (tmp_path / RUN, 0)
+    assert result.returns == {"Walker": result.view.behaviors["Walker"].mean_return}
+    assert result.returns["Walker"] is not None
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"[INFO] Run {RUN} started in {tmp_path / RUN}")
+    assert lines[-1] == "[INFO] Run finished (exit code 0)"
+    rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, resume=True, quiet=True)
+    with pytest.raises(rl_tui.ConfigError, match="holds an earlier run"):
+        rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, quiet=True)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_failing_run_raises_its_error_and_has_saved_what_it_learned(tmp_path: Path) -> None:
+    wrong = {"env": "tests.api.test_runs:Slippery", "set": {"env_settings.env_kwargs": {"fault": "raises"}}}
+    with pytest.raises(rl_tui.EnvironmentFailure, match="the floor was wet"):
+        rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True, **wrong)
+    assert len(list((tmp_path / RUN / "Walker/checkpoints").iterdir())) == 1
+
+
+def test_run_that_cannot_start_has_the_error_and_no_folder(tmp_path: Path) -> None:
+    run = start(tmp_path, env="tests.api.test_runs:Slippery")
+    assert run.wait(20)
+    assert isinstance(run.error, rl_tui.ConfigError)
+    assert run.exit_code == 2
+    with pytest.raises(rl_tui.ConfigError, match="fault"):
+        run.path  # noqa: B018
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupt_saves_everything_before_it_is_raised(tmp_path: Path) -> None:
+    slippery = {"env": "tests.api.test_runs:Slippery", "set": {"env_settings.env_kwargs": {"fault": "interrupts"}}}
+    with pytest.raises(KeyboardInterrupt):
+        rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True, **slippery)
+    ended = [e.event for e in rl_tui.events(tmp_path / RUN) if isinstance(e.event, RunStateChanged)][-1]
+    assert ended == RunStateChanged("stopped", "everything is saved", 0)
+    assert len(list((tmp_path / RUN / "Walker/checkpoints").iterdir())) == 1
+
+
+def test_second_interrupt_does_not_wait_for_saving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rl_tui.engine.api.runs._follow", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True)
+    assert not list((tmp_path / RUN).glob("Walker/checkpoints/*"))
+
+
+def final(run: Path) -> Any:
+    (path,) = (run / "Walker/checkpoints").iterdir()
+    return tensors_of(path)
+
+
+def test_runs_side_by_side_learn_what_each_learns_alone(tmp_path: Path) -> None:
+    alone = rl_tui.train(settings(), run_id="alone", results_dir=tmp_path, quiet=True)
+    both = [start(tmp_path, run_id=f"both-{number}") for number in range(2)]
+    assert both[0].path.is_dir()
+    with pytest.raises(rl_tui.RunBusyError, match="is writing to this run"):
+        start(tmp_path, run_id="both-0", force=True)
+    for run in both:
+        assert run.wait(20)
+        assert run.error is None
+        assert equal(final(run.path), final(alone.path))
+
+
+async def test_training_works_while_a_loop_runs_and_in_other_threads(tmp_path: Path) -> None:
+    here = rl_tui.train(settings(), run_id="here", results_dir=tmp_path, quiet=True)
+    there = await asyncio.to_thread(rl_tui.train, settings(), run_id="there", results_dir=tmp_path, quiet=True)
+    assert equal(final(here.path), final(there.path))
+
+
+SCRIPT = """
+import sys
+import rl_tui
+from rl_tui.engine.sampling.environments.toys.line import Line
+
+class Corridor(Line):
+    def __init__(self):
+        super().__init__("Walker", 4)
+
+settings = {settings!r}
+try:
+    rl_tui.start(settings, env=Corridor, num_workers=2, run_id="b")
+except rl_tui.ConfigError as error:
+    print(error)
+run = rl_tui.start(settings, env=Corridor, run_id="a", set={{"behaviors.Walker.max_steps": 100_000_000}})
+for envelope in run.events():
+    if type(envelope.event).__name__ == "MetricsReported":
+        break
+print(*sorted({{"rich", "textual"}} & sys.modules.keys()))
+"""
+
+
+def test_program_that_ends_while_its_run_trains_saves_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(settings=settings())],
+        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    refused, imported, *_ = done.stdout.split("\n")
+    assert refused.startswith("env: Corridor is defined in the program itself, where worker processes cannot import it")
+    assert imported == "", "neither a screen nor what draws progress"
+    assert "the program ends while <run a: training, Walker at step" in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    ended = [e.event for e in rl_tui.events(tmp_path / "results/a") if isinstance(e.event, RunStateChanged)][-1]
+    assert ended == RunStateChanged("stopped", "everything is saved", 0)
+    again = subprocess.run(
+        [sys.executable, "-m", "rl_tui", "results/a/configuration.yaml", "--no-ui", "--resume"],
+        cwd=tmp_path, env=surroundings(), capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert again.returncode == 2
+    assert "this program defines no Corridor" in again.stderr
+
+
+def test_outcome_that_does_not_come_in_time_is_reported(tmp_path: Path) -> None:
+    with endless(tmp_path) as run:
+        with pytest.raises(TimeoutError, match="SaveCheckpoint is not finished after 0 s"):
+            run.checkpoint().wait(0)
+        while not any(isinstance(e.event, CommandFinished) for e in run.events(wait=False)):
+            assert not run.wait(0.05)
