@@ -39,6 +39,7 @@ class GradientStep:
         self._mean = torch.zeros_like(self._parameters)
         self._variance = torch.zeros_like(self._parameters)
         self._steps = 0
+        self._count = torch.zeros((), device=self._parameters.device)  # of steps, where Adam reads it
 
     def __call__(self, gradient: Array, learning_rate: float) -> None:
         """Take one step. max_norm bounds the global L2 norm of the gradient, which may be overwritten."""
@@ -52,7 +53,7 @@ class GradientStep:
             [self._mean],
             [self._variance],
             [],
-            [torch.tensor(float(self._steps), device=self._parameters.device)],
+            [self._count.fill_(self._steps)],
             lr=learning_rate,
             beta1=BETA1,
             beta2=BETA2,

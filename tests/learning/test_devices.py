@@ -19,12 +19,13 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State
 from tests.learning.golden import IN_TORCH
 from tests.learning.rewards import signals
 from tests.learning.rollouts import Simulation
-from tests.pretended_device import DEVICE
+from tests.pretended_device import DEVICE, PretendedDevice
 
 CPU = torch.device("cpu")
 SPEED, PLACE = ObservationSpec("speed", (3,)), ObservationSpec("place", (4,))
@@ -96,13 +97,13 @@ def distillation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.BUILT_IN["reward_signals"], "distillation", target)  # type: ignore[arg-type]  # a dict
 
 
-def made(trainer: str, kind: str, device: torch.device, seed: int = 7) -> Trainer:
+def made(trainer: str, kind: str, device: torch.device, seed: int = 7, **hyper: object) -> Trainer:
     """A trainer on that device."""
     of = KINDS[trainer][kind]
     config = BehaviorConfig.model_validate(
         {
             "trainer_type": trainer,
-            "hyperparameters": TRAINERS[trainer] | dict(of.hyper),
+            "hyperparameters": TRAINERS[trainer] | dict(of.hyper) | hyper,
             "network_settings": {"hidden_units": 8, "num_layers": 1, "normalize": True} | dict(of.network),
             **({"reward_signals": dict(of.rewards)} if of.rewards else {}),
             "normalize_reward": trainer == "ppo",
@@ -199,3 +200,42 @@ def test_a_state_moves_to_the_device_and_back(trainer: str, kind: str, device: t
         same(other.state(), here.state(), device)
         for array, moved in zip(here.weights().arrays.values(), other.weights().arrays.values(), strict=True):
             np.testing.assert_allclose(moved, array, rtol=1e-2, atol=3e-3)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Of an update: how often it waits for the device, how much is copied to it, and its train steps."""
+
+    waits: int
+    arrivals: int
+    steps: int
+
+
+def counted(trainer: str, kind: str, **hyper: object) -> Counted:
+    """Of a trainer's second update."""
+    steps: list[TrainStep] = []
+    with PretendedDevice().everywhere() as device:
+        new = made(trainer, kind, DEVICE, **hyper)
+        continued(new, trainer, kind, 1)
+        new.add(Simulation(new.make_policy(3), KINDS[trainer][kind].spec, 5, 6, 4).run(16))
+        new.on_train_step(steps.append)
+        waits, arrivals = device.num_waits, device.num_arrivals
+        new.update(200)
+        return Counted(device.num_waits - waits, device.num_arrivals - arrivals, len(steps))
+
+
+@pytest.mark.parametrize(("kind", "copies"), [("vectors", 1), ("image", 1), ("memory", 4)])
+def test_a_mini_batch_of_ppo_never_waits_for_the_device(kind: str, copies: int) -> None:
+    """It gets the numbers of its rows, with memory those of its sequences and how both networks pad them."""
+    one, three = (counted("ppo", kind, num_epoch=epochs) for epochs in (1, 3))
+    assert three.steps == 3 * one.steps
+    assert three.waits == one.waits
+    assert three.arrivals - one.arrivals <= copies * (three.steps - one.steps)
+
+
+@pytest.mark.parametrize(("kind", "waits"), [("continuous", 1), ("priorities", 2), ("signal", 2), ("memory", 1)])
+def test_a_mini_batch_of_sac_waits_once_to_see_that_gradients_are_finite(kind: str, waits: int) -> None:
+    """And once more for the errors by which its rows are ranked, or for what a signal pays for them now."""
+    few, many = (counted("sac", kind, steps_per_update=steps) for steps in (40, 10))
+    assert many.steps > few.steps
+    assert many.waits - few.waits == waits * (many.steps - few.steps)

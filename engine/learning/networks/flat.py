@@ -30,6 +30,16 @@ def layer_names(names: Iterable[str], prefix: str) -> list[tuple[str, str]]:
     return [(f"{prefix}weights.{index}", f"{prefix}biases.{index}") for index in range(depth)]
 
 
+def placed(array: np.ndarray[Any, Any], device: torch.device, precision: torch.dtype | None = None) -> Tensor:
+    """The array as a tensor on a device, numbers that are not whole in that precision.
+
+    CUDA reads the array before it returns, and the copy need not wait until the GPU has done what it was given before.
+    """
+    tensor = torch.from_numpy(array)
+    dtype = precision if precision is not None and tensor.is_floating_point() else tensor.dtype
+    return tensor.to(device, dtype, non_blocking=device.type == "cuda")
+
+
 class FlatParameters:
     """The parameters of a module, moved into one tensor; autograd accumulates into `gradient`."""
 
@@ -47,8 +57,7 @@ class FlatParameters:
 
     def place(self, array: np.ndarray[Any, Any]) -> Tensor:
         """A tensor on the module's device, numbers that are not whole in its precision."""
-        tensor = torch.from_numpy(array).to(self.parameters.device)
-        return tensor.to(self.parameters.dtype) if tensor.is_floating_point() else tensor
+        return placed(array, self.parameters.device, self.parameters.dtype)
 
     def load(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
         """Load every parameter by name."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import rnn
 
+from rl_tui.engine.learning.networks.flat import placed
 from rl_tui.engine.specs import Int64
 
 
@@ -84,7 +85,7 @@ class Memory(nn.Module):
             return rows.reshape(count, longest, -1), None
         starts = np.cumsum(lengths) - lengths
         place = np.repeat(np.arange(count) * longest - starts, lengths) + np.arange(len(rows))
-        places = torch.from_numpy(place).to(rows.device)
+        places = placed(place, rows.device)
         padded = self._padding(rows, count * longest).index_copy_(0, places, rows)
         return padded.view(count, longest, -1), places
 

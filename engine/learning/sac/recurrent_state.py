@@ -16,7 +16,7 @@ from rl_tui.engine.config.network import MemorySettings
 from rl_tui.engine.learning.agent_state import AgentState
 from rl_tui.engine.learning.feature_layout import Features
 from rl_tui.engine.learning.networks.critics import StateCritic, TwinCritic
-from rl_tui.engine.learning.networks.flat import FlatParameters
+from rl_tui.engine.learning.networks.flat import FlatParameters, placed
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.sac.networks import SoftNetworks
 from rl_tui.engine.learning.sequences import split_segments
@@ -45,7 +45,7 @@ def recurrent_state(
 
     own, critics: with memories of the actor and the value network before the first row of each sequence.
     """
-    firsts = torch.from_numpy(np.cumsum(own.lengths) - own.lengths).to(own.memories.device)
+    firsts = placed(np.cumsum(own.lengths) - own.lengths, own.memories.device)
     first = tuple(column[firsts] for column in features)
     zeros = torch.zeros_like(own.memories).expand(2, *own.memories.shape)
     with torch.no_grad():
