@@ -33,6 +33,18 @@ def load_config(
     return parse_config(read_file(path), str(path), overrides, name_of)
 
 
+def load_to_act(path: Path) -> RunConfig:
+    """The settings in a run's own file, without what is not needed to act: writers and reward signals, whose packages
+    may no longer be installed. Raises ConfigError."""
+    document = _whole_document(read_file(path), str(path))
+    document.values.pop("writers", None)
+    defaults = document.values.get("default_settings")
+    sections = [section for _, section in _named_behaviors(document.values)]
+    for section in (*sections, *([defaults] if isinstance(defaults, dict) else [])):
+        section.pop("reward_signals", None)
+    return read_document_settings(document, str(path), {}, flag_of)
+
+
 def read_file(path: Path) -> bytes:
     """The content of a file. Raises ConfigError when it cannot be read, or does not end."""
     place = visible(str(path.absolute()), limit=4096)
@@ -53,10 +65,14 @@ def parse_config(
     name_of: Callable[[str], str] = flag_of,
 ) -> RunConfig:
     """The settings in the content of a file; `file` is its name in messages. Raises ConfigError."""
+    return read_document_settings(_whole_document(content, file), file, overrides or {}, name_of)
+
+
+def _whole_document(content: bytes, file: str) -> Document:
     document = read_document(content)
     if not document.complete:
         raise ConfigError("\n".join(SourceMap(file).lines(document.diagnostics)))
-    return read_document_settings(document, file, overrides or {}, name_of)
+    return document
 
 
 def read_document_settings(

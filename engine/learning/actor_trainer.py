@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -33,7 +33,12 @@ class ActorTrainer(Trainer, Generic[H]):
 
     On several ranks, blocks arrive at different times: they wait for the update, where all ranks evaluate theirs
     together.
+
+    actor_prefix: what precedes the names of `Actor`'s parameters in `state()`, so that the policy can be made from a
+    saved state alone. A subclass does not inherit it, since it may act otherwise.
     """
+
+    actor_prefix: ClassVar[str] = ""
 
     def __init__(
         self,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import CheckpointError
+from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.specs import State
+from rl_tui.engine.specs import Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, read
 from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
@@ -17,6 +22,7 @@ from rl_tui.engine.storage.replay_buffer_file import read_replay_buffer
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.version import VERSION
 
+Arrays: TypeAlias = Mapping[str, np.ndarray[Any, Any]]
 RESTARTED = (
     "environments begin new episodes with other seeds; unfinished episodes, and experience that waited for an update,"
     " are dropped"
@@ -102,8 +108,19 @@ class Restorer:
 def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None:
     """Load a checkpoint's state into the trainer. Raises CheckpointError, naming every array that differs."""
     part = state.part("trainer")
+    _require_fitting(trainer.state().tensors, part.tensors, checkpoint)
+    trainer.load(part)
+
+
+def load_actor(actor: SavedActor, state: State, checkpoint: Checkpoint, seed: int) -> Policy:
+    """The policy in a checkpoint's state. Raises CheckpointError, naming every array that differs."""
+    part = state.part("trainer")
+    _require_fitting(actor.expected(), actor.found(part), checkpoint)
+    return actor.policy(part, seed)
+
+
+def _require_fitting(expected: Arrays, found: Arrays, checkpoint: Checkpoint) -> None:
     try:
-        require_same_keys(trainer.state().tensors, part.tensors)
+        require_same_keys(expected, found)
     except CheckpointError as error:
         raise CheckpointError(f"{checkpoint.path}: {error}") from error
-    trainer.load(part)

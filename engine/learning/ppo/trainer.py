@@ -67,6 +67,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
     """Owns networks, optimizer, rollout and critic memories; its generator shuffles."""
 
     is_on_policy = True
+    actor_prefix = "network.parameters.actor."
 
     def __init__(
         self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device, sync: Sync = ONE_RANK

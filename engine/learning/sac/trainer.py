@@ -50,6 +50,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
     """Owns networks, optimizers and replay buffer; its generator draws."""
 
     is_on_policy = False
+    actor_prefix = "actor.parameters."
 
     def __init__(
         self, spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device, sync: Sync = ONE_RANK

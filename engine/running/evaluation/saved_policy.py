@@ -12,15 +12,17 @@ import torch
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
-from rl_tui.engine.config.loading import load_config
+from rl_tui.engine.config.loading import load_config, load_to_act
+from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.export.onnx_policy import OnnxPolicy
-from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.learning.saved_actor import SavedActor
+from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.building import derived_seed
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
 from rl_tui.engine.running.evaluation.episodes import Scores, ignore_return, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
-from rl_tui.engine.running.restoring import load_trainer
+from rl_tui.engine.running.restoring import load_actor, load_trainer
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
@@ -70,8 +72,7 @@ class SavedRun:
         """Raises ConfigError when its configuration cannot be read."""
         path = path if path.name not in ("", "..") else path.resolve()
         self._folder = RunFolder(path.parent.absolute(), path.name)  # an environment may change the working directory
-        without_writers: dict[str, object] = {"writers": {}}  # they may not be installed any more
-        self._config = load_config(path / CONFIGURATION, without_writers)
+        self._config = load_to_act(path / CONFIGURATION)
 
     def play(self, request: EvaluationRequest, on_return: Callable[[float], None] = ignore_return) -> EvaluationResult:
         """Episodes of one behavior, in the environment of the run; `on_return` gets each return. Raises RlTuiError."""
@@ -121,11 +122,26 @@ class SavedRun:
         if request.is_onnx:
             path = self._exported(spec.name, checkpoint.step)
             return _Acting(OnnxPolicy(path, spec, not request.is_stochastic), checkpoint.step, path, skipped)
-        trainer: Trainer = registry.implementation("trainers", config.trainer_type)(
-            spec, _for_playing(config, request.is_stochastic), 0, torch.device("cpu")
-        )
+        kind = registry.implementation("trainers", config.trainer_type)
+        seed, network = derived_seed(request.seed), _network_to_act(config, request.is_stochastic)
+        if prefix := vars(kind).get("actor_prefix"):
+            actor = SavedActor(prefix, spec, network, config.hyperparameters.squashes_actions)
+            policy = load_actor(actor, state, checkpoint, seed)
+        else:
+            policy = self._whole_trainer(spec, network, state, checkpoint).make_policy(seed)
+        return _Acting(policy, checkpoint.step, checkpoint.path, skipped)
+
+    def _whole_trainer(
+        self, spec: BehaviorSpec, network: NetworkSettings, state: State, checkpoint: Checkpoint
+    ) -> Trainer:
+        """With everything that it was trained with, also what acting would not need. Raises RlTuiError."""
+        without_writers: dict[str, object] = {"writers": {}}
+        config = settings_of(load_config(self._folder.configuration, without_writers), spec.name)
+        hyperparameters = config.hyperparameters.for_playing()
+        config = config.model_copy(update={"network_settings": network, "hyperparameters": hyperparameters})
+        trainer = make_trainer(spec, config, 0, torch.device("cpu"))
         load_trainer(trainer, state, checkpoint)
-        return _Acting(trainer.make_policy(derived_seed(request.seed)), checkpoint.step, checkpoint.path, skipped)
+        return trainer
 
     def _exported(self, name: str, step: int) -> Path:
         """The policy exported with that checkpoint. Raises CheckpointError, naming those that have one."""
@@ -180,7 +196,5 @@ def _only(name: str | None, names: list[str]) -> str:
     return name
 
 
-def _for_playing(config: BehaviorConfig, is_stochastic: bool) -> BehaviorConfig:
-    network = config.network_settings.model_copy(update={"deterministic": not is_stochastic})
-    hyperparameters = config.hyperparameters.for_playing()
-    return config.model_copy(update={"network_settings": network, "hyperparameters": hyperparameters})
+def _network_to_act(config: BehaviorConfig, is_stochastic: bool) -> NetworkSettings:
+    return config.network_settings.model_copy(update={"deterministic": not is_stochastic})

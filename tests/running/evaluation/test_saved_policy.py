@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure
 from rl_tui.engine.running.evaluation import episodes
@@ -78,6 +80,16 @@ def test_run_is_played_without_a_writer_that_is_no_longer_installed(run: Path, t
     configuration = copied / "configuration.yaml"
     configuration.write_text(configuration.read_text().replace("\nwriters:\n", "\nwriters:\n  gone: {}\n"))
     assert "gone" in configuration.read_text()
+    assert numbers(SavedRun(copied).play(request())) == numbers(SavedRun(run).play(request()))
+
+
+def test_run_is_played_without_a_reward_signal_that_is_no_longer_installed(run: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(run, tmp_path / "run")
+    configuration = copied / "configuration.yaml"
+    settings = yaml.safe_load(configuration.read_text())
+    settings["behaviors"]["Walker"]["reward_signals"]["gone"] = {"strength": 0.5}
+    settings["default_settings"] = copy.deepcopy(settings["behaviors"]["Walker"])
+    configuration.write_text(yaml.safe_dump(settings, sort_keys=False))
     assert numbers(SavedRun(copied).play(request())) == numbers(SavedRun(run).play(request()))
 
 
