@@ -84,9 +84,10 @@ class Behavior:
         reason: CheckpointReason | None = "final" if self.learner.is_finished else "interrupted"
         if self.control.stop_mode == "now" and not self.learner.is_finished:
             reason = None
-        had_failed = self.learner.failure is not None
+        if self.learner.has_ended:
+            return
         self.learner.finish(reason)
-        if isinstance(self.learner.failure, PluginError) and not had_failed:
+        if isinstance(self.learner.failure, PluginError):
             self.save_traceback(self.learner.failure)
 
     def rescue(self, error: BaseException) -> None:
@@ -107,8 +108,6 @@ class Behavior:
         try:
             learner.learn_from(block, state, should_continue, self.control.may_continue)
         except (NonFiniteError, OutOfMemory, PluginError) as error:
-            if isinstance(error, PluginError):
-                self.save_traceback(error)
             learner.fail(error)
             self.finish()
         if learner.is_finished:

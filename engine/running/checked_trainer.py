@@ -43,6 +43,16 @@ class CheckedTrainer:
         with self._blaming("loss"):
             return self._numbers(self.trainer.loss(block))
 
+    def load(self, state: State) -> None:
+        """Trainer.load."""
+        with self._blaming("load"):
+            self.trainer.load(state)
+
+    def load_replay(self, replay: State) -> None:
+        """Trainer.load_replay. Raises CheckpointError, too."""
+        with self._blaming("load_replay"):
+            self.trainer.load_replay(replay)
+
     def _numbers(self, metrics: Metrics) -> dict[str, float]:
         return {tag: float(number) for tag, number in self._results.metrics(metrics).items()}
 

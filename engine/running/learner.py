@@ -88,6 +88,7 @@ class Learner:
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
         self._has_ended = False
+        self._is_torn = False  # its trainer has loaded half a state, which must not be saved
         self._restart(step)
 
     def _restart(self, step: int) -> None:
@@ -304,7 +305,7 @@ class Learner:
             self._answer([command.id], True, f"{change} from step {self.step}")
 
     def _roll_back(self, command: RollBack) -> None:
-        """Resume from a checkpoint; where that fails, nothing has changed."""
+        """Resume from a checkpoint; where that fails, nothing has changed. A trainer that cannot load it fails."""
         try:
             if self._unchangeable and not self.can_roll_back:
                 raise CheckpointError(self._unchangeable)
@@ -313,9 +314,15 @@ class Learner:
         except (CheckpointError, PluginError) as error:
             self._answer([command.id], False, str(error))
             return
-        has_failed, self.failure, self._has_ended = self.failure is not None, None, False
         newest, from_step, before = self._version, self.step, self.hyperparameters.values
-        self._trainer.load(state.part("trainer"))
+        try:
+            self._checked.load(state.part("trainer"))
+        except PluginError as error:
+            self._is_torn = True
+            self.fail(error)
+            self._answer([command.id], False, str(error))
+            return
+        has_failed, self.failure, self._has_ended = self.failure is not None, None, False
         self._restart(checkpoint.step)
         self._version_ahead = newest + 1 - self._trainer.num_updates
         self._origin += checkpoint.step - self.step
@@ -330,10 +337,15 @@ class Learner:
         self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")
 
     def _report_unsaved(self, step: int, *_: object) -> None:
-        """In the saver's thread, once all before is written: what a resumed run would begin with."""
+        """What a resumed run would begin with. Called once all before is written."""
         listed = self._saver.listed(self.behavior)
         newest = f"the newest checkpoint is {listed[-1].path}" if listed else "there is no earlier checkpoint"
         self._bus.log("error", self.behavior, f"the state at step {step} is not saved: {newest}")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether `finish` was called since the start, or since a roll back."""
+        return self._has_ended
 
     def fail(self, error: RlTuiError) -> None:
         """Stop learning because of `error`; `finish` saves what has been learned."""
@@ -350,7 +362,9 @@ class Learner:
         self.serve(may_wait=True)
         if self.failure is not None:
             reason = "error"
-        if reason is not None and self._settings.is_training:
+        if self._is_torn:
+            self._report_unsaved(self.step)
+        elif reason is not None and self._settings.is_training:
             try:
                 self._scheduler.put_final(self._save_context, reason)
             except PluginError as error:

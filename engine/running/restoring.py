@@ -13,6 +13,7 @@ from rl_tui.engine.config.run import CheckpointSettings
 from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.specs import Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
@@ -52,7 +53,7 @@ class Restorer:
                 self._bus.log("warning", name, f"a checkpoint was skipped: {reason}")
             if newest.path is not None:
                 state, checkpoint = store.load(newest.path)
-                self._load(name, state, checkpoint, trainer)
+                self._load(name, state, checkpoint, CheckedTrainer(trainer, config.trainer_type))
                 self.resumed_from[name] = newest.path
                 if not self._settings.inference:
                     self._bus.log("info", name, f"resumed at step {checkpoint.step}: {RESTARTED}")
@@ -60,7 +61,7 @@ class Restorer:
             self._bus.log("warning", name, "no checkpoint to resume from: this behavior starts over")
         path = self._initial_checkpoint(name, config)
         if path is not None:
-            self._load(name, *read(path), trainer)
+            self._load(name, *read(path), CheckedTrainer(trainer, config.trainer_type))
         return 0, State()
 
     def restore_replay(self, name: str, folder: BehaviorFolder, config: BehaviorConfig, trainer: Trainer) -> bool:
@@ -71,7 +72,7 @@ class Restorer:
         if not self._is_resumed or self._settings.inference or not config.hyperparameters.saves_replay:
             return False
         try:
-            trainer.load_replay(read_replay_buffer(folder.replay_buffer, name))
+            CheckedTrainer(trainer, config.trainer_type).load_replay(read_replay_buffer(folder.replay_buffer, name))
         except CheckpointError as error:
             self._bus.log("warning", name, f"the replay buffer starts empty: {error}")
             return False
@@ -97,7 +98,7 @@ class Restorer:
             raise CheckpointError(f"--initialize-from {self._settings.initialize_from}: it has no checkpoint of {name}")
         return newest.path
 
-    def _load(self, name: str, state: State, checkpoint: Checkpoint, trainer: Trainer) -> None:
+    def _load(self, name: str, state: State, checkpoint: Checkpoint, trainer: CheckedTrainer) -> None:
         load_trainer(trainer, state, checkpoint)
         if checkpoint.is_from_other_version:
             written_by = checkpoint.program_version
@@ -105,8 +106,8 @@ class Restorer:
         self._bus.log("info", name, f"loaded {checkpoint.path}")
 
 
-def load_trainer(trainer: Trainer, state: State, checkpoint: Checkpoint) -> None:
-    """Load a checkpoint's state into the trainer. Raises CheckpointError, naming every array that differs."""
+def load_trainer(trainer: CheckedTrainer, state: State, checkpoint: Checkpoint) -> None:
+    """Load a checkpoint's state into the trainer. Raises PluginError, and CheckpointError naming all that differs."""
     part = state.part("trainer")
     _require_fitting(trainer.state().tensors, part.tensors, checkpoint)
     trainer.load(part)

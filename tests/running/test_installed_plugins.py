@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
+from rl_tui.engine.errors import PluginError
+from rl_tui.engine.running.evaluation.saved_policy import EvaluationRequest, SavedRun
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
+    CheckpointSaved,
     LogEmitted,
     MetricsReported,
     PolicyExported,
+    RollBack,
 )
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.packages import MAZE, PATCHES, Packages
-from tests.running.runs import behavior, configuration, ending, equal, run_to_end, tensors_of
+from tests.running.runs import ENDLESS, behavior, configuration, ending, equal, live, run_to_end, tensors_of
 
 BROKEN = """
 from rl_tui.engine.learning.ppo.settings import PPOSettings
@@ -182,6 +186,53 @@ def test_a_trainer_that_fails_in_its_constructor_has_its_line(packages: Packages
     raised = r"unmade of unmade 1\.0 .*: its constructor raised AttributeError: .* at .*unmade.py:\d+ in __init__"
     assert re.match(raised, str(run.launch.error)), run.launch.error
     assert "self.lost" in str(run.launch.error and run.launch.error.detail)
+
+
+FORGETFUL = """
+from rl_tui.engine.learning.ppo.settings import PPOSettings
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+
+class ForgetfulSettings(PPOSettings):
+    implementation = "forgetful:Forgetful"
+
+class Forgetful(PPOTrainer):
+    def load(self, state):
+        raise ValueError("forgotten")
+"""
+FORGOTTEN = r"forgetful of forgetful 1\.0 .*: load raised ValueError: forgotten, at .*forgetful.py:\d+ in load"
+
+
+def test_a_trainer_that_cannot_load_its_state_has_its_line(packages: Packages, tmp_path: Path) -> None:
+    packages.install("forgetful", FORGETFUL, trainers="forgetful = forgetful:ForgetfulSettings")
+    walker = {"Walker": behavior(trainer_type="forgetful")}
+    first = run_to_end(configuration(tmp_path, walker))
+    run = run_to_end(configuration(tmp_path, walker, checkpoint_settings={"resume": True}))
+    assert re.match(FORGOTTEN, str(run.launch.error)), run.recent_events()
+    assert 'raise ValueError("forgotten")' in str(run.launch.error and run.launch.error.detail)
+    assert run.launch.exit_code == 2
+    with pytest.raises(PluginError, match=FORGOTTEN):
+        SavedRun(first.folder).play(EvaluationRequest(None, 1, "newest", 1, False, False, None))
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_a_trainer_that_cannot_be_rolled_back_ends_and_is_not_saved_as_it_is_then(
+    threaded: bool, packages: Packages, tmp_path: Path
+) -> None:
+    packages.install("forgetful", FORGETFUL, trainers="forgetful = forgetful:ForgetfulSettings")
+    walker = behavior(trainer_type="forgetful", max_steps=ENDLESS, checkpoint_interval=128, keep_checkpoints=0)
+    walker["threaded"] = threaded
+    with live(configuration(tmp_path, {"Walker": walker})) as run:
+        oldest = run.wait_for(CheckpointSaved)
+        outcome = run.send(RollBack("Walker", oldest.path))
+        assert not outcome.ok
+        assert re.match(FORGOTTEN, outcome.message)
+        assert run.wait() == 2
+    state = run.of(BehaviorStateChanged)[-1]
+    assert (state.state, state.reason) == ("failed", outcome.message)
+    assert newest(run) == Path(oldest.path)
+    lost = rf"the state at step \d+ is not saved: the newest checkpoint is {oldest.path}"
+    assert [line for line in run.of(LogEmitted) if re.fullmatch(lost, line.message)]
+    assert 'raise ValueError("forgotten")' in next(run.folder.glob("run_logs/*.log")).read_text()
 
 
 def test_a_trainer_whose_numbers_are_none_is_refused(packages: Packages, tmp_path: Path) -> None:

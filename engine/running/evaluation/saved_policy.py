@@ -19,6 +19,7 @@ from rl_tui.engine.export.onnx_policy import OnnxPolicy
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.building import derived_seed
+from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
 from rl_tui.engine.running.evaluation.episodes import Scores, ignore_return, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
@@ -140,7 +141,7 @@ class SavedRun:
         hyperparameters = config.hyperparameters.for_playing()
         config = config.model_copy(update={"network_settings": network, "hyperparameters": hyperparameters})
         trainer = make_trainer(spec, config, 0, torch.device("cpu"))
-        load_trainer(trainer, state, checkpoint)
+        load_trainer(CheckedTrainer(trainer, config.trainer_type), state, checkpoint)
         return trainer
 
     def _exported(self, name: str, step: int) -> Path:
