@@ -5,6 +5,7 @@ RlTuiError                   base; `exit_code` is what the process ends with
 ├── NotSupportedError        valid, but not supported yet              exit 2
 ├── PluginError              an installed plug-in cannot be used       exit 2
 ├── OutOfMemory               training does not fit in memory          exit 2
+├── HookError                a user's own function raised              exit 2
 ├── EnvironmentFailure       an environment raised, died, hung or lied exit 3
 ├── NonFiniteError           a loss, reward, ... is NaN or infinite    exit 5
 ├── RunBusyError             another process writes to this run        exit 6
@@ -48,6 +49,12 @@ class PluginError(RlTuiError):
 
 class OutOfMemory(RlTuiError):
     """What is trained does not fit in the memory of the machine, or of the device."""
+
+    exit_code = 2
+
+
+class HookError(RlTuiError):
+    """A user's own function that is called during training raised the error that this one comes from."""
 
     exit_code = 2
 

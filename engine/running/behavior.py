@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rl_tui.engine.errors import NonFiniteError, OutOfMemory, PluginError, RlTuiError
+from rl_tui.engine.errors import HookError, NonFiniteError, OutOfMemory, PluginError, RlTuiError
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.messages import CheckpointReason
@@ -24,7 +24,7 @@ class Behavior:
     """Used by its collector's thread, and by the thread `learner:NAME` where it is threaded.
 
     control: of its environment's worker. blocks: for the learner's thread, None where it learns in the collector's.
-    save_traceback: of a plug-in that failed.
+    save_traceback: of a plug-in or a hook that failed.
     """
 
     learner: Learner
@@ -33,7 +33,7 @@ class Behavior:
     summary_freq: int
     control: Control
     blocks: queue.Queue[Block] | None
-    save_traceback: Callable[[PluginError], None]
+    save_traceback: Callable[[PluginError | HookError], None]
 
     @property
     def is_threaded(self) -> bool:
@@ -87,7 +87,7 @@ class Behavior:
         if self.learner.has_ended:
             return
         self.learner.finish(reason)
-        if isinstance(self.learner.failure, PluginError):
+        if isinstance(self.learner.failure, PluginError | HookError):
             self.save_traceback(self.learner.failure)
 
     def rescue(self, error: BaseException) -> None:
@@ -107,7 +107,7 @@ class Behavior:
             return
         try:
             learner.learn_from(block, state, should_continue, self.control.may_continue)
-        except (NonFiniteError, OutOfMemory, PluginError) as error:
+        except (HookError, NonFiniteError, OutOfMemory, PluginError) as error:
             learner.fail(error)
             self.finish()
         if learner.is_finished:

@@ -19,7 +19,7 @@ from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.config.types import OFF
-from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
+from rl_tui.engine.errors import ConfigError, HookError, NotSupportedError, PluginError
 from rl_tui.engine.export.exporter import PolicyExporter
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.policies import make_policy
@@ -31,6 +31,7 @@ from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.machine.memory import MemoryBudget, available_bytes, size_text
 from rl_tui.engine.running.restoring import Restorer
@@ -107,6 +108,7 @@ class Builder:
         bus: EventBus,
         report: Report,
         ui_priority: UiPriority,
+        hooks: Hooks = NO_HOOKS,
     ):
         """report: where learners answer commands."""
         self.files: dict[str, Files] = {}
@@ -119,6 +121,7 @@ class Builder:
         self._bus = bus
         self._report = report
         self._ui_priority = ui_priority
+        self._hooks = hooks
         self._is_training = not config.checkpoint_settings.inference
         self._restorer = Restorer(config.checkpoint_settings, folder, bus)
         self._started_at = time.monotonic()
@@ -213,7 +216,13 @@ class Builder:
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
         settings = LearnerSettings(
-            spec.name, config, self._is_training, self._started_at, source.metrics, place.control.running_seconds
+            behavior=spec.name,
+            config=config,
+            is_training=self._is_training,
+            started_at=self._started_at,
+            metrics=source.metrics,
+            clock=place.control.running_seconds,
+            hooks=self._hooks,
         )
         learner = Learner(settings, trainer, place.saver, self._bus, self._report, step, policy.state(), evaluator)
         learner.hyperparameters.restore(restored)
@@ -252,7 +261,7 @@ class Builder:
             save_traceback=partial(self._save_traceback, spec.name),
         )
 
-    def _save_traceback(self, behavior: str, error: PluginError) -> None:
+    def _save_traceback(self, behavior: str, error: PluginError | HookError) -> None:
         title = f"{behavior} failed: {error}"
         save_traceback(self._bus, behavior, behavior, self._folder.output, title, error.detail)
 

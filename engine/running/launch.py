@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rl_tui.engine.errors import RlTuiError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.engine.running.command_ledger import OVER, refuse_waiting
+from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.threads import UiPriority, spawn
 from rl_tui.engine.running.watching.service import WatchService
 from rl_tui.engine.session.bus import EventBus, Subscription
@@ -41,9 +42,9 @@ class Launch:
         self._coordinator: threading.Thread | None = None
         self.exit_code = 1  # of the process; valid once the run is over
 
-    def start(self, config: RunConfig) -> None:
+    def start(self, config: RunConfig, hooks: Hooks = NO_HOOKS) -> None:
         """Return at once; everything else happens in the coordinator's thread. Called once."""
-        self._coordinator = spawn("coordinator", lambda: self._main(config), self._bus, self._crashed)
+        self._coordinator = spawn("coordinator", lambda: self._main(config, hooks), self._bus, self._crashed)
 
     def wait(self, timeout: float) -> bool:
         """Whether the run is over, waiting at most `timeout` seconds for it."""
@@ -80,11 +81,11 @@ class Launch:
         """A mailbox with every event from now on."""
         return self._bus.subscribe()
 
-    def _main(self, config: RunConfig) -> None:
+    def _main(self, config: RunConfig, hooks: Hooks) -> None:
         with imports_that_stay():
             from rl_tui.engine.running.run import Run  # imports torch: 0.9 s in which the screen is already shown
 
-        run = Run(config, self._bus, self._commands, self._ui_priority, self.watching)
+        run = Run(config, self._bus, self._commands, self._ui_priority, self.watching, hooks)
         try:
             self.exit_code = run.main()
         except RlTuiError as error:

@@ -18,6 +18,7 @@ from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.running.hooks import Hooks, Milestone, MilestoneHook, call_hook
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
@@ -83,6 +84,7 @@ class Learner:
         self._evaluations = Trigger(OFF if evaluator is None else evaluator.interval, at_end=True)
         self._summary = Trigger(config.summary_freq)
         self._throughput = Trigger(config.throughput_interval)
+        self._own: list[tuple[Trigger[int], MilestoneHook]] = []
         self._has_updated = False  # with the newest block
         self._version_ahead = 0  # added to the trainer's own count, which a roll back resets
         self._origin = step  # `step` less the rows of all blocks that came
@@ -90,6 +92,16 @@ class Learner:
         self._has_ended = False
         self._is_torn = False  # its trainer has loaded half a state, which must not be saved
         self._restart(step)
+        self.add_hooks(settings.hooks)
+
+    def add_hooks(self, hooks: Hooks) -> None:
+        """Call these from now on, too. Raises NotSupportedError where the trainer calls none."""
+        for interval, hook in hooks.every:
+            trigger = Trigger(interval)
+            trigger.restart(self.step)
+            self._own.append((trigger, hook))
+        for each in hooks.on_train_step if self._settings.is_training else ():
+            self._trainer.on_train_step(partial(call_hook, each))
 
     def _restart(self, step: int) -> None:
         """Everything counts on from here."""
@@ -161,7 +173,7 @@ class Learner:
 
         policy_state: the acting policy's generator, saved with the next checkpoint. should_continue: a safe point,
         called at every step of an evaluation, which ends when it returns False. may_continue: the same between
-        mini-batches, see Trainer.update. Raises NonFiniteError, OutOfMemory, PluginError.
+        mini-batches, see Trainer.update. Raises HookError, NonFiniteError, OutOfMemory, PluginError.
         """
         self._policy_state = policy_state
         if block.policy_version < self.first_version:
@@ -187,6 +199,8 @@ class Learner:
         yield self._summary, lambda step: self._summaries.publish(step, self._is_learning)
         for trigger in self._scheduler.triggers:
             yield trigger, self._save
+        for trigger, hook in self._own:
+            yield trigger, partial(self._call, hook)
 
     def _add(self, block: Trajectories) -> None:
         if self._settings.is_training:
@@ -239,6 +253,10 @@ class Learner:
     def _save(self, _: int) -> bool:
         """Right after an update, so that no rows wait that would be lost; the end is saved by `finish`."""
         return self._has_updated and self._is_learning and self._scheduler.offer_due(self._save_context)
+
+    def _call(self, hook: MilestoneHook, multiple: int) -> None:
+        mean_return = self._save_context.mean_return
+        call_hook(hook, Milestone(self.behavior, multiple, self.step, self.num_updates, mean_return))
 
     def serve(self, may_wait: bool = False) -> None:
         """Answer the pending commands in their order.

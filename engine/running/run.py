@@ -17,6 +17,7 @@ from rl_tui.engine.running.announcements import LoggedWarnings
 from rl_tui.engine.running.building import Builder, device_of, run_seed
 from rl_tui.engine.running.command_ledger import OVER, CommandLedger, refuse_waiting
 from rl_tui.engine.running.command_router import CommandRouter
+from rl_tui.engine.running.hooks import Hooks
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.devices import DeviceSampler, usable_cpus
 from rl_tui.engine.running.machine.memory import keep_freed_memory
@@ -78,8 +79,10 @@ class Run:
         commands: queue.Queue[Command | None],
         ui_priority: UiPriority,
         watching: WatchService,
+        hooks: Hooks,
     ):
         self._config = config
+        self._hooks = hooks
         self._watching = watching
         self._bus = bus
         self._commands = commands
@@ -151,7 +154,9 @@ class Run:
         found = "the GPU that torch finds" if torch.cuda.is_available() else "torch finds no GPU"
         why = "named by torch_settings.device" if self._config.torch_settings.device else found
         self._bus.log("debug", "run", f"device {device} ({why}), threads: {torch.get_num_threads()}")
-        builder = Builder(self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority)
+        builder = Builder(
+            self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority, self._hooks
+        )
         saver = Saver(builder.files, self._bus, lambda: self._record.write_status(builder.files, saver.listed))
         workers = builder.workers(saver)
         try:
@@ -193,7 +198,7 @@ class Run:
     def _tick(self, supervisor: Supervisor, router: CommandRouter) -> None:
         """Carry out one command, finish others, check the workers."""
         router.receive()
-        if (self._internal_error is not None or supervisor.is_refused) and router.stop is None:
+        if (self._internal_error is not None or supervisor.must_halt) and router.stop is None:
             router.halt(Stop("checkpoint"))
         supervisor.check(self._config.env_settings.timeout_wait)
         self._ledger.settle()

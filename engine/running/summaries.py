@@ -14,6 +14,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.run import STEPS_PER_SECOND, metric_tag
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.learning.trainer import Metrics, Samples
+from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.throughput import Throughput
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import Histogram, MetricsReported
@@ -81,6 +82,7 @@ class LearnerSettings:
     started_at: float  # monotonic seconds at the start of the run
     metrics: tuple[str, ...] = ()  # keys of info that are reported as statistics
     clock: Callable[[], float] = time.monotonic  # seconds, without pauses
+    hooks: Hooks = NO_HOOKS
 
 
 class SummaryReporter:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from rl_tui.engine.errors import CheckpointError, ConfigError, NotSupportedError, RlTuiError
+from rl_tui.engine.errors import CheckpointError, ConfigError, HookError, NotSupportedError, RlTuiError
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
@@ -121,9 +121,10 @@ class Supervisor:
         return list(dict.fromkeys(failure for failure in failures if failure is not None))
 
     @property
-    def is_refused(self) -> bool:
-        """Whether an environment has shown a behavior for which the configuration has no settings, or unusable ones."""
-        return any(isinstance(failure, ConfigError | NotSupportedError) for failure in self.failures)
+    def must_halt(self) -> bool:
+        """Whether a failure ends all behaviors: a hook raised, or an environment has shown a behavior for which the
+        configuration has no settings, or unusable ones."""
+        return any(isinstance(failure, ConfigError | NotSupportedError | HookError) for failure in self.failures)
 
     @property
     def losses(self) -> list[CheckpointError]:

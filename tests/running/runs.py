@@ -14,6 +14,7 @@ import yaml
 
 from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.run import RunConfig
+from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
@@ -94,7 +95,7 @@ def block(num_rows: int, value: float, policy_version: int = 0) -> Trajectories:
 class LiveRun:
     """A Launch and all its events so far. Starts at once."""
 
-    def __init__(self, config: RunConfig, *commands: Command):
+    def __init__(self, config: RunConfig, *commands: Command, hooks: Hooks = NO_HOOKS):
         """commands: sent before anything else can happen."""
         self.folder = RunFolder.of(config).path
         self.mail: list[Envelope] = []
@@ -102,7 +103,7 @@ class LiveRun:
         self._subscription = self.launch.subscribe()
         for command in commands:
             self.launch.send(command)
-        self.launch.start(config)
+        self.launch.start(config, hooks)
 
     @property
     def events(self) -> list[Event]:
@@ -159,13 +160,13 @@ class LiveRun:
 
 
 @contextmanager
-def live(config: RunConfig, *commands: Command) -> Iterator[LiveRun]:
+def live(config: RunConfig, *commands: Command, hooks: Hooks = NO_HOOKS) -> Iterator[LiveRun]:
     """A run that is stopped, if it is still running.
 
     Afterwards its threads are gone, every command has had exactly one outcome, and the exit code was published once.
     """
     others = set(threading.enumerate())
-    run = LiveRun(config, *commands)
+    run = LiveRun(config, *commands, hooks=hooks)
     try:
         yield run
     finally:
@@ -183,9 +184,9 @@ def live(config: RunConfig, *commands: Command) -> Iterator[LiveRun]:
     assert [event.exit_code for event in endings] == [run.launch.exit_code], run.recent_events()
 
 
-def run_to_end(config: RunConfig, *commands: Command) -> LiveRun:
+def run_to_end(config: RunConfig, *commands: Command, hooks: Hooks = NO_HOOKS) -> LiveRun:
     """The run is over."""
-    with live(config, *commands) as run:
+    with live(config, *commands, hooks=hooks) as run:
         run.wait()
     return run
 

@@ -1,0 +1,71 @@
+"""A user's own functions that are called while behaviors train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from rl_tui.engine.config.types import OFF
+from rl_tui.engine.errors import ConfigError, HookError
+from rl_tui.engine.process.tracebacks import place_of, user_traceback
+
+if TYPE_CHECKING:
+    from rl_tui.engine.learning.train_step import TrainStepHook
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A behavior has reached or crossed a multiple of an interval.
+
+    multiple: the newest. step: how many steps it has made, the multiple or somewhat more. mean_return: by which a
+    checkpoint would be ranked now, of the newest evaluation or else of the newest episodes; None before the first.
+    """
+
+    behavior: str
+    multiple: int
+    step: int
+    num_updates: int
+    mean_return: float | None
+
+
+MilestoneHook: TypeAlias = Callable[[Milestone], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Called for each behavior, in the thread of its learner, which waits for them.
+
+    on_train_step: after every gradient step. every: with their intervals in steps, -1 for never. One that raises ends
+    the run with everything saved. Raises ConfigError for an impossible interval.
+    """
+
+    on_train_step: tuple[TrainStepHook, ...] = ()
+    every: tuple[tuple[int, MilestoneHook], ...] = ()
+
+    def __post_init__(self) -> None:
+        for interval, hook in self.every:
+            if type(interval) is not int or (interval < 1 and interval != OFF):
+                must = "must be a whole number of at least 1, or -1 for never"
+                raise ConfigError(f"every: the interval of {_name(hook)} {must}, got {interval!r}")
+
+
+NO_HOOKS = Hooks()
+
+
+def call_hook(hook: Callable[[T], object], seen: T) -> None:
+    """Call it. What it raises is a HookError, except for what ends a program."""
+    try:
+        hook(seen)
+    except Exception as error:
+        at = f", at {place}" if (place := place_of(error)) else ""
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        failure = HookError(f"the hook {_name(hook)} raised {reason}{at}")
+        failure.detail = user_traceback(error)
+        raise failure from error
+
+
+def _name(hook: Callable[..., object]) -> str:
+    return getattr(hook, "__qualname__", type(hook).__qualname__)
