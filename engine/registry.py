@@ -18,6 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 
 from rl_tui.engine.errors import NotSupportedError, PluginError, RlTuiError
+from rl_tui.engine.process.interrupts import is_ctrl_c
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
@@ -144,17 +145,18 @@ def require_implementation(kind: str, name: str) -> None:
 
 @contextmanager
 def blaming(kind: str, name: str, doing: str = "") -> Iterator[None]:
-    """What an installed plug-in raises in here is a PluginError that names its package; our own errors pass.
+    """What an installed plug-in raises in here is a PluginError that names its package; our own errors and Ctrl-C pass.
 
     doing: the method that is called, if it is already in use; the error then has the place and the traceback, too.
     """
     try:
         yield
-    except (Exception, SystemExit) as error:
-        point = None if isinstance(error, RlTuiError) else _find(kind, name)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        point = None if isinstance(error, RlTuiError) or is_ctrl_c(error) else _find(kind, name)
         if point is None:
             raise
-        what, reason = f"{name} of {_package(point)}", f"{type(error).__name__}: {error}".splitlines()[0]
+        what, text = f"{name} of {_package(point)}", "".join(str(error).splitlines()[:1])
+        reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
         if not doing:
             raise PluginError(f"{what} ({kind}: {point.value}) cannot be used: {reason}") from error
         at = f", at {place}" if (place := place_of(error)) else ""

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError, PluginError
+from rl_tui.engine.process.interrupts import is_ctrl_c
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 
@@ -44,9 +45,9 @@ class Guard(AbstractContextManager["Guard"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None or isinstance(
-            error, ConfigError | NotSupportedError | PluginError | InstanceFailure | KeyboardInterrupt
-        ):
+        if isinstance(error, ConfigError | NotSupportedError | PluginError | InstanceFailure):
+            return
+        if error is None or is_ctrl_c(error):
             return
         failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
         is_found_here = isinstance(error, EnvironmentFailure | NonFiniteError) and not place_of(error)

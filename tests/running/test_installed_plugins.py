@@ -110,6 +110,21 @@ def test_a_plug_in_that_fails_ends_its_behavior_alone(kind: str, threaded: bool,
     assert tensors_of(newest(run))
 
 
+@pytest.mark.parametrize("threaded", [False, True])
+def test_a_plug_in_that_raises_what_ctrl_c_does_fails_like_any_other(
+    threaded: bool, packages: Packages, tmp_path: Path
+) -> None:
+    code = BROKEN.replace('raise ValueError("no such\\nluck")', "raise KeyboardInterrupt").replace(
+        "broken:", "pressed:"
+    )
+    packages.install("pressed", code, trainers="pressed = pressed:BrokenPPOSettings")
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(trainer_type="pressed", threaded=threaded)}))
+    reason = r"pressed of pressed 1\.0 .*: update raised KeyboardInterrupt, at .*pressed.py:\d+ in update"
+    assert re.fullmatch(reason, ending(run).reason), run.recent_events()
+    assert run.launch.exit_code == 2
+    assert tensors_of(newest(run))
+
+
 @pytest.mark.parametrize("trainer", ["ppo", "sac"])
 def test_an_encoder_learns_is_saved_and_resumed(trainer: str, packages: Packages, tmp_path: Path) -> None:
     packages.install("patches", PATCHES, encoders="patches = patches:PatchSettings")

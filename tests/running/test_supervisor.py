@@ -94,6 +94,7 @@ def test_two_behaviors_train_on_two_environments_of_their_own(tmp_path: Path) ->
         ("raises", 0, "step raised ValueError: the wheels came off"),
         ("shows_another_shape", 0, "must be float32 (2, 1)"),
         ("exits", 0, "SystemExit"),
+        ("interrupts", 0, "step raised KeyboardInterrupt, at "),
         ("raises", 2, "step raised ValueError: the wheels came off"),
         ("dies", 2, "exited with code 7"),
         ("hangs", 2, "has not returned for 1 s"),

@@ -84,6 +84,13 @@ def test_misbehaving_instance_is_named_with_its_reason_in_one_line(where: str, f
     assert isinstance(failure, NonFiniteError) == (failure.exit_code == 5)
 
 
+def test_instance_that_raises_what_ctrl_c_does_is_named_where_no_user_can_have_pressed_it() -> None:
+    failure = failure_of(make_pool("process", MISBEHAVING, fault="interrupts"))
+    assert re.search(r"step raised KeyboardInterrupt, at tests/sampling/worlds.py:\d+ in interrupts$", str(failure))
+    with started(make_pool("serial", MISBEHAVING, fault="interrupts")) as pool, pytest.raises(KeyboardInterrupt):
+        history(pool, 10)
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [("dies", "the process exited with code 7 in step"), ("crashes", "the process was killed by SIGSEGV in step")],

@@ -126,6 +126,9 @@ class Misbehaving(Line):
     def exits(self, steps: Steps) -> None:
         sys.exit("enough")
 
+    def interrupts(self, steps: Steps) -> None:
+        raise KeyboardInterrupt
+
     def dies(self, steps: Steps) -> None:
         os._exit(7)
 
