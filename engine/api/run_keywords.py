@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypedDict, cast
+from typing import Any, TypeAlias, TypedDict
 
+from rl_tui.engine.api.environments import full_name
 from rl_tui.engine.api.settings import SettingsLike, read_run_config
 from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.run import RunConfig
@@ -22,8 +23,8 @@ _MAIN = "__main__:"
 class RunKeywords(TypedDict, total=False):
     """Each wins over the file; one that is missing, or None, leaves the setting to it. False unsets a `true` there.
 
-    env: as in the file, or a class or function that makes one, which must be importable by its name; or either for
-    each behavior. set: further settings by dotted path.
+    env: as in the file, where a Gymnasium id may stand alone; or a class or function that makes one, which must be
+    importable by its name; or either for each behavior. set: further settings by dotted path.
     """
 
     run_id: str | None
@@ -74,17 +75,17 @@ def _named(env: object) -> object:
     """With the names of the callables in it."""
     if isinstance(env, Mapping):
         return {behavior: _named(each) for behavior, each in env.items()}
-    return importable_name(cast("Callable[..., Any]", env)) if callable(env) else env
+    return full_name(env) if isinstance(env, str) else importable_name(env)
 
 
-def importable_name(factory: Callable[..., Any]) -> str:
+def importable_name(factory: object) -> str:
     """`module:name`, by which an environment's class or function is found. Raises ConfigError if it is not."""
     module, name = getattr(factory, "__module__", None), getattr(factory, "__qualname__", "")
     found: object = sys.modules.get(str(module))
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is not factory:
-        what = getattr(factory, "__qualname__", None) or repr(factory)
+        what = name or f"a {type(factory).__name__}"
         raise ConfigError(
             f"env: must be a name, or a class or function at the top level of a module or of a notebook, got {what}"
         )

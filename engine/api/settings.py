@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -43,11 +43,12 @@ def read_run_config(
     if isinstance(settings, str | os.PathLike):
         return load_config(_file(os.fspath(settings)), overrides, name_of)
     own_name, found = behavior or DEFAULT_BEHAVIOR, cast(object, settings)
+    written: Iterable[KeyPath] | None = None  # None: everything; an object does not know what its maker wrote
     match found:
         case RunConfig():
-            values, only = _plain(found.model_dump()), None
+            values, only, written = _plain(found.model_dump()), None, found.source.keys
         case BehaviorConfig():
-            values, only = {"behaviors": {own_name: _plain(found.model_dump())}}, own_name
+            values, only, written = {"behaviors": {own_name: _plain(found.model_dump())}}, own_name, ()
         case Mapping():
             values, only = _plain(found), None
             if not _is_whole_file(values):
@@ -55,7 +56,7 @@ def read_run_config(
         case _:
             expected = "a mapping, the path of a file, the name of a preset, a BehaviorConfig or a RunConfig"
             raise ConfigError(f"settings: must be {expected}, got {type(found).__name__}")
-    keys = dict.fromkeys(_paths(values), Mark(1, 1))
+    keys = dict.fromkeys(_paths(values) if written is None else written, Mark(1, 1))
     document = Document(values, keys, dict(keys))
     return read_document_settings(document, "", overrides, name_of, only)
 

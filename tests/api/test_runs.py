@@ -22,6 +22,7 @@ from rl_tui.engine.session.messages import (
     CheckpointSaved,
     CommandFinished,
     Envelope,
+    LogEmitted,
     MetricsReported,
     NoteAdded,
     Pause,
@@ -158,7 +159,7 @@ def test_every_flag_of_a_setting_is_a_keyword() -> None:
             {"env": lambda: Line("Walker", 4)},
             "env: must be a name, or a class or function at the top level .*, got .*<lambda>",
         ),
-        ({"env": {"Walker": 3}}, "env.*must be"),
+        ({"env": {"Walker": 3}}, "env: must be a name, .*, got a int"),
         ({"set": {"behaviors.Walker.max_step": 3}}, "max_step: unknown key. Did you mean max_steps?"),
         ({"set": {"behaviors.Walker.max_steps": float("nan")}}, "must be finite"),
         ({"resume": True, "run_id": "other"}, "--resume: no run in"),
@@ -195,6 +196,9 @@ def test_environment_may_be_a_function_that_can_be_imported(tmp_path: Path) -> N
     assert "env: tests.api.test_runs:walker" in (result.path / "configuration.yaml").read_text()
     result = rl_tui.train(settings(), env={"Walker": walker}, run_id="2", results_dir=tmp_path, quiet=True)
     assert result.exit_code == 0
+    run = rl_tui.start(settings(), env="CartPole-v1", run_id="3", results_dir=tmp_path)
+    assert run.wait(20)
+    assert run.view.behaviors["Walker"].environment == "gymnasium:CartPole-v1"
 
 
 def test_training_returns_what_was_reached(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -318,3 +322,9 @@ def test_outcome_that_does_not_come_in_time_is_reported(tmp_path: Path) -> None:
             run.checkpoint().wait(0)
         while not any(isinstance(e.event, CommandFinished) for e in run.events(wait=False)):
             assert not run.wait(0.05)
+
+
+def test_settings_of_an_object_are_not_taken_for_what_its_maker_wrote(tmp_path: Path) -> None:
+    run = rl_tui.start(rl_tui_config(), results_dir=tmp_path)
+    assert run.wait(20)
+    assert [e.event for e in run.events() if isinstance(e.event, LogEmitted) and e.event.level == "warning"] == []
