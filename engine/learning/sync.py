@@ -8,6 +8,7 @@ Shapes: R ranks, B rows of this rank, K numbers, M mini-batches, T terms.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
@@ -270,7 +271,7 @@ class ProcessGroup:
         try:
             yield
         except RuntimeError as error:  # of gloo: a deadline, a closed connection
-            reason = str(error).partition("] ")[2].partition(". This is")[0]
+            reason = re.sub(r"^\[\S*\] ", "", str(error)).partition(". This is")[0]
             text = f"another rank has left, or did not send {_WAITS_FOR[kind]} within {self._deadline:g} s ({reason})"
             raise self._loses(text) from error
 

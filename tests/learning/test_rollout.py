@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from rl_tui.engine.config.network import NetworkSettings
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.policies import make_policy
-from rl_tui.engine.learning.rollout import RolloutBuffer, minibatches
+from rl_tui.engine.learning.rewards.scaling import RewardScaler
+from rl_tui.engine.learning.rewards.streams import EpisodeSums
+from rl_tui.engine.learning.rollout import RolloutBuffer, join_by_agent, minibatches, split_rows
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, Policy
 from tests.learning.rollouts import SPEC, Simulation, acted
 from tests.weights import Kind
@@ -88,6 +90,24 @@ def test_no_minibatch_is_empty_where_sequences_are_long() -> None:
     assert parts == [11, 10]
 
 
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(lengths=st.lists(st.integers(1, 8), max_size=9), parts=st.integers(1, 30), with_memory=st.booleans())
+def test_rows_are_split_into_as_many_parts_as_wanted_of_which_some_may_be_empty(
+    lengths: list[int], parts: int, with_memory: bool
+) -> None:
+    rows, numbers = sum(lengths), np.array(lengths, np.int64)
+    sequences = Sequences(numbers, np.arange(len(lengths))[:, None]) if with_memory else None
+    found = split_rows(rows, parts, np.random.default_rng(0), sequences)
+    assert len(found) == parts
+    assert sorted(np.concatenate([part.rows for part in found]).tolist()) == list(range(rows))
+    for part in found:
+        if with_memory:
+            assert part.sequences is not None
+            assert part.sequences.lengths.sum() == len(part.rows)
+            assert len(part.sequences.memories) == len(part.sequences.lengths)
+        assert part.of({"index": np.arange(rows)})["index"].tolist() == part.rows.tolist()
+
+
 def policy() -> Policy:
     """One that acts for `SPEC`."""
     kind = Kind(SPEC)
@@ -143,3 +163,25 @@ def test_what_was_remembered_comes_along() -> None:
     assert rollout.experience.memories is not None
     np.testing.assert_array_equal(rollout.experience.memories, np.concatenate([block.memories for block in blocks]))
     np.testing.assert_array_equal(rollout.experience.agent_ids, np.concatenate([block.agent_ids for block in blocks]))
+
+
+def test_blocks_joined_by_agent_are_paid_what_they_were_paid_one_by_one() -> None:
+    """Episodes continue from block to block, and agents come back after they have left."""
+    simulation = Simulation(policy(), SPEC, num_agents=5, horizon=3, seed=2)
+    blocks = [simulation.run(4) for _ in range(6)]
+    whole, sums, sums_of_whole = join_by_agent(blocks), EpisodeSums(1), EpisodeSums(1)
+    changes = np.flatnonzero(np.diff(whole.agent_ids))
+    assert len(changes) == len(np.unique(whole.agent_ids)) - 1
+    assert whole.num_rows == sum(block.num_rows for block in blocks)
+    one_by_one = np.concatenate([sums(block, block.rewards[:, None]) for block in blocks])
+    assert len(one_by_one) > 5
+    together = sums_of_whole(whole, whole.rewards[:, None])
+    np.testing.assert_allclose(np.sort(together[:, 0]), np.sort(one_by_one[:, 0]), rtol=1e-12)
+    scaler, scaler_of_whole = RewardScaler(0.9), RewardScaler(0.9)
+    for block in blocks:
+        scaler(block)
+    scaler_of_whole(whole)
+    for name, value in scaler.state().values.items():
+        assert np.isclose(float(str(scaler_of_whole.state().values[name])), float(str(value)), rtol=1e-12)
+    rows = {tuple(row) for block in blocks for row in np.column_stack([*block.observations, block.rewards]).tolist()}
+    assert rows == {tuple(row) for row in np.column_stack([*whole.observations, whole.rewards]).tolist()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,9 @@ CASES = {
     "ppo, passes ended by target_kl": Case("ppo", CONTINUOUS, (4, 2), hyperparameters=MINIBATCH | {"target_kl": 2e-4}),
     "ppo with memory": Case("ppo", DISCRETE, (3, 2), network=MEMORY),
     "ppo, rows for few mini-batches on one rank": Case("ppo", HYBRID, (4, 2, 1), 1, hyperparameters={"batch_size": 3}),
+    "ppo with a signal that learns": Case(
+        "ppo", CONTINUOUS, (2, 1), 3, has_learned_signal=True, hyperparameters={"batch_size": 6}
+    ),
     "sac": Case("sac", CONTINUOUS, (4, 2), 4, 40, hyperparameters={"buffer_init_steps": 90}),
     "sac with priorities": Case(
         "sac", DISCRETE, (2, 1, 1), 4, hyperparameters={"prioritized_replay": {}, "steps_per_update": 5}
@@ -45,7 +49,6 @@ def test_ranks_stay_equal_and_learn_what_one_process_would(name: str, request: p
     expected = alone.state
     assert expected.tensors.keys() == first.state.tensors.keys()
     for tensor, array in first.state.tensors.items():
-        assert array.dtype == np.float64
         np.testing.assert_allclose(array, expected.tensors[tensor], rtol=1e-6, atol=1e-6, err_msg=tensor)
     for part in ("network", "actor", "q", "reward_extrinsic"):
         assert first.state.part(part).values == pytest.approx(expected.part(part).values, rel=1e-9)
@@ -63,3 +66,14 @@ def test_passes_were_ended_by_target_kl() -> None:
 
 def without_target(case: Case) -> Case:
     return replace(case, hyperparameters={**case.hyperparameters, "target_kl": None})
+
+
+def test_a_signal_learns_from_no_minibatch_of_which_a_rank_has_no_rows(two: Ranks) -> None:
+    """One that averages its gradients would wait for that rank."""
+    case = replace(CASES["ppo with a signal that learns"], hyperparameters={"batch_size": 2}, updates=5)
+    first, second = two.results(train, case)
+    assert first.digests == second.digests
+    learned = first.state.part("network").number("adam_steps")
+    nested: Any = first.state.part("reward_shared").values["predictor"]
+    of_signal = nested["adam_steps"]
+    assert 0 < of_signal < learned

@@ -13,6 +13,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
+from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.ppo import trainer as ppo_module
@@ -27,6 +28,7 @@ from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec, State, Trajectories
 from tests.learning.rollouts import Simulation
+from tests.learning.sync.signals import SharedSettings
 
 CPU = torch.device("cpu")
 SEED = 7
@@ -51,6 +53,7 @@ class Case:
     updates: int = 50
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     network: Mapping[str, Any] = field(default_factory=dict)
+    has_learned_signal: bool = False
 
     @property
     def spec(self) -> BehaviorSpec:
@@ -61,6 +64,10 @@ class Case:
     def settings(self) -> BehaviorConfig:
         """Small and quick."""
         own: dict[str, Any] = {"batch_size": 16, "learning_rate": 1e-3}
+        signals: dict[str, Any] = {"extrinsic": {}}
+        if self.has_learned_signal:
+            registry.BUILT_IN["reward_signals"]["shared"] = f"{SharedSettings.__module__}:SharedSettings"  # type: ignore[index]  # a dict
+            signals["shared"] = {"strength": 0.5, "network_settings": {"hidden_units": 8, "num_layers": 1}}
         own |= {"num_epoch": 2} if self.trainer == "ppo" else {"steps_per_update": 30, "buffer_size": 400}
         return BehaviorConfig.model_validate(
             {
@@ -68,6 +75,7 @@ class Case:
                 "hyperparameters": own | dict(self.hyperparameters),
                 "network_settings": {"hidden_units": 8, "num_layers": 1, "normalize": True} | dict(self.network),
                 "normalize_reward": True,
+                "reward_signals": signals,
                 "time_horizon": HORIZON,
                 "max_steps": 10**6,
             }
