@@ -13,7 +13,10 @@ _PARAMETERS = "Parameters of an environment and curricula belong in the file, un
 _ONLY_UNITY = "It applies only to Unity players, which are not supported yet"
 
 REMOVED = {
-    "--multi-gpu": "Use --torch-device to select one device; multiple GPUs are not supported yet",
+    "--multi-gpu": (
+        "Use --torch-device to select one device. The engine's updates already work over several processes, but no"
+        " command starts them yet"
+    ),
     "--cpu": "--torch-device cpu trains on the CPU",
     "--save-freq": "Each behavior has its own interval: --set behaviors.NAME.checkpoint_interval=50000",
     "--keep-checkpoints": "Each behavior has its own number: --set behaviors.NAME.keep_checkpoints=5",
