@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -86,36 +88,48 @@ class ActorTrainer(Trainer, Generic[H]):
         if self._sync.size > 1:
             self._random = np.random.Generator(np.random.PCG64(self._sync.seed(seed)))
 
-    def add(self, block: Trajectories) -> Samples:
-        """Keep a block for the next update; returns what `_include` does, or on several ranks nothing yet."""
+    def _include_now(self, block: Trajectories, include: Callable[[Trajectories], Samples]) -> Samples:
+        """What `include` returns for a new block; on several ranks nothing yet, and the block waits."""
         if self._sync.size == 1:
-            return self._include(block)
+            return include(block)
         self._waiting.append(block)
         return {}
 
-    def _include(self, block: Trajectories) -> Samples:
-        """Evaluate a block and keep it with its rewards; returns samples of metrics. Raises NonFiniteError."""
-        raise NotImplementedError
+    def _include_waiting(self, include: Callable[[Trajectories], Samples]) -> Metrics:
+        """Include the blocks that wait as one, while other ranks do; the means of the samples that `include` returns.
 
-    @property
-    def _num_waiting(self) -> int:
-        """Rows of blocks that are not included yet."""
-        return sum(block.num_rows for block in self._waiting)
-
-    def _include_waiting(self) -> Metrics:
-        """Include the blocks that wait as one, together with other ranks; returns the means of its samples.
-
-        Where that fails, the blocks are dropped, and statistics are as before but for unfinished episodes.
+        What each rank returns is of its own blocks.
         """
         if self._sync.size == 1:
             return {}
-        before, blocks, self._waiting = self._shared_state(), self._waiting, []
+        blocks, self._waiting = self._waiting, []
+        samples = include(join_by_agent(blocks))
+        return {tag: math.fsum(numbers) / len(numbers) for tag, numbers in samples.items()}
+
+    @property
+    def _num_waiting(self) -> int:
+        """Rows of the blocks that wait."""
+        return sum(block.num_rows for block in self._waiting)
+
+    @contextmanager
+    def _undoing_statistics(self) -> Iterator[None]:
+        """What raises in here leaves normalizer and reward signals as before, without unfinished episodes.
+
+        On one rank it leaves them as they are: `add` has changed them before.
+        """
+        if self._sync.size == 1:
+            yield
+            return
+        before = self._shared_state()
         try:
-            samples = self._include(join_by_agent(blocks))
+            yield
         except BaseException:
             self._load_shared(State.merge(before))
             raise
-        return {tag: math.fsum(numbers) / len(numbers) for tag, numbers in samples.items()}
+
+    def _agreed_step(self, step: int) -> int:
+        """The step of rank 0, for schedules."""
+        return step if self._sync.size == 1 else int(self._sync.gather(np.array([step], np.float64))[0, 0])
 
     def _evaluate(self, block: Trajectories) -> Float32:
         """f32[N, S]: what each stream pays for a new block; the normalizer includes it. Raises NonFiniteError."""

@@ -17,7 +17,8 @@ class TrainStep:
 
     sample: rows of a rollout, or a replay buffer's `Minibatch` with its rows' numbers and weights. losses: by
     ML-Agents' tag, f32[] each on the trainer's device, where `float` waits for it. errors: f32[B] of the critics, by
-    which a prioritized replay ranks its rows; None where the trainer has no such errors.
+    which a prioritized replay ranks its rows; None where the trainer has no such errors. On
+    several ranks, each sees its own rows and their losses.
     """
 
     sample: Transitions

@@ -93,8 +93,14 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         networks = PPONetworks(self._random, self._layout, self._spec.actions, settings, num_streams, is_shared)
         return make_actor_critic(networks, self._layout, settings.activation, device)
 
+    def add(self, block: Trajectories) -> Samples:
+        """Keep a block for the next update; returns what each stream paid in the episodes that ended in it.
+
+        On several ranks `update` returns the means of that.
+        """
+        return self._include_now(block, self._include)
+
     def _include(self, block: Trajectories) -> Samples:
-        """Keep a block for the next update; returns what each stream paid in the episodes that ended in it."""
         rewards = self._evaluate(block)
         self._rollout.add(block, rewards)
         return self._streams.episodes(block, rewards)
@@ -109,13 +115,13 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         Several ranks do so together, with the rows of all; see Sync.
         """
         before, signals = self._step.snapshot(), self._streams.snapshot()
-        statistics = self._shared_state() if self._sync.size > 1 else None
-        learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
-        coefficients = self._coefficients(step)
+        overflow_is_reported = np.errstate(over="ignore", invalid="ignore")
         try:
-            # overflow is reported below
-            with np.errstate(over="ignore", invalid="ignore"), self._sync.together(KEPT):
-                paid = self._include_waiting()
+            with overflow_is_reported, self._undoing_statistics(), self._sync.together(KEPT):
+                step = self._agreed_step(step)
+                learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
+                coefficients = self._coefficients(step)
+                paid = self._include_waiting(self._include)
                 prepared = self._prepare(self._rollout.drain(), self._sync)
                 by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
                 terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
@@ -124,8 +130,6 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
                 reported = self._streams.metrics()
         except BaseException:
             self._step.restore(before)
-            if statistics is not None:
-                self._load_shared(State.merge(statistics))
             self._streams.restore(signals)
             raise
         self._agents = prepared.agents
@@ -216,7 +220,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
     ) -> Terms:
         """Take one step by the rows of all ranks; returns the terms of this one's, zeros without any.
 
-        is_shared: whether every rank has some. Without, no hooks are called: reward signals that learn are among them.
+        is_shared: whether every rank has some; otherwise no hooks are called. Reward signals that learn are hooks.
         """
         columns = part.of(prepared.columns)
         terms, advantage = dict.fromkeys(TERMS, 0.0), self._advantage(columns, self._sync)

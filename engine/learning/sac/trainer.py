@@ -35,7 +35,6 @@ from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Metrics, Samples, always
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Float32, State, Trajectories
 
-KEPT = "the state before this mini-batch was kept"
 LONGEST_SEGMENT = 16  # steps: longer segments would only delay learning, since values bootstrap the rest
 
 
@@ -115,8 +114,14 @@ class SACTrainer(ActorTrainer[SACSettings]):
         """This rank's part of so many steps, rounded up."""
         return math.ceil(steps / self._sync.size)
 
+    def add(self, block: Trajectories) -> Samples:
+        """Keep a block; returns the size of the buffer, and what each stream paid in the episodes that ended in it.
+
+        On several ranks `update` returns the means of that.
+        """
+        return self._include_now(block, self._include)
+
     def _include(self, block: Trajectories) -> Samples:
-        """Keep a block; returns the size of the buffer, and what each stream paid in the episodes that ended in it."""
         rewards = self._evaluate(block)
         missing = self._missing_steps
         self._replay.add(block, rewards, self._critic_memories(block))
@@ -162,12 +167,14 @@ class SACTrainer(ActorTrainer[SACSettings]):
         rest. Several ranks draw their parts of a mini-batch, each from its own replay buffer; see Sync. Raises
         NonFiniteError; the mini-batches before it are learned, except by reward signals, and everything is finite.
         """
-        learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
         terms, rows, signals = [], [], self._streams.snapshot()
+        overflow_is_found_in_gradients = np.errstate(over="ignore", invalid="ignore")
         try:
-            # overflow is found in the gradients
-            with np.errstate(over="ignore", invalid="ignore"), self._sync.together(KEPT):
-                paid = self._include_waiting()
+            with overflow_is_found_in_gradients, self._sync.together("what was learned before is kept"):
+                step = self._agreed_step(step)
+                learning_rate = scheduled_learning_rate(self._hyper, step, self._config.max_steps)
+                with self._undoing_statistics():
+                    paid = self._include_waiting(self._include)
                 while self._due_steps >= self._hyper.steps_per_update:
                     minibatch = self._draw(step)
                     terms.append(self._learn(minibatch, learning_rate, step))
@@ -202,7 +209,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
         gradients = [flat.gradient for flat in parameters.trained().values()]
         self._sync.average_gradients(gradients, 0 if minibatch is None else minibatch.num_rows)
         if not parameters.has_finite_gradients():
-            raise NonFiniteError(f"a gradient is not finite at step {step}; {KEPT}")
+            raise NonFiniteError(f"a gradient is not finite at step {step}; the state before this mini-batch was kept")
         for name, flat in parameters.trained().items():
             self._steps[name](flat.gradient, learning_rate)
         followed = parameters.q if parameters.value is None else parameters.value

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_tui.engine.errors import RlTuiError
+from rl_tui.engine.errors import NonFiniteError, RlTuiError
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.train_step import TrainStep
 from rl_tui.engine.learning.trainer import Trainer, always, make_trainer
@@ -49,7 +49,7 @@ def learn_with_a_fault(sync: Sync, case: Case, of_rank: int, fault: str) -> Outc
     if own.hook is not None:
         trainer.on_train_step(own.hook)
     start = time.perf_counter()
-    own.begin()
+    own.begin(trainer)
     error = attempt(trainer, 2, own.should_continue)
     seconds = time.perf_counter() - start
     after, updates, taken = digest(trainer.state()), trainer.num_updates, steps_of(trainer) - num_steps
@@ -87,7 +87,7 @@ class Fault:
         """What the rank collects."""
         return block
 
-    def begin(self) -> None:
+    def begin(self, trainer: Trainer) -> None:
         """Called before the update."""
 
     def should_continue(self) -> bool:
@@ -98,7 +98,7 @@ class Fault:
 class Exits(Fault):
     """The process ends before the update."""
 
-    def begin(self) -> None:
+    def begin(self, trainer: Trainer) -> None:
         os._exit(0)
 
 
@@ -113,7 +113,7 @@ class IsKilled(Fault):
 class IsSilent(Fault):
     """The rank comes when the others no longer wait."""
 
-    def begin(self) -> None:
+    def begin(self, trainer: Trainer) -> None:
         time.sleep(4)
 
 
@@ -131,6 +131,19 @@ class PaysNaN(Fault):
         rewards = block.rewards.copy()
         rewards[3] = np.nan
         return replace(block, rewards=rewards)
+
+
+class PaysInfinity(Fault):
+    """A reward signal refuses its rewards, after the normalizer has seen the block."""
+
+    def begin(self, trainer: Trainer) -> None:
+        streams: Any = trainer._streams  # type: ignore[attr-defined]  # of ActorTrainer
+
+        def refuse(block: Trajectories) -> None:
+            del streams.evaluate
+            raise NonFiniteError("a reward must be a finite number, got inf")
+
+        streams.evaluate = refuse
 
 
 class Diverges(Fault):
@@ -160,6 +173,7 @@ FAULTS: dict[str, Callable[[], Fault]] = {
     "is silent": IsSilent,
     "raises": Raises,
     "pays NaN": PaysNaN,
+    "pays infinity": PaysInfinity,
     "sac diverges": Diverges,
     "ppo diverges": HasDiverged,
     "stops": Stops,

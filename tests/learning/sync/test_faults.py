@@ -68,10 +68,13 @@ def test_a_rank_that_raises_ends_the_update_of_the_others_at_once(name: str, thr
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_reward_that_is_no_number_ends_the_update_of_all_and_training_goes_on(name: str, two: Ranks) -> None:
-    found = of_fault(two, name, "pays NaN", of_rank=1)
+@pytest.mark.parametrize(("fault", "text"), [("pays NaN", "agent 100"), ("pays infinity", "a reward must be")])
+def test_a_reward_that_is_not_finite_ends_the_update_of_all_and_training_goes_on(
+    name: str, fault: str, text: str, two: Ranks
+) -> None:
+    found = of_fault(two, name, fault, of_rank=1)
     assert all(isinstance(one.error, NonFiniteError) for one in found)
-    assert str(found[1].error).startswith("agent 100")
+    assert str(found[1].error).startswith(text)
     assert str(found[0].error).startswith("rank 1 of 2 ended the update: a number there is not finite")
     for one in found:
         assert one.after == one.before

@@ -26,13 +26,15 @@ CASES = {
     "ppo": Case("ppo", HYBRID, (4, 2)),
     "ppo, passes ended by target_kl": Case("ppo", CONTINUOUS, (4, 2), hyperparameters=MINIBATCH | {"target_kl": 2e-4}),
     "ppo with memory": Case("ppo", DISCRETE, (3, 2), network=MEMORY),
-    "ppo, rows for few mini-batches on one rank": Case("ppo", HYBRID, (4, 2, 1), 1, hyperparameters={"batch_size": 3}),
+    "ppo, rows for few mini-batches on one rank": Case(
+        "ppo", HYBRID, (4, 2, 1), 1, hyperparameters={"batch_size": 3, "num_epoch": 1}
+    ),
     "ppo with a signal that learns": Case(
         "ppo", CONTINUOUS, (2, 1), 3, has_learned_signal=True, hyperparameters={"batch_size": 6}
     ),
     "sac": Case("sac", CONTINUOUS, (4, 2), 4, 40, hyperparameters={"buffer_init_steps": 90}),
     "sac with priorities": Case(
-        "sac", DISCRETE, (2, 1, 1), 4, hyperparameters={"prioritized_replay": {}, "steps_per_update": 5}
+        "sac", DISCRETE, (2, 1, 1), 4, hyperparameters={"prioritized_replay": {}, "steps_per_update": 10}
     ),
     "sac with memory": Case("sac", CONTINUOUS, (2, 1), 4, 10, network=MEMORY, hyperparameters={"steps_per_update": 10}),
 }

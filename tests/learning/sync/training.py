@@ -115,16 +115,16 @@ def train(sync: Sync, case: Case) -> Trained:
     """The training of one rank, in float64."""
     with in_double():
         trainer = make_trainer(case.spec, case.settings, SEED, CPU, sync)
-    return trained(trainer, case, case.blocks(sync.rank))
+    return trained(trainer, case, case.blocks(sync.rank), later=10000 * sync.rank)
 
 
-def trained(trainer: Trainer, case: Case, blocks: Iterator[list[Trajectories]]) -> Trained:
-    """All updates of a trainer."""
+def trained(trainer: Trainer, case: Case, blocks: Iterator[list[Trajectories]], later: int = 0) -> Trained:
+    """All updates of a trainer. later: by how many steps it is ahead of others, whose schedules it follows."""
     metrics, digests = [], []
     for update, of_update in enumerate(blocks):
         for block in of_update:
             trainer.add(block)
-        metrics.append(trainer.update(update * 100))
+        metrics.append(trainer.update(update * 100 + later))
         digests.append(digest(trainer.state()))
     return Trained(trainer.state(), metrics, digests)
 
