@@ -4,6 +4,7 @@
 #   make run TORCH=cpu                         torch without CUDA, the default on Linux without an NVIDIA driver
 #   make shell                                 a shell with rl-tui on its PATH
 #   make test PYTHON=python3.12                another interpreter (3.11 or newer)
+#   make gpu DEVICE=cuda:1                     the checks that need a GPU, on another one than the first
 #   make test-all                              every interpreter of PYTHONS that works here, each in a .venv-3.X
 
 SHELL := /bin/bash
@@ -14,12 +15,13 @@ BIN := $(VENV)/bin
 CONFIG ?= config/ppo/CartPole.yaml
 ARGS ?=
 TORCH ?= auto
+DEVICE ?= cuda
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile -c constraints.txt
 # Python compiles a module when it is first imported, and keeps the result also where the environment forbids that: pip
 # would compile all 12,000 of them, and the hundred programs that the tests start would each compile the project.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run shell test test-all check unit bench faults screenshots clean
+.PHONY: run shell test test-all check unit bench faults gpu screenshots clean
 
 run: $(VENV)/.ready
 	@$(BIN)/rl-tui $(CONFIG) $(ARGS)
@@ -60,6 +62,10 @@ bench: $(VENV)/.ready-dev
 
 faults: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m faults --timeout 3600 $(ARGS)
+
+# Without a CUDA device it says so in one line. DEVICE=cpu tries out the tests themselves.
+gpu: $(VENV)/.ready-dev
+	@$(BIN)/python -m tests.gpu --device $(DEVICE) $(ARGS)
 
 # Of the demo, and of a run of two behaviors that is recorded here and now.
 screenshots: $(VENV)/.ready-dev

@@ -182,10 +182,23 @@ def test_trainer_of_a_plug_in_continues_from_its_state_bit_for_bit(installed: Pa
         first.load_replay(State())
 
 
+def test_trainer_of_a_plug_in_computes_the_same_on_a_device(installed: Path, device: torch.device) -> None:
+    config, losses = a2c(installed, 10_000).behaviors["CartPole"], []
+    for place in (device, torch.device("cpu")):
+        trainer = make_trainer(SPEC, config, 0, place)
+        for number in range(2):
+            trainer.add(experience(trainer, number))
+            trainer.update(100 * number)
+        losses.append(trainer.loss(experience(make_trainer(SPEC, config, 0, torch.device("cpu")), 3)))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-2, abs=1e-3)
+
+
 @pytest.mark.learning
 @pytest.mark.parametrize("actions", ["discrete", "continuous"])
-def test_trainer_of_a_plug_in_solves_the_one_step_task(installed: Path, actions: str) -> None:
+def test_trainer_of_a_plug_in_solves_the_one_step_task(
+    installed: Path, actions: str, torch_device: torch.device
+) -> None:
     settings = {"trainer_type": "a2c", "hyperparameters": {"buffer_size": 64, "learning_rate": 1e-2}}
     config = BehaviorConfig.model_validate(settings | {"network_settings": {"hidden_units": 16, "num_layers": 1}})
-    trainer = train(toy(actions), config, 5000, seed=1)
+    trainer = train(toy(actions), config, 5000, 1, torch_device)
     assert mean_return(toy(actions), trainer.make_policy(1), 400, seed=2) > 0.9

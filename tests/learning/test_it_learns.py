@@ -25,14 +25,16 @@ CONFIGS = Path(__file__).parents[2] / "config"
 TOY_STEPS, MEMORY_STEPS, CART_POLE_STEPS = 2500, 5000, 100_000
 
 
-def train(environments: list[Environment], config: BehaviorConfig, max_steps: int, seed: int) -> Trainer:
+def train(
+    environments: list[Environment], config: BehaviorConfig, max_steps: int, seed: int, device: torch.device
+) -> Trainer:
     """Collect and update in turn until so many steps are learned from."""
     (behavior,) = environments[0].specs
     pool = SerialPool("test", lambda first, count: environments, len(environments))
     pool.start()
     try:
         kind = registry.implementation("trainers", config.trainer_type)
-        trainer: Trainer = kind(pool.specs[behavior], config, seed, torch.device("cpu"))
+        trainer: Trainer = kind(pool.specs[behavior], config, seed, device)
         collector = Collector(pool, {behavior: trainer.make_policy(seed)}, {behavior: trainer.time_horizon})
         pool.reset(seed)
         step = 0
@@ -100,17 +102,17 @@ TOY = toy_config()
 @pytest.mark.learning
 @pytest.mark.parametrize("actions", ["discrete", "continuous", "hybrid"])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_one_step_task_is_solved_within_2500_steps(actions: str, seed: int) -> None:
-    before = PPOTrainer(toy(actions)[0].specs["Toy"], TOY, seed, torch.device("cpu")).make_policy(seed)
+def test_the_one_step_task_is_solved_within_2500_steps(actions: str, seed: int, torch_device: torch.device) -> None:
+    before = PPOTrainer(toy(actions)[0].specs["Toy"], TOY, seed, torch_device).make_policy(seed)
     assert mean_return(toy(actions), before, 400, seed) < 0.3
-    ppo = train(toy(actions), TOY, TOY_STEPS, seed)
+    ppo = train(toy(actions), TOY, TOY_STEPS, seed, torch_device)
     assert mean_return(toy(actions), ppo.make_policy(seed), 400, seed + 1) > 0.9
 
 
 @pytest.mark.learning
-def test_the_critic_explains_returns_in_the_hundreds_within_60_updates() -> None:
+def test_the_critic_explains_returns_in_the_hundreds_within_60_updates(torch_device: torch.device) -> None:
     """Episodes of one step, in which what is seen decides the return: its variance is what a constant leaves."""
-    ppo = PPOTrainer(SPEC, toy_config(buffer_size=256), 1, torch.device("cpu"))
+    ppo = PPOTrainer(SPEC, toy_config(buffer_size=256), 1, torch_device)
     random = np.random.default_rng(1)
     for _ in range(61):
         block = acted(ppo.make_policy(1), random, [1] * 256, ending=Ending.TERMINATED)
@@ -124,12 +126,14 @@ def test_the_critic_explains_returns_in_the_hundreds_within_60_updates() -> None
 @pytest.mark.learning
 @pytest.mark.parametrize("actions", ["discrete", "continuous"])
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_what_was_shown_at_the_beginning_is_remembered_by_those_who_can(actions: str, is_shared: bool) -> None:
+def test_what_was_shown_at_the_beginning_is_remembered_by_those_who_can(
+    actions: str, is_shared: bool, torch_device: torch.device
+) -> None:
     """The best return without memory is 0."""
     returns = []
     for memory in ({"sequence_length": 8, "memory_size": 16}, None):
         config = toy_config(memory, MEMORY_STEPS, shared_critic=is_shared)
-        ppo = train(toy(actions, task="memory"), config, MEMORY_STEPS, seed=1)
+        ppo = train(toy(actions, task="memory"), config, MEMORY_STEPS, 1, torch_device)
         returns.append(mean_return(toy(actions, task="memory"), ppo.make_policy(1), 400, seed=2))
     assert returns[0] > 0.9
     assert returns[1] < 0.2
@@ -138,21 +142,21 @@ def test_what_was_shown_at_the_beginning_is_remembered_by_those_who_can(actions:
 @pytest.mark.learning
 @pytest.mark.parametrize("task", ["pixels", "goal"])
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_the_side_is_found_in_an_image_and_by_a_goal(task: str, is_shared: bool) -> None:
-    ppo = train(toy("discrete", task=task), toy_config(shared_critic=is_shared), TOY_STEPS, seed=1)
+def test_the_side_is_found_in_an_image_and_by_a_goal(task: str, is_shared: bool, torch_device: torch.device) -> None:
+    ppo = train(toy("discrete", task=task), toy_config(shared_critic=is_shared), TOY_STEPS, 1, torch_device)
     assert mean_return(toy("discrete", task=task), ppo.make_policy(1), 400, seed=2) > 0.9
 
 
 @pytest.mark.learning
-def test_the_heaviest_of_a_set_is_found() -> None:
+def test_the_heaviest_of_a_set_is_found(torch_device: torch.device) -> None:
     """To guess from where one stands returns 0.25."""
     config = toy_config(max_steps=MEMORY_STEPS, shared_critic=True, learning_rate=2e-3)
-    ppo = train(toy("discrete", task="entities"), config, MEMORY_STEPS, seed=1)
+    ppo = train(toy("discrete", task="entities"), config, MEMORY_STEPS, 1, torch_device)
     assert mean_return(toy("discrete", task="entities"), ppo.make_policy(1), 400, seed=2) > 0.75
 
 
 @pytest.mark.learning
-def test_cart_pole_reaches_475_with_the_settings_of_its_preset() -> None:
+def test_cart_pole_reaches_475_with_the_settings_of_its_preset(torch_device: torch.device) -> None:
     run = load_config(CONFIGS / "ppo" / "CartPole.yaml")
     config = run.behaviors["CartPole"]
     assert config.max_steps <= CART_POLE_STEPS
@@ -160,5 +164,5 @@ def test_cart_pole_reaches_475_with_the_settings_of_its_preset() -> None:
     def copies() -> list[Environment]:
         return make_environments("gymnasium:CartPole-v1", "CartPole", run.env_settings.num_envs, {})
 
-    ppo = train(copies(), config, CART_POLE_STEPS, seed=1)
+    ppo = train(copies(), config, CART_POLE_STEPS, 1, torch_device)
     assert mean_return(copies(), ppo.make_policy(1), 100, seed=2) >= 475

@@ -42,18 +42,20 @@ def config(memory: dict[str, int] | None = None, **hyper: object) -> BehaviorCon
 @pytest.mark.learning
 @pytest.mark.parametrize("target_q", [False, True])
 @pytest.mark.parametrize("actions", ["discrete", "continuous", "hybrid"])
-def test_the_one_step_task_is_solved_within_2000_steps(actions: str, target_q: bool) -> None:
+def test_the_one_step_task_is_solved_within_2000_steps(
+    actions: str, target_q: bool, torch_device: torch.device
+) -> None:
     settings = config(target_q=target_q)
-    before = SACTrainer(toy("one-step", actions=actions)[0].specs["Toy"], settings, 1, torch.device("cpu"))
+    before = SACTrainer(toy("one-step", actions=actions)[0].specs["Toy"], settings, 1, torch_device)
     assert mean_return(toy("one-step", actions=actions), before.make_policy(1), 400, 1) < 0.3
-    sac = train(toy("one-step", actions=actions), settings, STEPS, seed=1)
+    sac = train(toy("one-step", actions=actions), settings, STEPS, 1, torch_device)
     assert mean_return(toy("one-step", actions=actions), sac.make_policy(1), 400, 2) > 0.85
 
 
 @pytest.mark.learning
 @pytest.mark.parametrize("target_q", [False, True])
-def test_what_was_shown_at_first_only_is_remembered(target_q: bool) -> None:
+def test_what_was_shown_at_first_only_is_remembered(target_q: bool, torch_device: torch.device) -> None:
     """Without its memory a policy returns 0."""
     settings = config(memory={"sequence_length": 8, "memory_size": 32}, target_q=target_q, batch_size=128)
-    sac = train(toy("memory", delay=3), settings, 3000, seed=1)
+    sac = train(toy("memory", delay=3), settings, 3000, 1, torch_device)
     assert mean_return(toy("memory", delay=3), sac.make_policy(1), 400, 2) > 0.8
