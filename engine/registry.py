@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -80,16 +80,6 @@ def names(kind: str) -> list[str]:
     return list(dict.fromkeys([*BUILT_IN[kind], *(point.name for point in _installed(kind))]))
 
 
-def supported_names(kind: str) -> list[str]:
-    """Those that something implements, without those that cannot be used. Imports all of their settings."""
-    found = []
-    for name in names(kind):
-        with suppress(PluginError):
-            if is_supported(kind, name):
-                found.append(name)
-    return found
-
-
 def has(kind: str, name: object) -> bool:
     """Whether there is one of that name; installed packages are searched only where none is built in."""
     return isinstance(name, str) and (name in BUILT_IN[kind] or name in names(kind))
@@ -108,11 +98,6 @@ def settings_class(kind: str, name: str) -> type:
         raise NotSupportedError(f"{kind}: {name} is not supported yet; there are {', '.join(names(kind))}")
     with blaming(kind, name):
         return _require_class(point.load())
-
-
-def is_supported(kind: str, name: str) -> bool:
-    """Whether something implements it; False for what is only read yet."""
-    return bool(_implementation_of(settings_class(kind, name)))
 
 
 def implementation(kind: str, name: str) -> type:

@@ -175,6 +175,9 @@ def test_one_that_cannot_be_used_is_refused_where_it_is_named_and_harms_nothing_
     [plugin] = listed("own", capsys)
     assert (plugin["state"], plugin["problem"].startswith(reason)) == ("unusable", True)
     assert f"own_trainer 1.0  Cannot be used: {reason}" in outputs(["plugins"], capsys)[1]
+    path.write_text(FILE % "nothing")
+    text = 'must be ppo or sac, got "nothing". `rl-tui plugins` lists what is installed'
+    assert text in outputs([str(path), "--dry-run"], capsys)[2]
     path.write_text(FILE % "ppo")
     assert outputs([str(path), "--dry-run"], capsys)[::2] == (0, "")
 

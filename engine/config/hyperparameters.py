@@ -17,6 +17,7 @@ from rl_tui.engine.config.plugin_settings import (
     plugin_settings,
     settings_of_plugin,
     settings_of_plugins,
+    supported_names,
 )
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.types import as_diagnostic
@@ -111,7 +112,7 @@ class Hyperparameters(PluginSettings):
 
 def trainer_names() -> list[str]:
     """What `trainer_type` may be in a run."""
-    return registry.supported_names(KIND)
+    return supported_names(KIND, Hyperparameters)
 
 
 def is_trainer(name: object) -> bool:

@@ -52,15 +52,27 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _TARGET = re.compile(rf"{_MODULE.pattern}:[^\W\d]\w*")
 
 
-def settings_of_plugins(kind: str, base: type[P]) -> dict[str, type[P]]:
-    """The class of every plug-in's settings by name, without those that cannot be used."""
+def load_plugins(kind: str, base: type[P]) -> tuple[dict[str, type[P]], list[str]]:
+    """The class of every plug-in's settings by name, and one line for each that cannot be used. Imports them all."""
     found: dict[str, type[P]] = {}
+    problems = []
     for name in registry.names(kind):
         try:
             found[name] = settings_of_plugin(kind, name, base)
-        except PluginError:  # reported where it is used
-            continue
-    return found
+        except PluginError as error:
+            problems.append(str(error))
+    return found, problems
+
+
+def settings_of_plugins(kind: str, base: type[P]) -> dict[str, type[P]]:
+    """The class of every plug-in's settings by name, without those that cannot be used: they are refused where they are
+    named."""
+    return load_plugins(kind, base)[0]
+
+
+def supported_names(kind: str, base: type[PluginSettings]) -> list[str]:
+    """The plug-ins that a run can use."""
+    return [name for name, settings in settings_of_plugins(kind, base).items() if settings.implementation]
 
 
 def settings_of_plugin(kind: str, name: str, base: type[P]) -> type[P]:
@@ -105,7 +117,7 @@ def plugin_name(kind: str, base: type[PluginSettings]) -> BeforeValidator:
 
     def check(name: object) -> object:
         if not isinstance(name, str) or not registry.has(kind, name):
-            text = must_be_one_of(registry.supported_names(kind), name)
+            text = must_be_one_of(supported_names(kind, base), name)
             raise refusal(f"{text}{'' if text.endswith('?') else '.'} {_INSTALLED}")
         _named(kind, name, base)
         return name
@@ -124,26 +136,29 @@ def plugin_settings(kind: str, base: type[PluginSettings], named_by: str) -> Bef
     return BeforeValidator(read)
 
 
-def plugin_mapping(kind: str, classes: Mapping[str, type[P]], has_null: bool = False) -> type[Settings]:
+def plugin_mapping(kind: str, base: type[P], classes: Mapping[str, type[P]], has_null: bool = False) -> type[Settings]:
     """A section with a key for each plug-in of a kind; all may be left out. has_null: or be null, for none."""
-    return _mapping(kind, tuple(classes.items()), has_null)
+    return _mapping(kind, base, tuple(classes.items()), has_null)
 
 
 class _PluginMapping(Settings):
     kind: ClassVar[str]
+    base: ClassVar[type[PluginSettings]]
     elsewhere: ClassVar[str] = f". {_INSTALLED}"
 
     @classmethod
     def offered(cls) -> list[str]:
-        return sorted(registry.supported_names(cls.kind))
+        return sorted(supported_names(cls.kind, cls.base))
 
 
 @lru_cache(maxsize=64)
-def _mapping(kind: str, classes: tuple[tuple[str, type[PluginSettings]], ...], has_null: bool) -> type[Settings]:
+def _mapping(
+    kind: str, base: type[PluginSettings], classes: tuple[tuple[str, type[PluginSettings]], ...], has_null: bool
+) -> type[Settings]:
     fields: dict[str, Any] = {name: (found | None if has_null else found, None) for name, found in classes}
     words = f"One entry per {kind.removesuffix('s').replace('_', ' ')}{'; null: none' if has_null else ''}."
     made = create_model(kind.title().replace("_", ""), __base__=_PluginMapping, __doc__=words, **fields)
-    made.kind = kind
+    made.kind, made.base = kind, base
     return made
 
 
@@ -154,7 +169,7 @@ def read_plugin_mapping(
     written = value if isinstance(value, dict) else {}
     names = list(written) if all(registry.has(kind, name) for name in written) else registry.names(kind)
     classes = {name: _named(kind, name, base, name) if name in written else base for name in names}
-    read = plugin_mapping(kind, classes, has_null).model_validate(value, context=info.context)
+    read = plugin_mapping(kind, base, classes, has_null).model_validate(value, context=info.context)
     return {name: getattr(read, name) for name in written}
 
 

@@ -5,36 +5,26 @@ from typing import Any
 from pydantic import JsonValue
 from pydantic.json_schema import models_json_schema
 
-from rl_tui.engine import registry
 from rl_tui.engine.config.encoders import EncoderSettings, every_encoder
 from rl_tui.engine.config.environments import strict_kinds
 from rl_tui.engine.config.hyperparameters import Hyperparameters, every_hyperparameters
-from rl_tui.engine.config.plugin_settings import plugin_mapping, settings_of_plugin, settings_of_plugins
+from rl_tui.engine.config.plugin_settings import load_plugins, plugin_mapping, settings_of_plugins
 from rl_tui.engine.config.plugins import BASES
 from rl_tui.engine.config.reward_signals import RewardSignalSettings
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.types import Settings
 from rl_tui.engine.config.writers import WriterSettings
-from rl_tui.engine.errors import PluginError
 
 
 def left_out() -> list[str]:
     """One line for every installed plug-in whose settings cannot be read, so that the schema has none of them."""
-    lines: list[str] = []
-    for kind, base in BASES.items():
-        for name in registry.names(kind):
-            try:
-                settings_of_plugin(kind, name, base)
-            except PluginError as error:
-                lines.append(str(error))
-    return lines
+    return [problem for kind, base in BASES.items() for problem in load_plugins(kind, base)[1]]
 
 
 def json_schema() -> dict[str, JsonValue]:
     """For editors."""
     trainers, encoders, environments = every_hyperparameters(), every_encoder(), strict_kinds()
-    signals = plugin_mapping("reward_signals", settings_of_plugins("reward_signals", RewardSignalSettings))
-    writers = plugin_mapping("writers", settings_of_plugins("writers", WriterSettings), has_null=True)
+    signals, writers = _section("reward_signals"), _section("writers", has_null=True)
     plugins = (*trainers.values(), *encoders.values(), *environments.values(), signals, writers)
     models: list[type[Settings]] = [RunConfig, *plugins]
     found, schema = models_json_schema([(model, "validation") for model in models])
@@ -56,6 +46,10 @@ def json_schema() -> dict[str, JsonValue]:
         definitions.pop(base.__name__, None)
     root = {**definitions.pop("RunConfig"), "title": "rl-tui configuration"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions, **root}
+
+
+def _section(kind: str, has_null: bool = False) -> type[Settings]:
+    return plugin_mapping(kind, BASES[kind], settings_of_plugins(kind, BASES[kind]), has_null)
 
 
 def _choose(keys: dict[str, Any], name: str, settings: str, choices: dict[str, Any]) -> None:

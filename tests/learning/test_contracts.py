@@ -13,6 +13,8 @@ import torch
 
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.plugin_settings import supported_names
+from rl_tui.engine.config.plugins import BASES
 from rl_tui.engine.config.reward_signals import reward_signal_settings
 from rl_tui.engine.errors import CheckpointError, PluginError
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
@@ -26,7 +28,7 @@ CPU = torch.device("cpu")
 
 def supported(kind: str) -> list[str]:
     """Every name that something implements."""
-    return [name for name in registry.names(kind) if registry.is_supported(kind, name)]
+    return supported_names(kind, BASES[kind])
 
 
 def trainer(name: str, seed: int = 0) -> Trainer:
