@@ -16,6 +16,7 @@ from types import TracebackType
 from rl_tui.engine.api.live_view import LiveView
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CommandError, RlTuiError
+from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.threads import spawn
 from rl_tui.engine.session.bus import EventBus
@@ -70,7 +71,7 @@ class RunHandle:
     run trains does the same.
     """
 
-    def __init__(self, config: RunConfig):
+    def __init__(self, config: RunConfig, hooks: Hooks = NO_HOOKS):
         """The run starts at once."""
         bus = EventBus()
         self._launch = Launch(bus)
@@ -78,7 +79,7 @@ class RunHandle:
         self._mail = self._launch.subscribe()
         self._unread: deque[Envelope] = deque()
         atexit.register(self._end_with_program)
-        self._launch.start(config)
+        self._launch.start(config, hooks)
         spawn("view", self._follow, bus, lambda _: None)
 
     def __repr__(self) -> str:

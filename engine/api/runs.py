@@ -11,6 +11,8 @@ from rl_tui.engine.api.progress import Progress, progress_of
 from rl_tui.engine.api.run_handle import POLL_SECONDS, RunHandle
 from rl_tui.engine.api.run_keywords import RunKeywords, runnable_config
 from rl_tui.engine.api.settings import SettingsLike
+from rl_tui.engine.learning.train_step import TrainStepHook
+from rl_tui.engine.running.hooks import Hooks, MilestoneHook
 from rl_tui.engine.running.preflight import require_startable
 from rl_tui.engine.session.view import RunView
 
@@ -32,25 +34,41 @@ class RunResult:
         return f"RunResult(path={str(self.path)!r}, exit_code={self.exit_code}, returns={dict(self.returns)})"
 
 
-def start(settings: SettingsLike, **keywords: Unpack[RunKeywords]) -> RunHandle:
+def start(
+    settings: SettingsLike,
+    *,
+    on_train_step: TrainStepHook | None = None,
+    every: Mapping[int, MilestoneHook] | None = None,
+    **keywords: Unpack[RunKeywords],
+) -> RunHandle:
     """Start a run and return at once; it trains in threads of this process.
 
-    settings: the path of a file, the name of a preset, the content of a file as a mapping, or a RunConfig. Raises
+    settings: the path of a file, the name of a preset, the content of a file as a mapping, or a RunConfig.
+    on_train_step: called after each gradient step. every: called at multiples of so many steps of a behavior. Both are
+    called in the thread that learns, which waits for them; one that raises ends the run with everything saved. Raises
     RlTuiError where the configuration is wrong or the run's folder cannot be used; what goes wrong later is the
     handle's `error`.
     """
     config = runnable_config(settings, keywords)
     require_startable(config)
-    return RunHandle(config)
+    return RunHandle(config, Hooks((on_train_step,) if on_train_step else (), tuple((every or {}).items())))
 
 
-def train(settings: SettingsLike, *, quiet: bool = False, **keywords: Unpack[RunKeywords]) -> RunResult:
+def train(
+    settings: SettingsLike,
+    *,
+    quiet: bool = False,
+    on_train_step: TrainStepHook | None = None,
+    every: Mapping[int, MilestoneHook] | None = None,
+    **keywords: Unpack[RunKeywords],
+) -> RunResult:
     """Train to the end, and show how it goes: a table in a terminal and in a notebook, else the lines of --no-ui.
 
-    quiet: show nothing. Raises RlTuiError where the run cannot start or fails. An interrupt (Ctrl-C, or the stop button
-    of a notebook) stops the run with everything saved, and is raised then; a second one does not wait for that.
+    quiet: show nothing. Everything else as `start` has it. Raises RlTuiError where the run cannot start or fails. An
+    interrupt (Ctrl-C, or the stop button of a notebook) stops the run with everything saved, and is raised then; a
+    second one does not wait for that.
     """
-    run = start(settings, **keywords)
+    run = start(settings, on_train_step=on_train_step, every=every, **keywords)
     with progress_of(run, quiet) as progress:
         try:
             _follow(run, progress)

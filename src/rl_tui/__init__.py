@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ConfigError,
         EnvironmentFailure,
         ExportError,
+        HookError,
         NonFiniteError,
         NotSupportedError,
         PluginError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         RunBusyError,
     )
     from rl_tui.engine.learning.train_step import TrainStep
+    from rl_tui.engine.running.hooks import Milestone
     from rl_tui.engine.specs import Trajectories
 
 __all__ = [
@@ -34,7 +36,9 @@ __all__ = [
     "ConfigError",
     "EnvironmentFailure",
     "ExportError",
+    "HookError",
     "Learner",
+    "Milestone",
     "NonFiniteError",
     "NotSupportedError",
     "PluginError",
@@ -52,6 +56,7 @@ __all__ = [
 
 _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in rl_tui.engine
     "Learner": "api.learner",
+    "Milestone": "running.hooks",
     "RunHandle": "api.run_handle",
     "RunResult": "api.runs",
     "SentCommand": "api.run_handle",

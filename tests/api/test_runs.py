@@ -232,6 +232,32 @@ def test_run_that_cannot_start_has_the_error_and_no_folder(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_hooks_are_called_while_it_trains(tmp_path: Path) -> None:
+    losses, milestones = list[float](), list[rl_tui.Milestone]()
+    result = rl_tui.train(
+        settings(),
+        run_id=RUN,
+        results_dir=tmp_path,
+        quiet=True,
+        on_train_step=lambda seen: losses.append(float(seen.losses["Losses/Policy Loss"])),
+        every={200: milestones.append, -1: milestones.clear},
+    )
+    assert len(losses) == 2 * result.view.behaviors["Walker"].num_updates > 0
+    assert [(seen.behavior, seen.multiple) for seen in milestones] == [("Walker", 200), ("Walker", 400)]
+
+
+def test_hook_that_raises_ends_the_run_with_everything_saved(tmp_path: Path) -> None:
+    def fail(milestone: rl_tui.Milestone) -> None:
+        raise LookupError("no such plot")
+
+    with pytest.raises(rl_tui.HookError, match="fail raised LookupError: no such plot, at ") as raised:
+        rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, quiet=True, every={200: fail})
+    assert isinstance(raised.value.__cause__, LookupError)
+    assert len(list((tmp_path / RUN / "Walker/checkpoints").iterdir())) == 1
+    with pytest.raises(rl_tui.ConfigError, match=r"every: the interval of .*fail must be a whole number"):
+        start(tmp_path, run_id="other", every={0: fail})
+
+
 def test_interrupt_saves_everything_before_it_is_raised(tmp_path: Path) -> None:
     slippery = {"env": "tests.api.test_runs:Slippery", "set": {"env_settings.env_kwargs": {"fault": "interrupts"}}}
     with pytest.raises(KeyboardInterrupt):

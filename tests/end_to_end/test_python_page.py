@@ -26,6 +26,7 @@ def test_examples_of_whole_runs_do_what_the_page_says(tmp_path: Path) -> None:
     assert re.search(r"\n\d+ MetricsReported\(behavior='CartPole', step=10000", done.stdout)
     assert re.search(r"results/second/CartPole/checkpoints/CartPole-1\d+\n", done.stdout)
     assert "0 None\n" in done.stdout
+    assert re.search(r"\nCartPole at step 5000: \d+", done.stdout)
     results = tmp_path / "results"
     endings = {
         run: [e for e in events_of(results / run) if isinstance(e, RunStateChanged)][-1]
