@@ -201,7 +201,7 @@ class Builder:
             raise NotSupportedError("\n".join(unsupported))
         self._bus.log("debug", spec.name, describe(spec))
         files = self._files(spec, config)
-        evaluator = self._evaluator(spec, place, config, index, is_late=is_late)
+        evaluator = self._evaluator(spec, place, config, index)
         trainer = self._trainer(spec, config, index)
         self._warn_of_goals(spec, config, trainer.num_parameters)
         policy = trainer.make_policy(derived_seed(self._seed, index, 1))
@@ -294,24 +294,12 @@ class Builder:
         if warning is not None and self._is_training:
             self._bus.log("warning", spec.name, warning)
 
-    def _evaluator(
-        self, spec: BehaviorSpec, place: Place, config: BehaviorConfig, index: int, *, is_late: bool
-    ) -> Evaluator | None:
+    def _evaluator(self, spec: BehaviorSpec, place: Place, config: BehaviorConfig, index: int) -> Evaluator | None:
         settings, source = config.evaluation, place.source
         if settings is None or settings.interval == OFF:
             return None
         if not self._is_training:
             self._bus.log("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")
-            return None
-        if len(place.pool.specs) > 1:
-            reason = (
-                f"{source.env} has the behaviors {', '.join(place.pool.specs)}, and one of several in an environment"
-                " cannot be evaluated while it trains yet."
-            )
-            instead = "`rl-tui evaluate` plays the policies of a run together."
-            if not is_late:
-                raise NotSupportedError(f"behaviors.{spec.name}.evaluation: {reason} It must be null; {instead}")
-            self._bus.log("warning", spec.name, f"evaluation: no effect: {reason} {instead}")
             return None
         num_copies = min(self._config.env_settings.num_envs, settings.episodes)
         network = config.network_settings.model_copy(update={"deterministic": settings.deterministic})
@@ -322,6 +310,7 @@ class Builder:
             make_policy(spec, network, config.hyperparameters.squashes_actions, derived_seed(self._seed, index, 2)),
             derived_seed(self._seed, index, 3),
             self._bus,
+            place.target.behaviors,
         )
 
     @cached_property

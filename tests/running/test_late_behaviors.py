@@ -16,6 +16,7 @@ from rl_tui.engine.session.messages import (
     CheckpointSaved,
     EnvironmentFailed,
     EpisodesFinished,
+    EvaluationReported,
     HyperparametersReported,
     LogEmitted,
     MetricsReported,
@@ -200,16 +201,20 @@ def test_late_behavior_that_diverged_is_rolled_back_and_appears_again(tmp_path: 
     assert states(run, "Right") == ["training", "failed", "training", "finished"]
 
 
-def test_evaluation_ends_with_a_warning_where_a_behavior_appears(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at", [10, 80])
+def test_behaviors_of_one_environment_are_evaluated_together(at: int, tmp_path: Path) -> None:
+    """With 80, Right appears in the evaluation of Left before training has met it."""
     behaviors = {
-        name: behavior(max_steps=300, evaluation={"interval": 100, "episodes": 10}) for name in ("Left", "Right")
+        name: behavior(max_steps=600, evaluation={"interval": 100, "episodes": 60}) for name in ("Left", "Right")
     }
-    run = run_to_end(growing(tmp_path, at=10, behaviors=behaviors))
-    assert run.launch.exit_code == 0
-    assert "evaluation has ended; training continues, and ranks checkpoints by its own episodes" in warnings(run)
-    assert "behavior Right has appeared, and one of several" in warnings(run)
-    assert f"evaluation: no effect: {GROWING} has the behaviors Left, Right" in warnings(run)
-    assert states(run, "Right") == ["training", "finished"]
+    run = run_to_end(growing(tmp_path, at=at, behaviors=behaviors))
+    assert run.launch.exit_code == 0, run.recent_events()
+    for name in ("Left", "Right"):
+        evaluated = [event for event in run.of(EvaluationReported) if event.behavior == name]
+        assert evaluated[-1].step >= 500
+        assert {event.episodes for event in evaluated} == {60}
+    waits = "evaluation waits until behavior Right appears in training"
+    assert [event.message for event in run.of(LogEmitted) if "evaluation" in event.message] == [waits] * (at == 80)
 
 
 def test_late_behavior_plays_with_inference(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 
 from rl_tui.engine.config.behavior import EvaluationSettings
-from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NotSupportedError
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure
 from rl_tui.engine.running.evaluation.episodes import Scores, play
+from rl_tui.engine.running.watching.policy import LatestPolicy, MakePolicy
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import EvaluationReported
@@ -16,8 +17,14 @@ from rl_tui.engine.specs import BehaviorSpec, Policy, Weights
 PATIENCE_SECONDS = 60.0  # after which a warning says that training waits for an evaluation
 
 
+class _NotTrainedYet(Exception):
+    """The behavior of this name has appeared here first."""
+
+
 class Evaluator:
     """Used in its learner's thread. Owns environments, made when the first evaluation begins, and a policy.
+
+    Other behaviors in these environments act with the newest of their policies.
 
     Every evaluation begins with the same seeds, so that a policy always gets the same scores. mean_return: of
     the newest evaluation, None before the first. is_on: until an environment fails; training continues without it.
@@ -31,7 +38,9 @@ class Evaluator:
         policy: Policy,
         seed: int,
         bus: EventBus,
+        trained: Mapping[str, tuple[MakePolicy, LatestPolicy]],
     ):
+        """trained: the behaviors that training has met in the environment; it may grow."""
         self.mean_return: float | None = None
         self.is_on = True
         self.pool: EnvironmentPool | None = None
@@ -42,6 +51,8 @@ class Evaluator:
         self._draws = policy.state()
         self._seed = seed
         self._bus = bus
+        self._trained = trained
+        self._has_waited = False  # for a behavior that training has not met
         self._version: int | None = None  # of the weights evaluated last
 
     @property
@@ -62,7 +73,12 @@ class Evaluator:
         start = time.monotonic()
         try:
             scores = self._play(weights, should_continue)
-        except (EnvironmentFailure, ConfigError, NotSupportedError) as error:
+        except _NotTrainedYet as error:
+            if not self._has_waited:
+                self._has_waited = True
+                self._bus.log("info", self._behavior, f"evaluation waits until behavior {error} appears in training")
+            return {}
+        except (EnvironmentFailure, ConfigError) as error:
             self.is_on = False
             self.close()
             without = "evaluation has ended; training continues, and ranks checkpoints by its own episodes"
@@ -100,12 +116,14 @@ class Evaluator:
         return play(self.pool, self._policy_for, self._behavior, self._settings.episodes, self._seed, patience)
 
     def _policy_for(self, spec: BehaviorSpec) -> Policy:
-        if spec.name != self._behavior:
-            raise NotSupportedError(
-                f"behavior {spec.name} has appeared, and one of several in an environment cannot be evaluated while it"
-                " trains yet"
-            )
-        return self._policy
+        if spec.name == self._behavior:
+            return self._policy
+        if spec.name not in self._trained:
+            raise _NotTrainedYet(spec.name)
+        make, latest = self._trained[spec.name]
+        policy = make(spec, self._settings.deterministic)
+        policy.load(latest.snapshot.weights)
+        return policy
 
     def _patience(self, should_continue: Callable[[], bool]) -> Callable[[], bool]:
         """The same, with one warning when it takes long: episodes that never end would block training silently."""

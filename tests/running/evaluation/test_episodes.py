@@ -17,6 +17,7 @@ from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.running.evaluation import evaluator as evaluator_module
 from rl_tui.engine.running.evaluation.episodes import Scores, play
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
+from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import make_environments
 from rl_tui.engine.sampling.pools.serial import SerialPool
@@ -37,12 +38,23 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     Stop,
 )
-from rl_tui.engine.specs import Actions, Choice, DecisionSteps, Float32, State, Weights
+from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Float32, Policy, State, Weights
 from rl_tui.engine.storage.checkpoint_format import read
 from tests.running import environments
-from tests.running.environments import Uneven
-from tests.running.runs import DEADLINE_SECONDS, ENDLESS, behavior, configuration, ending, live, run_to_end
+from tests.running.environments import Pair, Uneven
+from tests.running.runs import (
+    DEADLINE_SECONDS,
+    ENDLESS,
+    behavior,
+    configuration,
+    ending,
+    equal,
+    live,
+    run_to_end,
+    tensors_of,
+)
 
+PAIR = "tests.running.environments:Pair"
 WATCHED = "tests.running.environments:Watched"
 EVALUATION: dict[str, Any] = {"interval": 200, "episodes": 6}
 SLOW = "6 episodes of evaluation have taken 0.05 s so far; training waits for their end"
@@ -116,6 +128,7 @@ def test_same_weights_get_the_same_scores_whenever_they_are_evaluated() -> None:
         make_policy(spec, config.network_settings, is_squashed=False, seed=1),
         seed=1,
         bus=EventBus(),
+        trained={},
     )
     first, second = (evaluator.evaluate(10, replace(weights, version=version), lambda: True) for version in (1, 2))
     assert first == second != {}
@@ -246,14 +259,57 @@ def test_evaluation_that_hangs_ends_its_behavior_with_what_it_learned(tmp_path: 
     assert ending(run).state == "failed"
 
 
-def test_one_of_several_behaviors_cannot_be_evaluated_and_is_named(tmp_path: Path) -> None:
-    behaviors = {"Left": behavior(), "Right": behavior(evaluation=EVALUATION)}
-    run = run_to_end(
-        configuration(tmp_path, behaviors, "tests.running.environments:Pair", env_settings={"num_envs": 1})
+@pytest.mark.parametrize("threaded", [False, True])
+def test_behaviors_that_share_an_environment_are_evaluated(threaded: bool, tmp_path: Path) -> None:
+    results = []
+    for is_evaluated in (False, True):
+        behaviors = {
+            name: behavior(evaluation=dict(EVALUATION) if is_evaluated else None, threaded=threaded)
+            for name in ("Left", "Right")
+        }
+        place = {"run_id": f"run-{len(results)}"}
+        run = run_to_end(configuration(tmp_path, behaviors, PAIR, checkpoint_settings=place))
+        assert run.launch.exit_code == 0, run.recent_events()
+        results.append([tensors_of(Path(event.path)) for event in run.of(CheckpointSaved)])
+    assert {event.behavior for event in run.of(EvaluationReported)} == {"Left", "Right"}
+    if not threaded:
+        assert all(equal(*pair) for pair in zip(*results, strict=True)), "training does not notice"
+
+
+def test_other_behaviors_act_with_their_newest_policies() -> None:
+    config = BehaviorConfig.model_validate(behavior())
+    pair = Pair()
+    trainer = PPOTrainer(pair.specs["Right"], config, 1, torch.device("cpu"))
+    acted: list[tuple[bool, int]] = []
+
+    class Noted(Counting):
+        memory_size = 0
+
+        def act(self, decisions: DecisionSteps, memories: Float32 | None = None) -> Choice:
+            return trainer.make_policy(1).act(decisions)
+
+        def load(self, weights: Weights) -> None:
+            acted[-1] = acted[-1][0], weights.version
+
+    def make(_: BehaviorSpec, is_greedy: bool) -> Policy:
+        acted.append((is_greedy, -1))
+        return Noted()
+
+    latest = LatestPolicy(PolicySnapshot(replace(trainer.weights(), version=7), 64))
+    evaluator = Evaluator(
+        EvaluationSettings(interval=10, episodes=2),
+        "Left",
+        lambda: SerialPool("test", lambda first, count: [pair], 1),
+        make_policy(pair.specs["Left"], config.network_settings, is_squashed=False, seed=1),
+        seed=1,
+        bus=EventBus(),
+        trained={"Right": (make, latest)},
     )
-    assert run.launch.exit_code == 2
-    assert "behaviors.Right.evaluation" in ending(run).reason
-    assert "Left, Right" in ending(run).reason
+    assert evaluator.evaluate(10, trainer.weights(), lambda: True)
+    latest.snapshot = PolicySnapshot(replace(trainer.weights(), version=9), 128)
+    assert evaluator.evaluate(20, replace(trainer.weights(), version=1), lambda: True)
+    assert acted == [(True, 7), (True, 9)]
+    evaluator.close()
 
 
 def test_policy_that_only_plays_is_not_evaluated(tmp_path: Path) -> None:
