@@ -25,7 +25,7 @@ from rl_tui.engine.session.messages import (
 from rl_tui.engine.session.returns import best_checkpoint
 from rl_tui.engine.specs import State, Weights
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
-from rl_tui.engine.storage.checkpoint_format import Checkpoint
+from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe
 from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
 from rl_tui.engine.storage.replay_buffer_file import write_replay_buffer
 
@@ -254,6 +254,7 @@ class Saver:
             path = store.save(job.step, state, job.mean_return, job.reason)
             self._listed[job.behavior] = store.list()
             best = best_checkpoint(self._listed[job.behavior])
+            mean_return = describe(path).mean_return  # of an earlier process, where it was there already
             size = sum(file.stat().st_size for file in path.iterdir())
         except (CheckpointError, NonFiniteError, OSError) as error:
             self._refused[job.behavior] = CheckpointError(f"{job.behavior}: step {job.step} was not saved: {error}")
@@ -266,7 +267,7 @@ class Saver:
                 step=job.step,
                 path=str(path),
                 reason=job.reason,
-                mean_return=job.mean_return,
+                mean_return=mean_return,
                 is_best=best is not None and best.path == path,
                 size_bytes=size,
                 seconds=time.monotonic() - start,

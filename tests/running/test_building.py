@@ -102,7 +102,10 @@ def test_run_that_had_reached_its_end_resumes_to_nothing(tmp_path: Path) -> None
     last = first_run(tmp_path)
     run = run_to_end(walker(tmp_path, behavior(**SCHEDULED), resume=True))
     assert run.launch.exit_code == 0
-    assert [Path(event.path) for event in run.of(CheckpointSaved)] == [last]
+    (saved,) = run.of(CheckpointSaved)
+    described = read(last)[1]
+    assert described.mean_return is not None
+    assert (Path(saved.path), saved.mean_return) == (last, described.mean_return), "it is there, and unchanged"
     assert "has reached max_steps (512 of 512)" in warnings(run)
     assert "--set behaviors.Walker.max_steps=1000000" in warnings(run)
 
