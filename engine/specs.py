@@ -78,11 +78,15 @@ class ActionSpec:
 
 @dataclass(frozen=True, slots=True)
 class BehaviorSpec:
-    """The observations and actions of every agent of a behavior."""
+    """The observations and actions of every agent of a behavior.
+
+    spaces: the Gymnasium spaces that they were made from, see space_json.py; None for other environments.
+    """
 
     name: str
     observations: tuple[ObservationSpec, ...]
     actions: ActionSpec
+    spaces: Json = field(default=None, compare=False)
 
 
 @dataclass(slots=True)

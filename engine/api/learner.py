@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from rl_tui.engine.api.environments import EnvironmentLike
 from rl_tui.engine.api.plan import plan_learner
+from rl_tui.engine.api.policies import ActingPolicy
 from rl_tui.engine.api.settings import SettingsLike
 from rl_tui.engine.api.workbench import Workbench
-from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, RlTuiError
-from rl_tui.engine.learning.trainer import Metrics
+from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, HookError, RlTuiError
+from rl_tui.engine.learning.train_step import TrainStepHook
+from rl_tui.engine.running.hooks import Hooks, MilestoneHook
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.session.messages import ExportPolicy, SaveCheckpoint
 from rl_tui.engine.specs import Trajectories
@@ -55,6 +57,7 @@ class Learner:
         self._learner = self._bench.behavior.learner
         self._pid = os.getpid()
         self._is_closed = False
+        self._is_busy = False  # training, from which only hooks call
         self._is_interrupted = False
         self._left_at = time.monotonic()
         # One that is forgotten without being closed is like a process that was killed: its lock must not stay.
@@ -65,9 +68,9 @@ class Learner:
 
         Fewer where max_steps is reached: everything is then saved.
         """
-        with self._working():
-            if iterations < 0:
-                raise ConfigError(f"iterations: must be at least 0, got {iterations}")
+        if iterations < 0:
+            raise ConfigError(f"iterations: must be at least 0, got {iterations}")
+        with _Training(self._begin, self._end):
             bench, learner = self._bench, self._learner
             target = learner.num_updates + iterations
             while learner.num_updates < target and not learner.is_finished:
@@ -76,36 +79,61 @@ class Learner:
 
     def collect(self) -> Trajectories:
         """The next block of experience: what an update still lacks, at most 2,048 steps or one summary_freq."""
-        with self._working():
+        with _Training(self._begin, self._end):
             return self._bench.collect()
 
     def learn(self, experience: Trajectories) -> Losses | None:
         """Learn from a block of experience; the losses where that made an update, None where it needs more."""
-        with self._working():
-            if self._learner.is_finished:
-                raise ConfigError(f"{self.behavior} has reached max_steps ({self.step}) and learns no more")
+        if self.is_finished:
+            raise ConfigError(f"{self.behavior} has reached max_steps ({self.step}) and learns no more")
+        with _Training(self._begin, self._end):
             before = self._learner.num_updates
             self._bench.learn(experience)
         return dict(self._learner.metrics) if self._learner.num_updates > before else None
 
     def loss(self, experience: Trajectories) -> Losses:
         """The losses of the current networks on this experience. Changes nothing, and draws no random numbers."""
-        with self._working():
-            losses: Metrics = self._learner.loss(experience)
-        return losses
+        self._require_usable()
+        return self._learner.loss(experience)
+
+    def on_train_step(self, hook: TrainStepHook) -> None:
+        """Call the hook after every gradient step from now on, with its mini-batch and losses.
+
+        What it raises ends the update and comes out of `run`, with everything saved. Raises NotSupportedError for an
+        installed trainer that calls no hooks.
+        """
+        self._require_usable()
+        self._learner.add_hooks(Hooks(on_train_step=(hook,)))
+
+    def every(self, interval: int, hook: MilestoneHook) -> None:
+        """Call the hook whenever `step` reaches or crosses a multiple of the interval, counted over all restarts.
+
+        What it raises comes out of `run`, with everything saved. Raises ConfigError for an impossible interval.
+        """
+        self._require_usable()
+        self._learner.add_hooks(Hooks(every=((interval, hook),)))
+
+    def policy(self, kind: Literal["greedy", "stochastic"] = "greedy", seed: int | None = None) -> ActingPolicy:
+        """The policy as it is now, to act with; it does not change when training continues.
+
+        kind: the likeliest actions, or sampled ones as in training, drawn by `seed`.
+        """
+        self._require_usable()
+        policy = self._bench.make_policy(kind == "greedy", secrets.randbits(64) if seed is None else seed)
+        return ActingPolicy(policy, self._bench.spec, self.step, is_greedy=kind == "greedy")
 
     def save(self) -> Path:
         """Save a checkpoint now; its folder. Raises CheckpointError."""
-        with self._working():
-            is_ok, message = self._bench.carry_out(SaveCheckpoint())
+        self._require_usable()
+        is_ok, message = self._bench.carry_out(SaveCheckpoint())
         if not is_ok:
             raise CheckpointError(message)
         return Path(message)
 
     def export(self) -> dict[str, Path]:
         """Export the policy now; the file in policies/ of each kind. Raises ExportError."""
-        with self._working():
-            is_ok, message = self._bench.carry_out(ExportPolicy())
+        self._require_usable()
+        is_ok, message = self._bench.carry_out(ExportPolicy())
         if not is_ok:
             raise ExportError(message)
         folder, kinds = self._bench.files.folder, self._bench.plan.settings.export_policies
@@ -118,6 +146,8 @@ class Learner:
         """
         if self._is_closed or self._pid != os.getpid():
             return
+        if self._is_busy:
+            raise RlTuiError("a hook cannot close its learner: an exception ends training")
         self._is_closed = True
         self._bench.close()
 
@@ -171,30 +201,32 @@ class Learner:
 
     def set_hyperparameter(self, name: str, value: float) -> None:
         """Use that value from the next update on, also after a restart. Raises ConfigError."""
-        with self._working():
-            self._learner.hyperparameters.set(name, value, self.step)
-
-    @contextmanager
-    def _working(self) -> Iterator[None]:
-        """What training raises is saved first; after anything else, environments begin new episodes."""
         self._require_usable()
-        bench = self._bench
-        bench.waiting_seconds += time.monotonic() - self._left_at
+        self._learner.hyperparameters.set(name, value, self.step)
+
+    def _begin(self) -> None:
+        """Training begins. After an interruption, environments begin new episodes."""
+        if self._is_busy:
+            raise RlTuiError("a hook cannot train: it is called while the learner learns")
+        self._require_usable()
+        self._bench.waiting_seconds += time.monotonic() - self._left_at
         if self._is_interrupted:
-            bench.restart()
+            self._bench.restart()
             self._is_interrupted = False
+        self._is_busy = True
+
+    def _end(self, error: BaseException | None) -> None:
+        """Training has ended; what it raised is saved first. Raises what a hook raised."""
         try:
-            yield
-        except ConfigError:
-            raise
-        except RlTuiError as error:
-            bench.fail(error)
-            raise
-        except BaseException:
-            self._is_interrupted = True
-            raise
+            if isinstance(error, HookError):
+                raise self._bench.failed_hook(error) from None
+            if isinstance(error, RlTuiError):
+                self._bench.fail(error)
+            elif error is not None:
+                self._is_interrupted = True
         finally:
             self._left_at = time.monotonic()
+            self._is_busy = False
 
     def _require_usable(self) -> None:
         if self._pid != os.getpid():
@@ -210,3 +242,18 @@ def _let_go(folder: RunFolder, logs: RunLogs, pid: int) -> None:
     if os.getpid() == pid:  # in a fork the lock is still the parent's
         logs.close_files()
         folder.close()
+
+
+class _Training:
+    """Calls `begin` and `end`. Not a generator, through which a StopIteration of a hook would not pass."""
+
+    def __init__(self, begin: Callable[[], None], end: Callable[[BaseException | None], None]):
+        self._begin, self._end = begin, end
+
+    def __enter__(self) -> None:
+        self._begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(error)

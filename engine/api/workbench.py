@@ -9,11 +9,20 @@ from contextlib import ExitStack
 from rl_tui.engine.api.environments import GivenSource
 from rl_tui.engine.api.plan import LearnerPlan
 from rl_tui.engine.config.diagnostics import suggest
-from rl_tui.engine.errors import CheckpointError, ConfigError, EnvironmentFailure, NotSupportedError, RlTuiError
+from rl_tui.engine.errors import (
+    CheckpointError,
+    ConfigError,
+    EnvironmentFailure,
+    HookError,
+    NotSupportedError,
+    RlTuiError,
+)
+from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.building import Builder, Place, device_of, run_seed
 from rl_tui.engine.running.collection import Collection
 from rl_tui.engine.running.logs import RunLogs
+from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_writers
 from rl_tui.engine.running.record import RunRecord
 from rl_tui.engine.running.run import limit_threads
@@ -32,7 +41,7 @@ from rl_tui.engine.session.messages import (
     SaveCheckpoint,
 )
 from rl_tui.engine.session.states import RunState
-from rl_tui.engine.specs import BehaviorSpec, Trajectories
+from rl_tui.engine.specs import BehaviorSpec, Policy, Trajectories
 from rl_tui.engine.storage.run_folder import RunFolder
 
 RECEIVE_SECONDS = 0.1  # how long one call may wait for worker processes
@@ -53,6 +62,7 @@ class Workbench:
     def __init__(self, plan: LearnerPlan):
         """Everything is open, and what the folder holds is restored. Raises RlTuiError; a new folder is removed."""
         limit_threads()
+        keep_freed_memory()
         require_writers(plan.config)
         self.bus = EventBus()
         self.folder = RunFolder.of(plan.config)
@@ -153,15 +163,25 @@ class Workbench:
         """Pass a block to the learner, and act with the weights that result. Raises RlTuiError."""
         behavior, name = self.behavior, self.spec.name
         self._collection.block_sizes[name].count(block.num_rows)
-        behavior.learner.learn_from(block, behavior.policy.state())
-        weights = behavior.learner.weights.pop()
-        if weights is not None:
-            self._collection.collector.load(name, weights)
+        try:
+            behavior.learner.learn_from(block, behavior.policy.state())
+        finally:  # also after an update in which a hook raised
+            weights = behavior.learner.weights.pop()
+            if weights is not None:
+                self._collection.collector.load(name, weights)
         self._collection.reporter.publish_due()
         if behavior.learner.is_finished:
             self.finish()
         elif time.monotonic() - self._written_at > WRITE_SECONDS:
             self.write_events()
+
+    def make_policy(self, is_greedy: bool, seed: int) -> Policy:
+        """A policy with the newest weights."""
+        settings = self.plan.settings
+        network = settings.network_settings.model_copy(update={"deterministic": is_greedy})
+        policy = make_policy(self.spec, network, settings.hyperparameters.squashes_actions, seed)
+        policy.load(self.behavior.learner.latest_policy.snapshot.weights)
+        return policy
 
     def carry_out(self, command: SaveCheckpoint | ExportPolicy) -> tuple[bool, str]:
         """Whether that was done, and the path of what was written, or why not."""
@@ -176,6 +196,14 @@ class Workbench:
             self.bus.publish(EnvironmentFailed(self.plan.source.env, (self.spec.name,), str(error), error.detail))
         self.behavior.learner.fail(error)
         self.finish()
+
+    def failed_hook(self, error: HookError) -> BaseException:
+        """What the hook raised, with everything saved. Training may continue."""
+        self.behavior.save_traceback(error)
+        is_ok, message = self.carry_out(SaveCheckpoint())
+        raised = error.__cause__ or error
+        raised.add_note(f"{error}; {f'saved in {message}' if is_ok else f'not saved: {message}'}")
+        return raised
 
     def finish(self) -> None:
         """Training has ended, and everything is saved. Harmless when called twice."""

@@ -84,7 +84,7 @@ class PolicyExporter:
         """A graph with its metadata, and its largest difference from the policy."""
         try:
             policy = ExportedPolicy(self._spec, self._network, self._is_squashed, weights, kind)
-            content = _graph(policy) + self._metadata(step)
+            content = _graph(policy) + self._metadata(step, kind)
         except (RuntimeError, PluginError) as error:
             raise ExportError(f"{self._spec.name}: torch cannot export this policy: {_first_line(error)}") from error
         try:
@@ -92,11 +92,12 @@ class PolicyExporter:
         except ExportError as error:
             raise ExportError(f"{self._spec.name}: {error}") from error
 
-    def _metadata(self, step: int) -> bytes:
+    def _metadata(self, step: int, kind: GraphKind) -> bytes:
         """Bytes to append to a graph, which merge into it when it is read: metadata that names every observation."""
         import onnx  # not needed before the first export
 
-        about = {"program": f"rl-tui {VERSION}", "behavior": self._spec.name, "step": str(step)}
+        about = {"program": f"rl-tui {VERSION}", "behavior": self._spec.name, "step": str(step), "kind": kind}
+        about["spec"] = json.dumps(dataclasses.asdict(self._spec))
         about |= {f"obs_{index}": own.name for index, own in enumerate(self._spec.observations)}
         model = onnx.ModelProto()
         for key, value in about.items():

@@ -48,6 +48,7 @@ class OnnxGraph:
             raise ExportError(f"onnxruntime cannot load the graph: {_in_one_line(error)}") from error
         # the shape of every input by name; a dimension of any size has a name instead of a number
         self.inputs: dict[str, list[int | str]] = {value.name: value.shape for value in self._session.get_inputs()}
+        self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
         self._output_names = [value.name for value in self._session.get_outputs()]
 
     def __call__(self, inputs: Mapping[str, Float32]) -> Outputs:

@@ -16,28 +16,34 @@ from rl_tui.engine.specs import Actions, BehaviorSpec, Choice, DecisionSteps, Fl
 Number = TypeVar("Number", bound=np.generic)
 
 
+def read_graph(path: Path) -> OnnxGraph:
+    """The graph in a file. Raises ExportError, naming the file, when it cannot be read."""
+    try:
+        return OnnxGraph(path.read_bytes())
+    except OSError as error:
+        raise ExportError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ExportError as error:
+        raise ExportError(f"{path}: {error}") from error
+
+
 class OnnxPolicy:
     """Acts by a graph in onnxruntime, which samples with a random generator of its own.
 
     Log-probabilities are unknown (NaN), and its weights cannot be replaced.
     """
 
-    def __init__(self, path: Path, spec: BehaviorSpec, is_deterministic: bool):
+    def __init__(self, path: Path, spec: BehaviorSpec, is_deterministic: bool, graph: OnnxGraph | None = None):
         """is_deterministic: use the most likely actions, which a graph for Unity has in addition to sampled ones.
 
-        Raises ExportError, naming the file, when it cannot be read or does not fit the spec.
+        graph: the file's, where it was read before. Raises ExportError, naming the file, when it cannot be read or does
+        not fit the spec.
         """
         self.version = 0
         self._path = path
         self._spec = spec
         self._continuous = names.DETERMINISTIC_CONTINUOUS if is_deterministic else names.CONTINUOUS
         self._discrete = names.DETERMINISTIC_DISCRETE if is_deterministic else names.DISCRETE
-        try:
-            self._graph = OnnxGraph(path.read_bytes())
-        except OSError as error:
-            raise ExportError(f"{path}: cannot be read: {error.strerror or error}") from error
-        except ExportError as error:
-            raise ExportError(f"{path}: {error}") from error
+        self._graph = graph or read_graph(path)
         sizes = self._graph.inputs.get(names.MEMORY_INPUT, (0,))
         self.memory_size = sizes[-1] if isinstance(sizes[-1], int) else 0
         self._try_out()

@@ -200,7 +200,7 @@ class Learner:
         for trigger in self._scheduler.triggers:
             yield trigger, self._save
         for trigger, hook in self._own:
-            yield trigger, partial(self._call, hook)
+            yield trigger, partial(self._call, trigger, hook)
 
     def _add(self, block: Trajectories) -> None:
         if self._settings.is_training:
@@ -254,7 +254,8 @@ class Learner:
         """Right after an update, so that no rows wait that would be lost; the end is saved by `finish`."""
         return self._has_updated and self._is_learning and self._scheduler.offer_due(self._save_context)
 
-    def _call(self, hook: MilestoneHook, multiple: int) -> None:
+    def _call(self, trigger: Trigger[int], hook: MilestoneHook, multiple: int) -> None:
+        trigger.restart(self.step)  # one that raises is not called again for the same multiple
         mean_return = self._save_context.mean_return
         call_hook(hook, Milestone(self.behavior, multiple, self.step, self.num_updates, mean_return))
 

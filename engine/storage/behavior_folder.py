@@ -75,6 +75,14 @@ class BehaviorFolder:
         extension = "safetensors" if kind == "raw" else "onnx"
         return self.path / POLICIES / f"{self.path.name}-{step}-{kind}.{extension}"
 
+    def policies(self, kind: ExportedKind) -> dict[int, Path]:
+        """Every exported policy of that kind, by step."""
+        example = self.policy(0, kind)
+        start, _, end = example.name.rpartition("-0-")
+        name = re.compile(f"{re.escape(start)}-([0-9]{{1,18}})-{re.escape(end)}")
+        paths = example.parent.iterdir() if example.parent.is_dir() else ()
+        return {int(match[1]): path for path in paths if (match := name.fullmatch(path.name))}
+
     def exports(self, step: int) -> tuple[Path, ...]:
         """Every file that an export at that step may have written."""
         return (self.export(step), *(self.policy(step, kind) for kind in EXPORTED_KINDS))

@@ -68,12 +68,17 @@ def encode(checkpoint: Checkpoint, state: State) -> dict[str, bytes]:
         "mean_return": checkpoint.mean_return,
         "reason": checkpoint.reason,
         "created_at": checkpoint.created_at,
-        "spec": None if checkpoint.spec is None else dataclasses.asdict(checkpoint.spec),
+        "spec": None if checkpoint.spec is None else _spec_to_json(checkpoint.spec),
         "values": state.values,
     }
     # safetensors writes the memory of a transposed array as if it were in order, and accepts no numpy scalar
     tensors = {name: np.asarray(array, order="C") for name, array in state.tensors.items()}
     return {TENSORS: safetensors.numpy.save(tensors), STATE: json.dumps(description, indent=1).encode()}
+
+
+def _spec_to_json(spec: BehaviorSpec) -> dict[str, Json]:
+    """Without the spaces of the environment, which a checkpoint does not need."""
+    return {name: value for name, value in dataclasses.asdict(spec).items() if name != "spaces"}
 
 
 def encode_manifest(files: Mapping[str, bytes]) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rl_tui.engine.api.learner import Learner
+    from rl_tui.engine.api.policies import ActingPolicy, load_policy
     from rl_tui.engine.api.recordings import events
     from rl_tui.engine.api.run_handle import RunHandle, SentCommand
     from rl_tui.engine.api.runs import RunResult, start, train
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rl_tui.engine.specs import Trajectories
 
 __all__ = [
+    "ActingPolicy",
     "CheckpointError",
     "CommandError",
     "ConfigError",
@@ -50,11 +52,13 @@ __all__ = [
     "TrainStep",
     "Trajectories",
     "events",
+    "load_policy",
     "start",
     "train",
 ]
 
 _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in rl_tui.engine
+    "ActingPolicy": "api.policies",
     "Learner": "api.learner",
     "Milestone": "running.hooks",
     "RunHandle": "api.run_handle",
@@ -63,6 +67,7 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
     "TrainStep": "learning.train_step",
     "Trajectories": "specs",
     "events": "api.recordings",
+    "load_policy": "api.policies",
     "start": "api.runs",
     "train": "api.runs",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -316,6 +317,7 @@ def test_failing_environment_ends_training_with_everything_saved(tmp_path: Path)
     assert kinds.count("RunStarted") == 2
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_divergence_ends_training_with_the_last_finite_state(tmp_path: Path) -> None:
     with rl_tui.Learner(behavior(), Overwhelming, tmp_path / "a") as learner:
         with pytest.raises(rl_tui.NonFiniteError):
@@ -434,4 +436,95 @@ def test_behavior_that_appears_later_is_refused(tmp_path: Path) -> None:
         rl_tui.Learner(behavior(), Growing(3), tmp_path / "a") as learner,
         pytest.raises(rl_tui.NotSupportedError, match="behavior Right has appeared: a Learner trains one"),
     ):
+        learner.run(1)
+
+
+@pytest.mark.parametrize("trainer", [{}, SAC], ids=["ppo", "sac"])
+def test_hooks_see_train_steps_and_multiples_and_change_nothing(trainer: Mapping[str, Any], tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(**trainer), "toy:line", tmp_path / "a", seed=1, num_envs=4) as learner:
+        learner.run(6)
+        expected = everything(learner)
+    steps, milestones = list[rl_tui.TrainStep](), list[rl_tui.Milestone]()
+    with rl_tui.Learner(behavior(**trainer), "toy:line", tmp_path / "b", seed=1, num_envs=4) as learner:
+        learner.on_train_step(steps.append)
+        learner.every(100, milestones.append)
+        losses = learner.run(6)
+        assert equal(everything(learner).tensors, expected.tensors)
+        assert [each.multiple for each in milestones] == list(range(100, learner.step + 1, 100))
+        assert all(each.behavior == "Agent" and each.step >= each.multiple for each in milestones)
+    assert len(steps) >= 6
+    assert {"Losses/Policy Loss"} <= steps[-1].losses.keys() <= losses.keys()
+    assert (steps[-1].errors is None) == (trainer == {})
+
+
+class Enough(StopIteration):
+    """Of a user; generators turn a StopIteration into another error."""
+
+
+def test_hook_that_raises_ends_run_with_everything_saved_and_training_may_continue(tmp_path: Path) -> None:
+    def stop(milestone: rl_tui.Milestone) -> None:
+        if milestone.multiple == 200:
+            raise Enough("for today")
+
+    with line(tmp_path) as learner:
+        learner.every(100, stop)
+        with pytest.raises(Enough, match="for today") as raised:
+            learner.run(1000)
+        (checkpoint,) = checkpoints(tmp_path / "a")
+        (note,) = raised.value.__notes__
+        assert re.fullmatch(
+            rf"the hook \S+stop raised Enough: for today, at .*:\d+ in stop; saved in {checkpoint}", note
+        )
+        step, state = learner.step, learner._learner._trainer.state()
+        assert checkpoint.name == f"Agent-{step}"
+        assert equal(tensors_of(checkpoint), {f"trainer.{name}": array for name, array in state.tensors.items()})
+        learner.run(1)
+        assert learner.step > step
+    assert "Enough: for today" in (tmp_path / "a/run_logs/output.log").read_text()
+
+
+def test_hook_after_a_train_step_that_raises_undoes_the_update(tmp_path: Path) -> None:
+    seen = list[rl_tui.TrainStep]()
+
+    def stop(step: rl_tui.TrainStep) -> None:
+        seen.append(step)
+        if len(seen) == 3:
+            raise Enough
+
+    with line(tmp_path) as learner:
+        learner.run(1)
+        before = learner._learner._trainer.weights()
+        learner.on_train_step(stop)
+        learner.run(1)
+        assert learner.num_updates == 2
+        after = learner._learner._trainer.weights()
+        with pytest.raises(Enough):
+            learner.run(1)
+        assert learner.num_updates == 2
+        assert equal(learner._learner._trainer.weights().arrays, after.arrays)
+        assert not equal(before.arrays, after.arrays)
+        learner.run(1)
+        assert learner.num_updates == 3
+
+
+def test_hook_may_save_and_act_but_not_train(tmp_path: Path) -> None:
+    with line(tmp_path) as learner:
+
+        def hook(milestone: rl_tui.Milestone) -> None:
+            assert learner.save().name == f"Agent-{learner.step}"
+            assert learner.policy().step == learner.step
+            for method in (learner.run, learner.collect, learner.close):
+                with pytest.raises(rl_tui.RlTuiError, match="a hook cannot"):
+                    method()
+
+        learner.every(100, hook)
+        learner.run(2)
+        assert learner.step > 100
+
+
+@pytest.mark.parametrize("interval", [0, -2, 1.5])
+def test_impossible_interval_of_a_hook_is_refused(interval: Any, tmp_path: Path) -> None:
+    with line(tmp_path) as learner:
+        with pytest.raises(rl_tui.ConfigError, match=r"every: the interval of list\.append must be a whole number"):
+            learner.every(interval, [].append)
         learner.run(1)

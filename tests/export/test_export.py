@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import gymnasium
@@ -223,10 +223,12 @@ def test_file_says_which_observation_each_input_is(tmp_path: Path) -> None:
     kind = Kind(GymnasiumLoop("Reaching", [Reaching()]).specs["Reaching"])
     content = exported(tmp_path, kind)
     named = {entry.key: entry.value for entry in onnx.load_from_string(content).metadata_props}
+    assert json.loads(named.pop("spec")) == json.loads(json.dumps(asdict(kind.spec)))
     assert named == {
         "program": f"rl-tui {VERSION}",
         "behavior": "Reaching",
         "step": str(STEP),
+        "kind": "unity",
         "obs_0": "camera",
         "obs_1": "desired_goal",
         "obs_2": "position",

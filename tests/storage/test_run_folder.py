@@ -195,8 +195,11 @@ def test_resume_or_start_is_refused_where_resume_is(tmp_path: Path) -> None:
 def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as first:
         first.open()
+        with pytest.raises(RunBusyError, match=r"this process itself is writing to this run: close what does"):
+            RunFolder(tmp_path, "first").open(resume=True)
+        (first.path / "run.lock").write_text(f"pid 1 on {socket.gethostname()}\n")  # as of another process
         for resume, force in ((False, False), (True, False), (False, True)):
-            with pytest.raises(RunBusyError, match=rf"another process \(pid {os.getpid()} on {socket.gethostname()}\)"):
+            with pytest.raises(RunBusyError, match=rf"another process \(pid 1 on {socket.gethostname()}\)"):
                 RunFolder(tmp_path, "first").open(resume, force)
         for attempt in (RunFolder.open, RunFolder.require_startable):
             with pytest.raises(RunBusyError, match="another process"):

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.running.evaluation.player import Player
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Float32, Int64, Policy, Steps
+from rl_tui.engine.specs import BehaviorSpec, Int64, Policy, Steps
 
 AWAITED_STEPS = 100_000  # of an environment without the behavior that is played
 RECEIVE_SECONDS = 0.1  # how long a pool of other processes may take to see a stop
@@ -75,13 +76,13 @@ def play(
     any, before any agent acts. on_return: called with the return of each episode that counts, as it ends. Raises
     EnvironmentFailure, also if `behavior` does not appear.
     """
-    players: dict[str, _Player] = {}
+    players: dict[str, Player] = {}
     tally = _Tally(num_episodes, lambda: pool.num_agents[behavior], on_return)
     pool.reset(seed)
     while should_continue():
         arrived = dict(pool.receive(RECEIVE_SECONDS))
         for name in [name for name in pool.specs if name not in players]:
-            players[name] = _Player(policy_for(pool.specs[name]))
+            players[name] = Player(policy_for(pool.specs[name]))
         for instance, behaviors in arrived.items():
             tally.add(behaviors.get(behavior))
             on_steps(instance, behaviors.get(behavior))
@@ -91,38 +92,11 @@ def play(
             raise EnvironmentFailure(f"behavior {behavior} has not appeared in {AWAITED_STEPS:,} steps")
         for instance, behaviors in arrived.items():
             for name, steps in behaviors.items():
-                players[name].forget(steps)
+                if steps.terminals is not None:
+                    players[name].forget(steps.terminals.agent_ids)
             waiting = {name: steps.decisions for name, steps in behaviors.items() if len(steps.decisions.agent_ids)}
             pool.send(instance, {name: players[name].act(decisions) for name, decisions in waiting.items()})
     return None
-
-
-class _Player:
-    """A policy with the memory of each agent."""
-
-    def __init__(self, policy: Policy):
-        self._policy = policy
-        self._memories: dict[int, Float32] = {}
-
-    def forget(self, steps: Steps) -> None:
-        """Forget agents whose episodes have ended."""
-        if self._memories and steps.terminals is not None:
-            for agent in steps.terminals.agent_ids.tolist():
-                self._memories.pop(agent, None)
-
-    def act(self, decisions: DecisionSteps) -> Actions:
-        """The actions of the agents that wait."""
-        if not self._policy.memory_size:
-            return self._policy.act(decisions).actions
-        agents = decisions.agent_ids.tolist()
-        memories = np.zeros((len(agents), self._policy.memory_size), np.float32)
-        for row, agent in enumerate(agents):
-            if agent in self._memories:
-                memories[row] = self._memories[agent]
-        choice = self._policy.act(decisions, memories)
-        assert choice.memories is not None
-        self._memories.update(zip(agents, choice.memories, strict=True))
-        return choice.actions
 
 
 @dataclass(slots=True)

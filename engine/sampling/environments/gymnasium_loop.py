@@ -19,6 +19,7 @@ from rl_tui.engine.sampling.environments.action_space import ActionCodec
 from rl_tui.engine.sampling.environments.measuring import Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
+from rl_tui.engine.sampling.environments.space_json import spaces_to_json
 from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Float32, Int64, Steps, TerminalSteps
 
 Env: TypeAlias = gymnasium.Env[Any, Any]  # Any: only its spaces know observations and actions
@@ -62,7 +63,8 @@ class GymnasiumLoop:
         self._steps = [copy.step for copy in copies]
         self._masks: dict[int, Any] = {}  # Any: action masks as the copies give them
         self._tally: Tally | None = None
-        spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec)
+        spaces = spaces_to_json(copies[0].observation_space, copies[0].action_space)
+        spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec, spaces)
         self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: len(copies)}
 

@@ -16,6 +16,7 @@ from rl_tui.engine.sampling.environments.action_space import ActionCodec
 from rl_tui.engine.sampling.environments.measuring import Infos, Tally
 from rl_tui.engine.sampling.environments.observation_space import Bounds, bounds_of, observation_leaves, stack
 from rl_tui.engine.sampling.environments.rendering import Frame, frames_per_second, rendered
+from rl_tui.engine.sampling.environments.space_json import spaces_to_json
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,
@@ -58,7 +59,8 @@ class GymnasiumVector:
         self._given = Actions(
             np.zeros((self._count, shape[0]), np.float32), np.zeros((self._count, shape[1]), np.int64)
         )
-        spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec)
+        spaces = spaces_to_json(env.single_observation_space, env.single_action_space)
+        spec = BehaviorSpec(behavior, tuple(leaf.spec for leaf in self._leaves), self._codec.spec, spaces)
         self.specs: Mapping[str, BehaviorSpec] = {behavior: spec}
         self.num_agents: Mapping[str, int] = {behavior: self._count}
 

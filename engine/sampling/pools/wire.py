@@ -95,6 +95,7 @@ class SpecJson(TypedDict):
     observations: list[tuple[str, list[int], Literal["float32", "uint8"], bool]]
     continuous: int
     branches: list[int]
+    spaces: Json
 
 
 def spec_to_json(spec: BehaviorSpec) -> Json:
@@ -104,6 +105,7 @@ def spec_to_json(spec: BehaviorSpec) -> Json:
         "observations": [[o.name, list(o.shape), o.dtype, o.is_goal] for o in spec.observations],
         "continuous": spec.actions.continuous,
         "branches": list(spec.actions.branches),
+        "spaces": spec.spaces,
     }
 
 
@@ -112,4 +114,5 @@ def spec_from_json(fields: SpecJson) -> BehaviorSpec:
     observations = tuple(
         ObservationSpec(name, tuple(shape), dtype, is_goal) for name, shape, dtype, is_goal in fields["observations"]
     )
-    return BehaviorSpec(fields["name"], observations, ActionSpec(fields["continuous"], tuple(fields["branches"])))
+    actions = ActionSpec(fields["continuous"], tuple(fields["branches"]))
+    return BehaviorSpec(fields["name"], observations, actions, fields["spaces"])
