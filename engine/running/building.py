@@ -27,6 +27,7 @@ from rl_tui.engine.learning.trainer import Trainer, make_trainer
 from rl_tui.engine.running.announcements import describe, goal_warning, max_steps_reached, not_there_yet, save_traceback
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.block_sizes import BLOCK_ROWS
+from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
 from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
@@ -204,7 +205,8 @@ class Builder:
         evaluator = self._evaluator(spec, place, config, index)
         trainer = self._trainer(spec, config, index)
         self._warn_of_goals(spec, config, trainer.num_parameters)
-        policy = trainer.make_policy(derived_seed(self._seed, index, 1))
+        checked = CheckedTrainer(trainer, config.trainer_type)
+        policy = checked.make_policy(derived_seed(self._seed, index, 1))
         step, restored = self._restorer.restore(spec.name, files.store, config, trainer)
         if not self._is_training:
             step = 0  # of what is played
@@ -212,7 +214,7 @@ class Builder:
             key = f"behaviors.{spec.name}" if spec.name in self._config.behaviors else "default_settings"
             self._bus.log("warning", spec.name, max_steps_reached(key, step, config.max_steps))
         has_replay = self._restorer.restore_replay(spec.name, files.folder, config, trainer)
-        policy.load(trainer.weights())
+        policy.load(checked.weights())
         if restored.part("policy").values:
             policy.load_state(restored.part("policy"))
         settings = LearnerSettings(

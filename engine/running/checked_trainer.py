@@ -10,7 +10,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.learning.full_memory import needing_memory
 from rl_tui.engine.learning.plugin_results import PluginResults
 from rl_tui.engine.learning.trainer import Metrics, Samples, Trainer
-from rl_tui.engine.specs import State, Trajectories
+from rl_tui.engine.specs import Policy, State, Trajectories, Weights
 
 TRAINERS = "trainers"
 
@@ -33,6 +33,11 @@ class CheckedTrainer:
         with self._blaming("add"):
             return self.trainer.add(block)
 
+    def is_ready(self) -> bool:
+        """Trainer.is_ready."""
+        with self._blaming("is_ready"):
+            return self.trainer.is_ready()
+
     def update(self, step: int, should_continue: Callable[[], bool]) -> dict[str, float]:
         """Trainer.update."""
         with self._blaming("update"):
@@ -42,6 +47,16 @@ class CheckedTrainer:
         """Trainer.loss."""
         with self._blaming("loss"):
             return self._numbers(self.trainer.loss(block))
+
+    def weights(self) -> Weights:
+        """Trainer.weights."""
+        with self._blaming("weights"):
+            return self.trainer.weights()
+
+    def make_policy(self, seed: int) -> Policy:
+        """Trainer.make_policy."""
+        with self._blaming("make_policy"):
+            return self.trainer.make_policy(seed)
 
     def load(self, state: State) -> None:
         """Trainer.load."""

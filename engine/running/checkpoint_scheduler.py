@@ -94,7 +94,7 @@ class CheckpointScheduler:
         return SaveJob(
             behavior=self._behavior,
             step=at.step,
-            weights=self._trainer.trainer.weights(),
+            weights=self._trainer.weights(),
             state=self._state(at.policy) if with_state else None,
             reason=reason,
             mean_return=at.mean_return,

@@ -181,7 +181,7 @@ class Learner:
             return
         start = time.perf_counter()
         self._add(block)
-        self._has_updated = self._settings.is_training and self._trainer.is_ready()
+        self._has_updated = self._settings.is_training and self._checked.is_ready()
         if self._has_updated:
             with self._busy("update"):
                 self.metrics = self._checked.update(self.step, may_continue)
@@ -229,7 +229,7 @@ class Learner:
         self.latest_policy.snapshot = PolicySnapshot(weights, self.step)
 
     def _newest_weights(self) -> Weights:
-        return replace(self._trainer.weights(), version=self._version)
+        return replace(self._checked.weights(), version=self._version)
 
     @property
     def _save_context(self) -> SaveContext:
@@ -361,6 +361,13 @@ class Learner:
         newest = f"the newest checkpoint is {listed[-1].path}" if listed else "there is no earlier checkpoint"
         self._bus.log("error", self.behavior, f"the state at step {step} is not saved: {newest}")
 
+    def _put_policy_alone(self) -> None:
+        on_done = partial(self._report_unsaved, self.step)
+        try:
+            self._scheduler.put_policy(self._save_context, on_done)
+        except PluginError:  # as before it, which was reported
+            on_done()
+
     @property
     def has_ended(self) -> bool:
         """Whether `finish` was called since the start, or since a roll back."""
@@ -388,7 +395,7 @@ class Learner:
                 self._scheduler.put_final(self._save_context, reason)
             except PluginError as error:
                 self.fail(error)
-                self._scheduler.put_policy(self._save_context, partial(self._report_unsaved, self.step))
+                self._put_policy_alone()
         if self.evaluator is not None:
             self.evaluator.close()
         if self.failure is not None:

@@ -250,6 +250,21 @@ def test_a_trainer_that_cannot_be_rolled_back_ends_and_is_not_saved_as_it_is_the
     assert 'raise ValueError("forgotten")' in next(run.folder.glob("run_logs/*.log")).read_text()
 
 
+@pytest.mark.parametrize("method", ["is_ready", "weights", "make_policy"])
+def test_a_trainer_that_fails_in_any_method_has_its_line(method: str, packages: Packages, tmp_path: Path) -> None:
+    lines = f"def {method}(self, *args):\n        if self.num_updates >= FIRST:\n            raise ValueError('lost')"
+    code = FORGETFUL.replace(
+        "def load(self, state):", f"{lines}\n        return super().{method}(*args)\n\n    def no(self):"
+    )
+    code = code.replace("FIRST", "0" if method == "make_policy" else "2")
+    packages.install("forgetful", code, trainers="forgetful = forgetful:ForgetfulSettings")
+    walker = behavior(trainer_type="forgetful", checkpoint_interval=64)
+    run = run_to_end(configuration(tmp_path, {"Walker": walker}))
+    failure = rf"forgetful of forgetful 1\.0 .*: {method} raised ValueError: lost, at .*forgetful.py:\d+ in {method}"
+    assert re.match(failure, ending(run).reason), run.recent_events()
+    assert run.launch.exit_code == 2
+
+
 def test_a_trainer_whose_numbers_are_none_is_refused(packages: Packages, tmp_path: Path) -> None:
     code = UNSAVED.format(returned="super().state()").replace("unsaved:", "uncounted:")
     packages.install(
