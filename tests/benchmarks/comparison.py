@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,52 +17,60 @@ from tests.benchmarks.peers import (
     RL_TUI_MEMORY,
     RL_TUI_THREADED,
     SB3,
+    SINGLE_FILE,
     Measurement,
     peers_of,
 )
-from tests.benchmarks.processes import run_python
+from tests.benchmarks.processes import ROOT, run_python
 from tests.benchmarks.settings import WORKLOADS, AnyWorkload
 from tests.benchmarks.tables import table, verdict
 
 RETURN_MARK = 0.95  # of Stable-Baselines3's mean return
 BFLOAT16_MARK = 2.0  # times Stable-Baselines3's throughput
+WITH_THESE_TESTS = {"PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
 QUICK_ROLLOUTS = {"a": 10, "b": 3, "c": 5, "i": 2, "j": 2, "k": 2, "l": 10, "m": 2}
 
 
-def compare(name: str, rounds: int, *, is_quick: bool) -> list[Measurement]:
-    """Every peer once a round, in the same order, each in a fresh process; round i has seed i."""
+def compare(name: str, rounds: int, *, is_quick: bool, device: str | None = None) -> list[Measurement]:
+    """Every peer once a round, in the same order, each in a fresh process; round i has seed i.
+
+    device: see `peers_of`; None is the CPU.
+    """
     measurements = []
     with TemporaryDirectory(prefix="rl-tui-bench-") as folder:
         for seed in range(1, rounds + 1):
-            for peer in peers_of(WORKLOADS[name]):
-                words = ["-m", "tests.benchmarks.peers", peer, name, "--seed", str(seed)]
+            for peer in peers_of(WORKLOADS[name], device):
+                words = ["-m", "tests.benchmarks.peers", peer, name, "--seed", str(seed), "--device", device or "cpu"]
                 if is_quick:
                     words += ["--rollouts", str(QUICK_ROLLOUTS[name])]
-                said = run_python(*words, folder=Path(folder))
+                said = run_python(*words, folder=Path(folder), variables=WITH_THESE_TESTS)
                 measurement = Measurement(**json.loads(said.splitlines()[-1]))
                 print(f"({name}) round {seed}, {peer}: {measurement.throughput:,.0f} steps/s", file=sys.stderr)
                 measurements.append(measurement)
     return measurements
 
 
-def report(name: str, measurements: Sequence[Measurement], *, is_quick: bool) -> str:
-    """The comparison as text: throughput, returns, marks, and where the time of rl-tui went."""
+def report(name: str, measurements: Sequence[Measurement], *, is_quick: bool, device: str | None = None) -> str:
+    """The comparison as text: throughput, returns, marks, and where the time of rl-tui went.
+
+    On a device there are no marks, but a table for docs/benchmarks.md.
+    """
     workload = WORKLOADS[name].cut(QUICK_ROLLOUTS[name]) if is_quick else WORKLOADS[name]
-    peers = peers_of(workload)
+    peers = peers_of(workload, device)
     of_peer = {peer: [m for m in measurements if m.peer == peer] for peer in peers}
     base = of_peer[peers[0]]
     rows = [_row(peer, of_peer[peer], base) for peer in peers]
     name_of_base = "SB3" if peers[0] == SB3 else "its twin"
     times, over = f"x {name_of_base}", f"/ {name_of_base}"
     head = ("", "steps/s", "min .. max", times, "min .. max", "steps/CPU-s", times, "updates", "return", over)
-    split_rows = [_split_row(peer, of_peer[peer]) for peer in peers if peer != SB3]
+    split_rows = [_split_row(peer, of_peer[peer]) for peer in peers if peer not in (SB3, SINGLE_FILE)]
     split_head = ("share of the time", "environment", "inference", "update", "everything else")
     return "\n".join(
         (
             f"{workload.title}, rounds: {len(base)}",
             "",
             table(head, rows),
-            _marks(workload, of_peer),
+            _marks(workload, of_peer) if device is None else _markdown(workload, of_peer, device),
             "",
             table(split_head, split_rows),
             "(with threaded: true the update runs beside the other three)",
@@ -92,6 +101,7 @@ def label(peer: str) -> str:
     """A peer's name for readers."""
     return {
         SB3: f"Stable-Baselines3 {importlib.metadata.version('stable-baselines3')}",
+        SINGLE_FILE: "single-file, as CleanRL's",
         RL_TUI: "rl-tui, threaded: false",
         RL_TUI_THREADED: "rl-tui, threaded: true",
         RL_TUI_BFLOAT16: "rl-tui, precision: bfloat16",
@@ -114,6 +124,34 @@ def return_ratio(own: Sequence[Measurement], base: Sequence[Measurement]) -> flo
     """Own mean return over another's; None where that is no positive number and a ratio says nothing."""
     ours, theirs = mean_return(own), mean_return(base)
     return None if ours is None or theirs is None or theirs <= 0 else ours / theirs
+
+
+def device_name(device: str) -> str:
+    """What a reader knows it by."""
+    import torch
+
+    is_cuda = torch.device(device).type == "cuda"
+    return f"{device}, {torch.cuda.get_device_name(device)}" if is_cuda else device
+
+
+def _markdown(workload: AnyWorkload, of_peer: dict[str, list[Measurement]], device: str) -> str:
+    """The table as the documentation has it."""
+    base, file = of_peer[SB3], of_peer[SINGLE_FILE]
+    environment = workload.environment
+    lines = [
+        f"\n| ({workload.name}) {environment} on {device_name(device)} | steps/s | x SB3 | x single-file | return |",
+        "|---|---|---|---|---|",
+    ]
+    for peer, own in of_peer.items():
+        ratios = (_range(speed_ratios(own, other)) for other in (base, file))
+        speed, reached = median(m.throughput for m in own), _number(mean_return(own), ".0f")
+        number = f"{speed:,.0f}".replace(",", " ")
+        lines.append(f"| {label(peer)} | {number} | {' | '.join(ratios)} | {reached} |")
+    return "\n".join(lines)
+
+
+def _range(ratios: list[float]) -> str:
+    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def _marks(workload: AnyWorkload, of_peer: dict[str, list[Measurement]]) -> str:

@@ -48,12 +48,18 @@ WARM_UP_ROLLOUTS = 2
 POLL_SECONDS = 0.25  # as the headless front end polls
 
 SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16 = "sb3", "rl-tui", "rl-tui-threaded", "rl-tui-bfloat16"
-RL_TUI_MEMORY = "rl-tui-memory"
-PEERS = (SB3, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16, RL_TUI_MEMORY)
+RL_TUI_MEMORY, SINGLE_FILE = "rl-tui-memory", "single-file"
+PEERS = (SB3, SINGLE_FILE, RL_TUI, RL_TUI_THREADED, RL_TUI_BFLOAT16, RL_TUI_MEMORY)
 
 
-def peers_of(workload: AnyWorkload) -> tuple[str, ...]:
-    """Who is measured on a workload, always in this order; the first is what the others are compared with."""
+def peers_of(workload: AnyWorkload, device: str | None = None) -> tuple[str, ...]:
+    """Who is measured on a workload, always in this order; the first is what the others are compared with.
+
+    device: torch's name of the one that all compute on, which a single-file implementation is made for.
+    """
+    if device is not None:
+        first, *others = peers_of(workload)
+        return first, SINGLE_FILE, *others
     if isinstance(workload, Workload) and workload.is_visual:
         return SB3, RL_TUI, RL_TUI_BFLOAT16
     if isinstance(workload, Workload) and workload.memory is not None:
@@ -98,14 +104,14 @@ class Stopwatch:
         self.cpu_seconds += time.process_time()
 
 
-def train_sb3(workload: AnyWorkload, seed: int) -> Measurement:
+def train_sb3(workload: AnyWorkload, seed: int, device: str) -> Measurement:
     """Train with Stable-Baselines3 in one torch thread."""
     import torch
     from stable_baselines3.common.callbacks import BaseCallback
 
     torch.set_num_threads(1)
     warm_up = workload.cut(WARM_UP_ROLLOUTS)
-    make_sb3(warm_up, seed).learn(warm_up.total_steps)
+    make_sb3(warm_up, seed, device).learn(warm_up.total_steps)
     watch = Stopwatch()
 
     class Timing(BaseCallback):
@@ -120,7 +126,7 @@ def train_sb3(workload: AnyWorkload, seed: int) -> Measurement:
         def _on_training_end(self) -> None:
             watch.stop()
 
-    model = make_sb3(workload, seed)
+    model = make_sb3(workload, seed, device)
     model.learn(workload.total_steps, callback=Timing())
     per_update = 1 if isinstance(workload, SoftWorkload) else workload.rollout_steps
     episodes = [float(episode["r"]) for episode in model.ep_info_buffer or ()]  # its Monitor keeps the last 100
@@ -137,12 +143,13 @@ def train_sb3(workload: AnyWorkload, seed: int) -> Measurement:
     )
 
 
-def make_sb3(workload: AnyWorkload, seed: int) -> PPO | SAC:
+def make_sb3(workload: AnyWorkload, seed: int, device: str = "cpu") -> PPO | SAC:
     """The task as Stable-Baselines3 has it."""
-    return make_sac(workload, seed) if isinstance(workload, SoftWorkload) else make_ppo(workload, seed)
+    make = make_sac if isinstance(workload, SoftWorkload) else make_ppo
+    return make(workload, seed, device)  # type: ignore[arg-type]  # each its own kind
 
 
-def make_sac(workload: SoftWorkload, seed: int) -> SAC:
+def make_sac(workload: SoftWorkload, seed: int, device: str = "cpu") -> SAC:
     """Twin target critics and an update per step are its defaults."""
     from stable_baselines3 import SAC
 
@@ -157,11 +164,11 @@ def make_sac(workload: SoftWorkload, seed: int) -> SAC:
         gamma=GAMMA,
         policy_kwargs={"net_arch": [SAC_HIDDEN_UNITS, SAC_HIDDEN_UNITS]},
         seed=seed,
-        device="cpu",
+        device=device,
     )
 
 
-def make_ppo(workload: Workload, seed: int) -> PPO:
+def make_ppo(workload: Workload, seed: int, device: str = "cpu") -> PPO:
     """Frames go through its convolutions, which actor and critic share there; vectors through two networks."""
     from stable_baselines3 import PPO
     from stable_baselines3.common.env_util import make_vec_env
@@ -195,17 +202,45 @@ def make_ppo(workload: Workload, seed: int) -> PPO:
         max_grad_norm=MAX_GRAD_NORM,
         policy_kwargs=network | {"optimizer_kwargs": {"eps": ADAM_EPSILON}},
         seed=seed,
-        device="cpu",
+        device=device,
     )
 
 
-def train_rl_tui(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
+def train_single_file(workload: AnyWorkload, seed: int, device: str) -> Measurement:
+    """Train with one file of plain torch, in one thread on the host."""
+    import torch
+
+    from tests.benchmarks.single_file import train_ppo, train_sac
+
+    torch.set_num_threads(1)
+    watch = Stopwatch()
+    for task in (workload.cut(WARM_UP_ROLLOUTS), workload):
+        if isinstance(task, SoftWorkload):
+            returns = train_sac(task, seed, torch.device(device), watch.start)
+        else:
+            returns = train_ppo(task, seed, torch.device(device), watch.start)
+    watch.stop()
+    per_update = 1 if isinstance(workload, SoftWorkload) else workload.rollout_steps
+    return Measurement(
+        peer=SINGLE_FILE,
+        workload=workload.name,
+        seed=seed,
+        steps=workload.total_steps,
+        seconds=watch.seconds,
+        cpu_seconds=watch.cpu_seconds,
+        num_updates=workload.total_steps // per_update,
+        mean_return=sum(returns) / len(returns) if returns else None,
+        split={},
+    )
+
+
+def train_rl_tui(workload: AnyWorkload, seed: int, peer: str, device: str = "cpu") -> Measurement:
     """Train with the whole of rl-tui as `--no-ui` runs it: checkpoints, exports, every log file, console lines."""
-    train_headless(workload.cut(WARM_UP_ROLLOUTS), seed, peer)
-    return train_headless(workload, seed, peer)
+    train_headless(workload.cut(WARM_UP_ROLLOUTS), seed, peer, device)
+    return train_headless(workload, seed, peer, device)
 
 
-def train_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
+def train_headless(workload: AnyWorkload, seed: int, peer: str, device: str = "cpu") -> Measurement:
     """One run as tui/command_line/train_headless.py runs it; its lines go nowhere, its files to a temporary folder."""
     from rl_tui.engine.config.loading import parse_config
     from rl_tui.engine.running.launch import Launch
@@ -228,6 +263,7 @@ def train_headless(workload: AnyWorkload, seed: int, peer: str) -> Measurement:
             is_threaded=peer == RL_TUI_THREADED,
             precision="bfloat16" if peer == RL_TUI_BFLOAT16 else "float32",
             has_memory=peer == RL_TUI_MEMORY,
+            device=device,
         )
         config = parse_config(text.encode(), "bench")
         launch = Launch(EventBus())
@@ -277,14 +313,17 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rollouts", type=int, help="train for so many only")
+    parser.add_argument("--device", default="cpu", help="torch's name of what all compute on (cpu)")
     arguments = parser.parse_args(words)
     workload = WORKLOADS[arguments.workload]
     if arguments.rollouts is not None:
         workload = workload.cut(arguments.rollouts)
     if arguments.peer == SB3:
-        measurement = train_sb3(workload, arguments.seed)
+        measurement = train_sb3(workload, arguments.seed, arguments.device)
+    elif arguments.peer == SINGLE_FILE:
+        measurement = train_single_file(workload, arguments.seed, arguments.device)
     else:
-        measurement = train_rl_tui(workload, arguments.seed, arguments.peer)
+        measurement = train_rl_tui(workload, arguments.seed, arguments.peer, arguments.device)
     print(json.dumps(dataclasses.asdict(measurement)))
 
 

@@ -132,6 +132,7 @@ def configuration(
     is_threaded: bool = False,
     precision: Literal["float32", "bfloat16"] = "float32",
     has_memory: bool = False,
+    device: str = "cpu",
 ) -> str:
     """The task as a configuration file of rl-tui; run `bench` goes into `results`."""
     behavior = _sac(workload) if isinstance(workload, SoftWorkload) else _ppo(workload, precision, has_memory)
@@ -150,7 +151,7 @@ def configuration(
             "num_envs": workload.num_envs if isinstance(workload, Workload) else 1,
             "seed": seed,
         },
-        "torch_settings": {"device": "cpu"},
+        "torch_settings": {"device": device},
         "checkpoint_settings": {"run_id": "bench", "results_dir": str(results)},
     }
     return yaml.safe_dump(document, sort_keys=False)

@@ -16,6 +16,7 @@ from tests.benchmarks.processes import limit_cpus
 from tests.benchmarks.settings import WORKLOADS
 
 PARTS = tuple(sorted((*WORKLOADS, "d", "e", "f", "g", "h", "n", "o")))
+ON_A_DEVICE = ("a", "b", "c", "i", "j")
 START_UP_CALLS, QUICK_START_UP_CALLS = 10, 3
 
 Raw = list[dict[str, object]]
@@ -25,13 +26,15 @@ def main(words: Sequence[str] | None = None) -> None:
     """Measure the chosen parts one after the other, print each as soon as it is known, keep the raw numbers."""
     arguments = parse(words)
     limit = limit_cpus(arguments.cpus)
-    print(machine(limit), flush=True)
+    print(machine(limit, arguments.device), flush=True)
     raw: dict[str, Raw] = {}
     for part in arguments.only:
         text, raw[part] = measure(part, arguments)
         print(f"\n{text}", flush=True)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps({"machine": machine(limit), "parts": raw}, indent=1) + "\n")
+        arguments.json.write_text(
+            json.dumps({"machine": machine(limit, arguments.device), "parts": raw}, indent=1) + "\n"
+        )
 
 
 def parse(words: Sequence[str] | None) -> argparse.Namespace:
@@ -41,13 +44,18 @@ def parse(words: Sequence[str] | None) -> argparse.Namespace:
     parts += " d: what the screen takes from training; e: start-up; f: memory; g: keys, first picture and bytes sent;"
     parts += " h: what the screen's own work costs; n: what watching a policy takes from training;"
     parts += " o: many agents that come and go"
-    parser.add_argument("--only", type=_parts, default=PARTS, metavar="a,c", help=f"parts to measure ({parts})")
+    parser.add_argument("--only", type=_parts, metavar="a,c", help=f"parts to measure ({parts})")
+    device = "torch's name of a device on which all peers compute, a single-file implementation among them: a, c, i, j"
+    parser.add_argument("--device", metavar="cuda", help=device)
     parser.add_argument("--rounds", type=_positive, help="rounds beside Stable-Baselines3, a seed each (3)")
     parser.add_argument("--pairs", type=_positive, help="pairs of d and n (5)")
     parser.add_argument("--cpus", type=_positive, default=2, help="CPUs that everything shares (2), where Linux can")
     parser.add_argument("--quick", action="store_true", help="see that it works: one short round, numbers mean little")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the raw numbers there")
     arguments = parser.parse_args(words)
+    arguments.only = arguments.only or (PARTS if arguments.device is None else ("a", "c", "i", "j"))
+    if arguments.device is not None and (others := set(arguments.only) - set(ON_A_DEVICE)):
+        parser.error(f"--device: only {', '.join(ON_A_DEVICE)} are measured on one, not {', '.join(sorted(others))}")
     arguments.rounds = arguments.rounds or (1 if arguments.quick else 3)
     arguments.pairs = arguments.pairs or (1 if arguments.quick else 5)
     return arguments
@@ -79,17 +87,19 @@ def measure(part: str, arguments: argparse.Namespace) -> tuple[str, Raw]:
             crowding = crowd.measure_crowd(is_quick=is_quick)
             return crowd.report(crowding), _raw([crowding])
         case _:
-            measurements = comparison.compare(part, arguments.rounds, is_quick=is_quick)
-            return comparison.report(part, measurements, is_quick=is_quick), _raw(measurements)
+            device = arguments.device
+            measurements = comparison.compare(part, arguments.rounds, is_quick=is_quick, device=device)
+            return comparison.report(part, measurements, is_quick=is_quick, device=device), _raw(measurements)
 
 
-def machine(num_cpus: int) -> str:
+def machine(num_cpus: int, device: str | None = None) -> str:
     """One line by which a reader can judge the figures."""
+    on = "" if device is None else f"; computing on {comparison.device_name(device)}"
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "gymnasium", "stable-baselines3"))
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return (
         f"{platform.system()} {platform.machine()}, {num_cpus} of {os.cpu_count()} CPUs, load {load} before the start;"
-        f" Python {platform.python_version()}, {packages}"
+        f" Python {platform.python_version()}, {packages}{on}"
     )
 
 
