@@ -54,7 +54,7 @@ class Sync(Protocol):
         On a rank without rows their values do not count.
         """
 
-    def means(self, terms: list[list[Array]], rows: Sequence[int]) -> list[list[Array]]:
+    def means(self, terms: Sequence[Sequence[Array]], rows: Sequence[int]) -> Sequence[Sequence[Array]]:
         """Terms of M mini-batches, means over this rank's rows of each, as means over the rows of all ranks.
 
         rows: M numbers, 0 where the terms do not count.
@@ -92,7 +92,7 @@ class OneRank:
     def average_gradients(self, gradients: Sequence[Array], rows: int) -> None:
         """See Sync."""
 
-    def means(self, terms: list[list[Array]], rows: Sequence[int]) -> list[list[Array]]:
+    def means(self, terms: Sequence[Sequence[Array]], rows: Sequence[int]) -> Sequence[Sequence[Array]]:
         """See Sync."""
         return terms
 
@@ -207,7 +207,7 @@ class ProcessGroup:
             for tensor, averaged in zip(tensors, torch.split(flat, list(map(len, tensors))), strict=True):
                 tensor.copy_(averaged)
 
-    def means(self, terms: list[list[Array]], rows: Sequence[int]) -> list[list[Array]]:
+    def means(self, terms: Sequence[Sequence[Array]], rows: Sequence[int]) -> Sequence[Sequence[Array]]:
         """See Sync."""
         weights = np.array(rows, np.float64)[:, None]
         own = np.array([[torch.as_tensor(term).item() for term in row] for row in terms])

@@ -6,8 +6,9 @@ Shapes: N rows of a rollout, B rows of a mini-batch, A continuous dimensions, K 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,10 +46,12 @@ METRICS = {  # of the terms of a loss
     "Policy/Clip Fraction": "clipped",
 }
 TERMS = ("total", *METRICS.values())
+NO_TERMS = (0.0,) * len(TERMS)
+POLICY, DIVERGENCE = TERMS.index("policy"), TERMS.index("divergence")
 ROWS_OF_VECTORS = 2048  # per call of the critic: they are small, and a memory reads many sequences in the time of one
 FEATURES = "features."  # prefix of their columns
 KEPT = "the state before this update was kept"
-Terms: TypeAlias = dict[str, Array]
+Terms: TypeAlias = Sequence[Array]  # f32[] each, in the order of TERMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
                 prepared = self._prepare(self._rollout.drain(), self._sync)
                 by_minibatch = self._learn(prepared, learning_rate, coefficients, should_continue)
                 terms = _means(by_minibatch, [1] * len(by_minibatch))  # ML-Agents averages over mini-batches, not rows
-                if not (math.isfinite(terms["total"]) and self._step.is_finite):
+                if not (math.isfinite(terms[0]) and self._step.is_finite):
                     raise NonFiniteError(f"the loss is not finite at step {step}; {KEPT}")
                 reported = self._streams.metrics()
         except BaseException:
@@ -152,7 +155,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
             prepared = self._prepare(Rollout.of([(block, self._streams.peek(block))]), ONE_RANK)
             for columns, sequences in minibatches(prepared.columns, self._hyper.batch_size, None, prepared.sequences):
                 advantage = self._advantage(columns, ONE_RANK)
-                terms.append(_unsigned(_terms(self._loss(columns, sequences, advantage, coefficients))))
+                terms.append(_unsigned(_terms_of(self._loss(columns, sequences, advantage, coefficients))))
                 counts.append(len(advantage))
         return _metrics(_means(terms, counts))
 
@@ -198,10 +201,9 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
                 may_continue = self._sync.all(should_continue())
                 if not may_continue:
                     break
-            averaged = self._sync.means([list(term.values()) for term in learned], rows)
-            last = [_unsigned(dict(zip(TERMS, numbers, strict=True))) for numbers in averaged]
+            last = [_unsigned(averaged) for averaged in self._sync.means(learned, rows)]
             terms += last
-            target, divergences = self._hyper.target_kl, [term["divergence"] for term in last]
+            target, divergences = self._hyper.target_kl, [term[DIVERGENCE] for term in last]
             if not may_continue or (target is not None and sum(divergences) > target * len(divergences)):
                 break
         return terms
@@ -223,11 +225,12 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         is_shared: whether every rank has some; otherwise no hooks are called. Reward signals that learn are hooks.
         """
         columns = part.of(prepared.columns)
-        terms, advantage = dict.fromkeys(TERMS, 0.0), self._advantage(columns, self._sync)
+        terms: Terms = NO_TERMS
+        advantage = self._advantage(columns, self._sync)
         if len(part.rows):
             loss = self._loss(columns, part.sequences, advantage, coefficients)
             self._network.backward(loss.grad_head, loss.grad_values, loss.grad_log_sigma)
-            terms = _terms(loss)
+            terms = _terms_of(loss)
         self._sync.average_gradients([self._network.gradient], len(part.rows))
         self._step(self._network.gradient, learning_rate)
         if self._train_step_hooks and is_shared:
@@ -285,20 +288,19 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
         self.num_updates, self._updated_at = int(counts.number("num_updates")), int(counts.number("updated_at"))
 
 
-def _terms(loss: Loss) -> Terms:
-    return {name: getattr(loss, name) for name in TERMS}
+_terms_of: Callable[[Loss], Terms] = attrgetter(*TERMS)
 
 
 def _unsigned(terms: Terms) -> Terms:
     """As in ML-Agents: signs of mini-batches do not cancel."""
-    return terms | {"policy": abs(terms["policy"])}
+    return [*terms[:POLICY], abs(terms[POLICY]), *terms[POLICY + 1 :]]
 
 
-def _means(terms: Sequence[Terms], weights: Sequence[int]) -> dict[str, float]:
+def _means(terms: Sequence[Terms], weights: Sequence[int]) -> list[float]:
     """Over mini-batches, moved to the host."""
-    weighted = list(zip(terms, weights, strict=True))
-    return {name: float(sum(term[name] * weight for term, weight in weighted)) / sum(weights) for name in TERMS}
+    by_name, total = zip(*terms, strict=True), sum(weights)
+    return [float(sum(term * weight for term, weight in zip(of, weights, strict=True))) / total for of in by_name]
 
 
-def _metrics(terms: Mapping[str, Any]) -> dict[str, Any]:
-    return {tag: terms[name] for tag, name in METRICS.items()}
+def _metrics(terms: Terms) -> dict[str, Any]:
+    return dict(zip(METRICS, terms[1:], strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ class SoftGradients(Protocol):
     def __call__(self, batch: SoftBatch, target_entropy: float) -> SoftLosses:
         """The losses of placed rows."""
 
-    def mean(self, rows: list[list[Array]]) -> list[float]:
+    def mean(self, rows: Sequence[Sequence[Array]]) -> list[float]:
         """Numbers of several calls, averaged over the calls."""
 
 
@@ -65,7 +66,7 @@ class TorchSoftGradients:
         temperature.gradient.copy_(losses.grad_log_alpha)
         return losses
 
-    def mean(self, rows: list[list[Array]]) -> list[float]:
+    def mean(self, rows: Sequence[Sequence[Array]]) -> list[float]:
         """See SoftGradients. Waits for the device once."""
-        means: list[float] = torch.stack([torch.stack(row) for row in rows]).detach().mean(0).tolist()
+        means: list[float] = torch.stack([torch.stack(tuple(row)) for row in rows]).detach().mean(0).tolist()
         return means

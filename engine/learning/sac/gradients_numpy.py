@@ -6,6 +6,7 @@ values), S reward streams.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,7 +48,7 @@ class NumpySoftGradients:
         """The array itself."""
         return array
 
-    def mean(self, rows: list[list[Array]]) -> list[float]:
+    def mean(self, rows: Sequence[Sequence[Array]]) -> list[float]:
         """See SoftGradients."""
         means: list[float] = np.mean(rows, 0).tolist()
         return means
