@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import ExitStack
+from functools import partial
 
 from rl_tui.engine.api.environments import GivenSource
 from rl_tui.engine.api.plan import LearnerPlan
@@ -97,7 +98,7 @@ class Workbench:
         saver = Saver(
             builder.files,
             self.bus,
-            lambda: self._record.write_status(builder.files, saver.listed),
+            partial(self._record.write_status, builder.files),
             is_inline=True,
         )
         target, self._control = builder.watch_target(plan.source), Control(UiPriority())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 
 from rl_tui.engine.running.behavior import Behavior
@@ -32,7 +33,7 @@ class Collection:
         self.behaviors = {name: behavior for name, behavior in known.items() if name in pool.specs}
         policies = {name: behavior.policy for name, behavior in self.behaviors.items()}
         horizons = {name: behavior.time_horizon for name, behavior in self.behaviors.items()}
-        self.collector = Collector(pool, policies, horizons, meet=self._add)
+        self.collector = Collector(pool, policies, horizons, meet=_weakly(self))
         self.reporter = ProgressReporter(self.collector, bus, waiting_seconds)
         self.block_sizes: dict[str, BlockSizes] = {}
         self._meet = meet
@@ -53,3 +54,15 @@ class Collection:
     def _follow(self, name: str, behavior: Behavior) -> None:
         self.reporter.add(name, behavior)
         self.block_sizes[name] = BlockSizes(name, behavior, self.collector)
+
+
+def _weakly(collection: Collection) -> Callable[[BehaviorSpec], tuple[Policy, int]]:
+    """Its `_add`. A collector that refers to its collection would keep learners in memory after the end of a run."""
+    reference = weakref.ref(collection)
+
+    def add(spec: BehaviorSpec) -> tuple[Policy, int]:
+        found = reference()
+        assert found is not None, "it is collected from only while there is one"
+        return found._add(spec)
+
+    return add

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -13,10 +13,9 @@ from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import find_unused, list_warnings
 from rl_tui.engine.errors import CheckpointError, ConfigError
 from rl_tui.engine.running.environments import settings_of
-from rl_tui.engine.running.saver import Files
+from rl_tui.engine.running.saver import Files, Listed
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import RunStarted
-from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.disk import write_atomically
 from rl_tui.engine.storage.run_folder import RunFolder
 from rl_tui.engine.storage.training_status import (
@@ -85,7 +84,7 @@ class RunRecord:
     def write_status(
         self,
         files: Mapping[str, Files],
-        listed: Callable[[str], tuple[Checkpoint, ...]],
+        listed: Listed,
         has_ended: bool = False,
     ) -> None:
         """Write training_status.json. listed: the checkpoints of a behavior. Raises CheckpointError, OSError."""

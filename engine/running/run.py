@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 
 import threadpoolctl
 import torch
@@ -157,7 +158,7 @@ class Run:
         builder = Builder(
             self._config, self._folder, seed, device, self._bus, self._ledger.report, self._ui_priority, self._hooks
         )
-        saver = Saver(builder.files, self._bus, lambda: self._record.write_status(builder.files, saver.listed))
+        saver = Saver(builder.files, self._bus, partial(self._record.write_status, builder.files))
         workers = builder.workers(saver)
         try:
             for worker in workers:

@@ -69,6 +69,9 @@ class RollBackJob:
     answer: queue.Queue[Restored | str]
 
 
+Listed: TypeAlias = Callable[[str], tuple[Checkpoint, ...]]  # the checkpoints of a behavior, oldest first
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
     """What writes one behavior's files, and where. keeps_exports: exports outlive the checkpoint of their step."""
@@ -82,12 +85,12 @@ class Files:
 class Saver:
     """Runs in the saver thread. Owns the checkpoint and export files of every behavior. At most one job waits.
 
-    on_saved: called in this thread after every checkpoint, to write the list of checkpoints again. is_inline: there is
-    no such thread, and every job is done in the thread that submits it, before that returns.
+    on_saved: called in this thread with `listed` after every checkpoint, to write the list of checkpoints again.
+    is_inline: there is no such thread, and every job is done in the thread that submits it, before that returns.
     """
 
     def __init__(
-        self, files: Mapping[str, Files], bus: EventBus, on_saved: Callable[[], None], *, is_inline: bool = False
+        self, files: Mapping[str, Files], bus: EventBus, on_saved: Callable[[Listed], None], *, is_inline: bool = False
     ):
         self._files = files
         self._bus = bus
@@ -294,7 +297,7 @@ class Saver:
 
     def _update_list(self, behavior: str) -> None:
         try:
-            self._on_saved()
+            self._on_saved(self.listed)
         except (CheckpointError, OSError) as error:
             self._bus.log("warning", behavior, f"the list of checkpoints is not up to date: {error}")
 

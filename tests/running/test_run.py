@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,11 @@ import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 from rl_tui.engine.errors import CheckpointError
-from rl_tui.engine.running import command_router
+from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running import building, command_router
 from rl_tui.engine.running import run as run_module
+from rl_tui.engine.running.learner import Learner
+from rl_tui.engine.running.summaries import LearnerSettings
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -204,3 +209,26 @@ def test_run_whose_disk_does_not_answer_ends_with_7(tmp_path: Path, monkeypatch:
             answers.set()
     finally:
         answers.set()
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_nothing_that_learned_outlives_its_run(threaded: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without help of the garbage collector, which no longer looks at what is there when training starts."""
+    made: list[weakref.ref[object]] = []
+
+    class Noted(Learner):
+        def __init__(self, settings: LearnerSettings, trainer: Trainer, *others: Any) -> None:
+            made.extend((weakref.ref(self), weakref.ref(trainer)))
+            super().__init__(settings, trainer, *others)
+
+    monkeypatch.setattr(building, "Learner", Noted)
+    sac = {"batch_size": 8, "buffer_init_steps": 16, "steps_per_update": 16}
+    evaluation = {"interval": 100, "episodes": 2}
+    walker = behavior(threaded=threaded, trainer_type="sac", hyperparameters=sac, evaluation=evaluation)
+    gc.disable()
+    try:
+        run = run_to_end(configuration(tmp_path, {"Walker": walker}))
+        assert run.launch.exit_code == 0, run.recent_events()
+        assert [reference() for reference in made] == [None, None]
+    finally:
+        gc.enable()

@@ -67,7 +67,7 @@ class Bench:
         store = CheckpointStore(place.checkpoints, "Walker", config.keep_checkpoints, SPEC, disk or Disk())
         exporter = PolicyExporter(SPEC, config.network_settings, False, config.export_policies)
         files = {"Walker": Files(place, store, exporter, config.export_interval is not None)}
-        self.saver = Saver(files, self.bus, lambda: None)
+        self.saver = Saver(files, self.bus, lambda _: None)
         self.trainer = PPOTrainer(SPEC, config, 1, torch.device("cpu"))
         learner = LearnerSettings("Walker", config, True, 0.0)
         self.learner = Learner(learner, self.trainer, self.saver, self.bus, self.report, 0, State())
