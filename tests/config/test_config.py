@@ -90,7 +90,7 @@ def test_effective_configuration_keeps_the_order_of_mlagents() -> None:
             "evaluation",
             "export_interval",
         ),
-        *("export_policies", "throughput_interval", "env", "env_kwargs", "num_workers", "metrics"),
+        *("export_policies", "throughput_interval", "env", "env_kwargs", "num_workers", "metrics", "resume_or_start"),
     }
 
 
