@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from rl_tui import Learner
 from rl_tui.engine import registry
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.sac.trainer import SACTrainer
@@ -125,3 +126,14 @@ def test_a_trainer_that_does_not_fit_ends_the_run_before_it_trains(
     assert ending(done).exit_code == 2
     assert "behaviors.Line: its trainer does not fit in memory: " in ending(done).reason
     assert advice in ending(done).reason
+
+
+def test_a_learner_in_the_callers_hands_computes_on_the_device_and_continues_on_the_cpu(
+    tmp_path: Path, device: torch.device
+) -> None:
+    settings = {"behaviors": {"Line": dict(behavior())}}
+    for number, place in enumerate((device, torch.device("cpu")), 1):
+        with Learner(settings, "toy:line", tmp_path / "run", seed=1, num_envs=4, device=str(place)) as learner:
+            losses = learner.run(2)
+            assert learner.num_updates == 2 * number
+            assert all(np.isfinite(value) for value in losses.values())

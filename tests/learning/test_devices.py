@@ -202,6 +202,18 @@ def test_a_state_moves_to_the_device_and_back(trainer: str, kind: str, device: t
             np.testing.assert_allclose(moved, array, rtol=1e-2, atol=3e-3)
 
 
+@pytest.mark.parametrize(("trainer", "kind"), [("ppo", "vectors"), ("sac", "hybrid"), ("sac", "memory")])
+def test_a_hook_reads_the_losses_of_every_step_as_numbers(trainer: str, kind: str, device: torch.device) -> None:
+    """They are values, from which no gradient can be followed back, nor a graph kept."""
+    steps: list[TrainStep] = []
+    new = made(trainer, kind, device)
+    new.on_train_step(steps.append)
+    (reported,) = continued(new, trainer, kind, 1)
+    for tag in steps[0].losses:
+        assert np.mean([float(step.losses[tag]) for step in steps]) == pytest.approx(reported[tag], rel=1e-4, abs=1e-6)
+    assert not any(getattr(loss, "requires_grad", False) for step in steps for loss in step.losses.values())
+
+
 @dataclass(frozen=True)
 class Counted:
     """Of an update: how often it waits for the device, how much is copied to it, and its train steps."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -64,9 +65,10 @@ class TorchSoftGradients:
         losses = soft_losses(self._networks, batch, self._actions, alpha, target_entropy)
         losses.total.backward()
         temperature.gradient.copy_(losses.grad_log_alpha)
-        return losses
+        value = None if losses.value is None else losses.value.detach()
+        return replace(losses, policy=losses.policy.detach(), q=losses.q.detach(), value=value)
 
     def mean(self, rows: Sequence[Sequence[Array]]) -> list[float]:
         """See SoftGradients. Waits for the device once."""
-        means: list[float] = torch.stack([torch.stack(tuple(row)) for row in rows]).detach().mean(0).tolist()
+        means: list[float] = torch.stack([torch.stack(tuple(row)) for row in rows]).mean(0).tolist()
         return means

@@ -29,8 +29,8 @@ DISCRETE_TARGET = 0.2  # ML-Agents: a branch of n choices should keep the entrop
 class SoftLosses:
     """Each f32[] but: q f32[2], grad_log_alpha f32[1 + K] (a gradient), alpha f32[1 + K], values f32[S], errors f32[B].
 
-    policy, q and value have gradients in torch. value: None without a value network. errors: mean |y - Q|
-    of both critics.
+    policy, q and value have gradients in torch, until `TorchSoftGradients` has followed them. value: None without a
+    value network. errors: mean |y - Q| of both critics.
     """
 
     policy: Array
