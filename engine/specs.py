@@ -37,6 +37,10 @@ class Ending(IntEnum):
     TRUNCATED = 2  # the episode was stopped from outside: the value of the next state is bootstrapped
 
 
+# numpy takes three times as long to look at a member of an enum, and loses a Ctrl-C that comes meanwhile
+CUT, TERMINATED, TRUNCATED = np.array(list(Ending), np.int8)
+
+
 @dataclass(frozen=True, slots=True)
 class ObservationSpec:
     """One observation of an agent. Its shape, without the agent axis, says what it is:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.specs import Bool, Ending, Int64
+from rl_tui.engine.specs import CUT, Bool, Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class AgentState:
         is_last = np.ones(len(agents), np.bool_)
         is_last[:-1] = agents[1:] != agents[:-1]
         agents, last = agents[is_last], order[is_last]
-        continues, is_absent = endings[last] == Ending.CUT, ~_find(self.agent_ids, agents)[0]
+        continues, is_absent = endings[last] == CUT, ~_find(self.agent_ids, agents)[0]
         if len(departed):
             departed = np.sort(departed)
             continues &= ~_find(agents, departed)[0]

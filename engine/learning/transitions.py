@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.experience import columns_of
-from rl_tui.engine.specs import Bool, Ending, Float32, Int64, Observation, Observations, Trajectories
+from rl_tui.engine.specs import CUT, TERMINATED, Bool, Float32, Int64, Observation, Observations, Trajectories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Transitions:
     @property
     def terminated(self) -> Bool:
         """bool[B]: the episode is over, and was not only stopped."""
-        over: Bool = self.endings == Ending.TERMINATED
+        over: Bool = self.endings == TERMINATED
         return over
 
     @staticmethod
@@ -49,7 +49,7 @@ class Transitions:
         return Transitions(
             observations=tuple(column.take(rows, 0) for column in block.observations),
             next_observations=tuple(_following(within, after, rows, segments, is_last) for within, after in following),
-            endings=np.where(is_last, block.endings[segments], np.int8(Ending.CUT)),
+            endings=np.where(is_last, block.endings[segments], CUT),
             **columns,
         )
 

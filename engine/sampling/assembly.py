@@ -22,11 +22,13 @@ from rl_tui.engine.experience import (
 )
 from rl_tui.engine.sampling.slots import ACTIVE, NO_AGENT, VACANT, Slots
 from rl_tui.engine.specs import (
+    CUT,
+    TERMINATED,
+    TRUNCATED,
     BehaviorSpec,
     Bool,
     Choice,
     DecisionSteps,
-    Ending,
     Float32,
     Int64,
     Measured,
@@ -128,7 +130,7 @@ class Assembly:
         episodes = self._returns[slots], self._slots.written[slots] - self._episode_begun[slots]
         self._episodes.append(episodes)
         self._new_episodes.append(episodes)
-        endings = np.where(terminals.truncated[acted], Ending.TRUNCATED, Ending.TERMINATED).astype(np.int8)
+        endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
         self._complete(slots, endings, terminals.observations, acted, (None,) * len(self._following))
         self._clear(slots)
 
@@ -144,7 +146,7 @@ class Assembly:
             self._credit(slots[acted], decisions, acted)
         full = (lengths >= self._cut_at).nonzero()[0]
         if len(full):
-            cut = np.full(len(full), Ending.CUT, np.int8)
+            cut = np.full(len(full), CUT)
             following = tuple([getattr(decisions, column.name) for column in self._following])
             self._complete(slots[full], cut, decisions.observations, full, following)
 

@@ -18,7 +18,7 @@ from rl_tui.engine.learning.rewards.streams import RewardStreams
 from rl_tui.engine.learning.rollout import Rollout
 from rl_tui.engine.learning.sync import Sync
 from rl_tui.engine.learning.value_estimates import ValueEstimates
-from rl_tui.engine.specs import Ending
+from rl_tui.engine.specs import TERMINATED
 
 Array: TypeAlias = Any  # numpy array or torch tensor
 EPSILON = 1e-10  # ML-Agents; keeps a constant advantage finite
@@ -51,7 +51,7 @@ def advantage_columns(
 ) -> dict[str, NDArray[Any]]:
     """The columns of `Batch` for N rows; "allowed" only if something was forbidden."""
     block = rollout.experience
-    ends = (block.endings == Ending.TERMINATED)[:, None] & streams.masks_terminal
+    ends = (block.endings == TERMINATED)[:, None] & streams.masks_terminal
     next_values = np.where(ends, np.float32(0), estimates.next_values)
     advantages, returns = gae(
         rollout.rewards, estimates.values, next_values, block.lengths, streams.gammas, hyper.lambd

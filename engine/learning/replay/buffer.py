@@ -15,7 +15,7 @@ from rl_tui.engine.learning.replay.priorities import Priorities
 from rl_tui.engine.learning.replay.ring import BlockRows, Ring
 from rl_tui.engine.learning.replay.validation import require_fit
 from rl_tui.engine.learning.transitions import Transitions
-from rl_tui.engine.specs import Bool, Ending, Float32, Int64, Json, Observations, State, Trajectories
+from rl_tui.engine.specs import TRUNCATED, Bool, Float32, Int64, Json, Observations, State, Trajectories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +207,7 @@ class ReplayBuffer:
         steps, next_rows, endings = self._ring.advance(rows, n_step)
         return Minibatch(
             rows=rows,
-            next_mask_is_known=(endings != Ending.TRUNCATED) | ("action_mask" not in self._present),
+            next_mask_is_known=(endings != TRUNCATED) | ("action_mask" not in self._present),
             rewards=self._summed(rows, steps, powers),
             discounts=powers.take(steps, 0),
             weights=weights,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.specs import Bool, Ending, Int64
+from rl_tui.engine.specs import CUT, Bool, Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Ring:
         there, CUT where the episode continues."""
         remaining = self._remaining.take(rows)
         steps = np.minimum(remaining, n_step)
-        endings = np.where(steps == remaining, self._ending.take(rows), np.int8(Ending.CUT))
+        endings = np.where(steps == remaining, self._ending.take(rows), CUT)
         return steps, (rows + steps) % self.num_rows, endings
 
     def _with_lengths(self, starts: Int64) -> tuple[Int64, Int64]:

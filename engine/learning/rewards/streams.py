@@ -23,7 +23,7 @@ from rl_tui.engine.learning.rewards.base import Numbers, RewardContext, RewardSi
 from rl_tui.engine.learning.sync import ONE_RANK, Sync
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.learning.transitions import Transitions
-from rl_tui.engine.specs import BehaviorSpec, Bool, Ending, Float32, State, Trajectories
+from rl_tui.engine.specs import CUT, BehaviorSpec, Bool, Float32, State, Trajectories
 
 SignalStates: TypeAlias = Sequence[State]  # of every signal that learns
 T = TypeVar("T", Trajectories, Transitions)
@@ -219,7 +219,7 @@ class EpisodeSums:
     def __call__(self, block: Trajectories, rewards: Float32) -> NDArray[np.float64]:
         """f64[E, S]: the sums of f32[N, S] over the episodes that ended in the block, each from its beginning."""
         of_segments = np.add.reduceat(rewards, np.cumsum(block.lengths) - block.lengths, dtype=np.float64)
-        has_ended = block.endings != Ending.CUT
+        has_ended = block.endings != CUT
         is_first = np.ones(block.num_segments, np.bool_)  # an agent's first segment in this block
         is_first[1:] = block.agent_ids[1:] != block.agent_ids[:-1]
         of_segments[is_first] += self._unfinished.lookup(block.agent_ids[is_first], block.begins[is_first])

@@ -15,5 +15,6 @@ def test_spec_survives_its_json() -> None:
         ObservationSpec("eye", (84, 84, 3), "uint8"),
         ObservationSpec("target", (2,), is_goal=True),
     )
-    spec = BehaviorSpec("Walker", observations, ActionSpec(2, (3, 2)))
-    assert spec_from_json(json.loads(json.dumps(spec_to_json(spec)))) == spec
+    spec = BehaviorSpec("Walker", observations, ActionSpec(2, (3, 2)), {"observation": [1, "inf"]})
+    found = spec_from_json(json.loads(json.dumps(spec_to_json(spec))))
+    assert (found, found.spaces) == (spec, spec.spaces)
