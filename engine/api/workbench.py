@@ -181,7 +181,7 @@ class Workbench:
         settings = self.plan.settings
         network = settings.network_settings.model_copy(update={"deterministic": is_greedy})
         policy = make_policy(self.spec, network, settings.hyperparameters.squashes_actions, seed)
-        policy.load(self.behavior.learner.latest_policy.snapshot.weights)
+        policy.load(self.behavior.learner.weights.latest.snapshot.weights)
         return policy
 
     def carry_out(self, command: SaveCheckpoint | ExportPolicy) -> tuple[bool, str]:

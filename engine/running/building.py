@@ -191,7 +191,7 @@ class Builder:
             behavior = self._behavior(spec, place, index, is_late=late_number is not None)
             make = partial(_policy_to_watch, settings_of(self._config, spec.name), place.target.seed)
             # holds no learner, so that none outlives the run
-            place.target.behaviors[spec.name] = make, behavior.learner.latest_policy
+            place.target.behaviors[spec.name] = make, behavior.learner.weights.latest
             self.watch_targets[spec.name] = place.target
             self.learners[spec.name] = behavior.learner
         return behavior

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.types import OFF
+from rl_tui.engine.errors import PluginError
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.hyperparameters import HYPERPARAMETERS, LiveHyperparameters
 from rl_tui.engine.running.saver import SaveJob, Saver
 from rl_tui.engine.running.triggers import Trigger
+from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import CheckpointReason
 from rl_tui.engine.specs import State
 
@@ -37,6 +40,7 @@ class CheckpointScheduler:
         trainer: CheckedTrainer,
         hyperparameters: LiveHyperparameters,
         saver: Saver,
+        bus: EventBus,
     ):
         """Raises PluginError for a trainer whose state cannot be saved."""
         self._behavior = behavior
@@ -44,6 +48,7 @@ class CheckpointScheduler:
         self._trainer = trainer
         self._hyperparameters = hyperparameters
         self._saver = saver
+        self._bus = bus
         self.triggers = Trigger(config.checkpoint_interval), Trigger(config.export_interval or OFF)
         if trainer.is_installed:
             trainer.state()  # what cannot be saved is not trained
@@ -75,9 +80,19 @@ class CheckpointScheduler:
         self._saver.has_written_replay(self._behavior, may_wait=True)
         self._saver.put(self._job(at, reason, with_export=self._config.export_interval != OFF))
 
-    def put_policy(self, at: SaveContext, on_done: Callable[[bool, str], None]) -> None:
-        """Submit the policy alone, where the trainer's state cannot be saved."""
-        self._saver.put(self._job(at, "error", on_done, with_state=False))
+    def put_policy(self, at: SaveContext) -> None:
+        """Submit the policy alone, where the trainer's state cannot be saved; then report that."""
+        on_done = partial(self.report_unsaved, at.step)
+        try:
+            self._saver.put(self._job(at, "error", on_done, with_state=False))
+        except PluginError:  # as before it, which was reported
+            on_done()
+
+    def report_unsaved(self, step: int, *_: object) -> None:
+        """What a resumed run would begin with. Called once all before is written."""
+        listed = self._saver.listed(self._behavior)
+        newest = f"the newest checkpoint is {listed[-1].path}" if listed else "there is no earlier checkpoint"
+        self._bus.log("error", self._behavior, f"the state at step {step} is not saved: {newest}")
 
     @property
     def _exports_with_checkpoints(self) -> bool:

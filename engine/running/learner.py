@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -20,11 +19,10 @@ from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import Hooks, Milestone, MilestoneHook, call_hook
 from rl_tui.engine.running.hyperparameters import LiveHyperparameters
+from rl_tui.engine.running.published_weights import PublishedWeights
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.summaries import LearnerSettings, SummaryReporter
-from rl_tui.engine.running.threads import Mailbox
 from rl_tui.engine.running.triggers import Action, Trigger
-from rl_tui.engine.running.watching.policy import LatestPolicy, PolicySnapshot
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -36,7 +34,7 @@ from rl_tui.engine.session.messages import (
     SetHyperparameter,
     WaitsFor,
 )
-from rl_tui.engine.specs import State, Trajectories, Weights
+from rl_tui.engine.specs import State, Trajectories
 
 ENDLESS = 1 << 62  # steps of a policy that only plays
 LearnerCommand: TypeAlias = SaveCheckpoint | ExportPolicy | SetHyperparameter | RollBack
@@ -46,8 +44,8 @@ class Learner:
     """Runs in its own thread when `threaded`, else in its collector's. Owns the trainer, the counters, the triggers.
 
     `learn_from` is called with every block. Any thread may append to `commands`; `serve` answers them through
-    `report`. first_version: the oldest policy whose experience is learned from; it grows with every roll back, after
-    `step` has changed. evaluator: None where the policy is not evaluated.
+    `report`. A roll back changes `step` first, then the first version of `weights`. evaluator: None where the policy
+    is not evaluated.
     """
 
     def __init__(
@@ -65,9 +63,6 @@ class Learner:
         self.step = step
         self.failure: RlTuiError | None = None
         self.commands: deque[LearnerCommand] = deque()
-        self.weights: Mailbox[Weights] = Mailbox()
-        self.latest_policy = LatestPolicy(PolicySnapshot(trainer.weights(), step if settings.is_training else None))
-        self.first_version = 0
         self.hyperparameters = LiveHyperparameters(self.behavior, trainer, config.hyperparameters, bus)
         self.evaluator = evaluator
         self.metrics: Metrics = {}  # of the newest update of this process
@@ -76,17 +71,17 @@ class Learner:
         self._settings = settings
         self._trainer = trainer
         self._checked = CheckedTrainer(trainer, config.trainer_type)
+        self.weights = PublishedWeights(self._checked, step if settings.is_training else None)
         self._saver = saver
         self._bus = bus
         self._report = report
         self._summaries = SummaryReporter(settings, bus)
-        self._scheduler = CheckpointScheduler(self.behavior, config, self._checked, self.hyperparameters, saver)
+        self._scheduler = CheckpointScheduler(self.behavior, config, self._checked, self.hyperparameters, saver, bus)
         self._evaluations = Trigger(OFF if evaluator is None else evaluator.interval, at_end=True)
         self._summary = Trigger(config.summary_freq)
         self._throughput = Trigger(config.throughput_interval)
         self._own: list[tuple[Trigger[int], MilestoneHook]] = []
         self._has_updated = False  # with the newest block
-        self._version_ahead = 0  # added to the trainer's own count, which a roll back resets
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
         self._has_ended = False
@@ -176,7 +171,7 @@ class Learner:
         mini-batches, see Trainer.update. Raises HookError, NonFiniteError, OutOfMemory, PluginError.
         """
         self._policy_state = policy_state
-        if block.policy_version < self.first_version:
+        if block.policy_version < self.weights.first_version:
             self._origin -= block.num_rows
             return
         start = time.perf_counter()
@@ -186,7 +181,7 @@ class Learner:
             with self._busy("update"):
                 self.metrics = self._checked.update(self.step, may_continue)
             self._summaries.statistics.add(self.metrics)
-            self._publish_weights()
+            self.weights.publish(self.step)
         self.update_seconds += time.perf_counter() - start
         for trigger, action in self._periodic(should_continue):
             if self.failure is None:  # an environment may hang during the evaluation
@@ -206,7 +201,9 @@ class Learner:
         if self._settings.is_training:
             self._summaries.statistics.add_samples(self._checked.add(block))
             if self._settings.config.threaded:
-                self._summaries.statistics.add({"Policy/Version Lag": float(self._version - block.policy_version)})
+                self._summaries.statistics.add(
+                    {"Policy/Version Lag": float(self.weights.version - block.policy_version)}
+                )
         self._summaries.add_block(block)
         self.step += block.num_rows
 
@@ -219,19 +216,6 @@ class Learner:
             self.busy_with = None
 
     @property
-    def _version(self) -> int:
-        """Of the newest weights; no two that were ever published have the same."""
-        return self._trainer.num_updates + self._version_ahead
-
-    def _publish_weights(self) -> None:
-        weights = self._newest_weights()
-        self.weights.put(weights)
-        self.latest_policy.snapshot = PolicySnapshot(weights, self.step)
-
-    def _newest_weights(self) -> Weights:
-        return replace(self._checked.weights(), version=self._version)
-
-    @property
     def _save_context(self) -> SaveContext:
         """Checkpoints are ranked by the newest evaluation, or else by the newest episodes of training."""
         ranking = self.evaluator if self.evaluator is not None and self.evaluator.is_on else self._summaries
@@ -239,13 +223,13 @@ class Learner:
 
     def _evaluate(self, should_continue: Callable[[], bool]) -> bool:
         """Evaluate the policy apart from its training, right after an update or at the end; whether that was done."""
-        evaluator, version = self.evaluator, self._version
+        evaluator, version = self.evaluator, self.weights.version
         may_have_changed = self._has_updated or self.is_finished
         if evaluator is None or not may_have_changed or not evaluator.is_new(version):
             return False
         with self._busy("evaluation"):
             metrics = evaluator.evaluate(
-                self.step, self._newest_weights(), lambda: should_continue() and self._version == version
+                self.step, self.weights.newest(), lambda: should_continue() and self.weights.version == version
             )
         self._summaries.statistics.add(metrics)
         return bool(metrics)
@@ -333,7 +317,7 @@ class Learner:
         except (CheckpointError, PluginError) as error:
             self._answer([command.id], False, str(error))
             return
-        newest, from_step, before = self._version, self.step, self.hyperparameters.values
+        newest, from_step, before = self.weights.version, self.step, self.hyperparameters.values
         try:
             self._checked.load(state.part("trainer"))
         except PluginError as error:
@@ -343,30 +327,16 @@ class Learner:
             return
         has_failed, self.failure, self._has_ended = self.failure is not None, None, False
         self._restart(checkpoint.step)
-        self._version_ahead = newest + 1 - self._trainer.num_updates
         self._origin += checkpoint.step - self.step
         self.step = checkpoint.step
-        self.first_version = self._version
-        self._publish_weights()
+        self.weights.abandon(newest)
+        self.weights.publish(self.step)
         self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, command.path))
         self.hyperparameters.restore(state)
         self.hyperparameters.publish_changes(before, self.step)
         if has_failed:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
         self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")
-
-    def _report_unsaved(self, step: int, *_: object) -> None:
-        """What a resumed run would begin with. Called once all before is written."""
-        listed = self._saver.listed(self.behavior)
-        newest = f"the newest checkpoint is {listed[-1].path}" if listed else "there is no earlier checkpoint"
-        self._bus.log("error", self.behavior, f"the state at step {step} is not saved: {newest}")
-
-    def _put_policy_alone(self) -> None:
-        on_done = partial(self._report_unsaved, self.step)
-        try:
-            self._scheduler.put_policy(self._save_context, on_done)
-        except PluginError:  # as before it, which was reported
-            on_done()
 
     @property
     def has_ended(self) -> bool:
@@ -389,13 +359,13 @@ class Learner:
         if self.failure is not None:
             reason = "error"
         if self._is_torn:
-            self._report_unsaved(self.step)
+            self._scheduler.report_unsaved(self.step)
         elif reason is not None and self._settings.is_training:
             try:
                 self._scheduler.put_final(self._save_context, reason)
             except PluginError as error:
                 self.fail(error)
-                self._put_policy_alone()
+                self._scheduler.put_policy(self._save_context)
         if self.evaluator is not None:
             self.evaluator.close()
         if self.failure is not None:

@@ -34,7 +34,7 @@ class ProgressReporter:
     def add(self, name: str, behavior: Behavior) -> None:
         """Report on this behavior, too, which the collector has by the next call of another method."""
         self._offsets[name], self._sampled[name] = behavior.learner.step, 0
-        self._first_versions[name] = behavior.learner.first_version
+        self._first_versions[name] = behavior.learner.weights.first_version
         self._behaviors[name] = behavior
 
     def publish_due(self) -> None:
@@ -65,7 +65,7 @@ class ProgressReporter:
         Called before agents act with the restored weights, so that each of their steps counts.
         """
         for name, behavior in self._behaviors.items():
-            first_version = behavior.learner.first_version
+            first_version = behavior.learner.weights.first_version
             if first_version != self._first_versions[name]:
                 self._first_versions[name] = first_version
                 self._offsets[name] = behavior.learner.step - self._collector.num_sampled[name]
