@@ -38,7 +38,7 @@ MEMORY = {"memory": {"sequence_length": 4, "memory_size": 8}}
 EVERY_TERM = {"max_grad_norm": 0.5, "joint_ratio": True, "target_kl": 0.5, "value_clip": 0.05}
 SIGNAL = {"extrinsic": {}, "distillation": {"network_settings": {"hidden_units": 8, "num_layers": 1}}}
 TRAINERS: dict[str, dict[str, Any]] = {
-    "ppo": {"batch_size": 32, "buffer_size": 64, "num_epoch": 2},
+    "ppo": {"batch_size": 32, "buffer_size": 64, "num_epoch": 1},
     "sac": {"batch_size": 32, "buffer_size": 600, "steps_per_update": 20, "save_replay_buffer": True},
 }
 
