@@ -24,7 +24,9 @@ MINIBATCH = {"normalize_advantage": "minibatch", "max_grad_norm": 0.5}
 OF_ONE_RANK = ("Losses/Distillation Loss", "Policy/Extrinsic Reward", "Policy/Shared Reward", "Policy/Replay Steps")
 CASES = {
     "ppo": Case("ppo", HYBRID, (4, 2)),
-    "ppo, passes ended by target_kl": Case("ppo", CONTINUOUS, (4, 2), hyperparameters=MINIBATCH | {"target_kl": 2e-4}),
+    "ppo in torch, passes ended by target_kl": Case(
+        "ppo", CONTINUOUS, (4, 2), hyperparameters=MINIBATCH | {"target_kl": 2e-4}, is_in_torch=True
+    ),
     "ppo with memory": Case("ppo", DISCRETE, (3, 2), network=MEMORY),
     "ppo, rows for few mini-batches on one rank": Case(
         "ppo", HYBRID, (4, 2, 1), 1, hyperparameters={"batch_size": 3, "num_epoch": 1}
@@ -63,7 +65,7 @@ def test_ranks_stay_equal_and_learn_what_one_process_would(name: str, request: p
 
 def test_passes_were_ended_by_target_kl() -> None:
     """Or the case of that name would show nothing."""
-    case = CASES["ppo, passes ended by target_kl"]
+    case = CASES["ppo in torch, passes ended by target_kl"]
     steps = [train_alone(one).state.part("network").values["adam_steps"] for one in (case, without_target(case))]
     assert 0.5 * float(str(steps[1])) < float(str(steps[0])) < 0.95 * float(str(steps[1]))
 

@@ -17,6 +17,7 @@ from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.networks.memory import Sequences
 from rl_tui.engine.learning.ppo import trainer as ppo_module
+from rl_tui.engine.learning.ppo.actor_critic import TorchActorCritic
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.learning.replay.buffer import Minibatch, ReplayBuffer
 from rl_tui.engine.learning.rollout import Part, join_by_agent, split_rows
@@ -54,6 +55,7 @@ class Case:
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     network: Mapping[str, Any] = field(default_factory=dict)
     has_learned_signal: bool = False
+    is_in_torch: bool = False  # PPO where vectors would be left to numpy
 
     @property
     def spec(self) -> BehaviorSpec:
@@ -113,7 +115,7 @@ class Trained:
 
 def train(sync: Sync, case: Case) -> Trained:
     """The training of one rank, in float64."""
-    with in_double():
+    with in_double(case):
         trainer = make_trainer(case.spec, case.settings, SEED, CPU, sync)
     return trained(trainer, case, case.blocks(sync.rank), later=10000 * sync.rank)
 
@@ -140,7 +142,7 @@ def digest(state: State) -> str:
 
 
 @contextmanager
-def in_double() -> Iterator[None]:
+def in_double(case: Case) -> Iterator[None]:
     """Trainers that are made in here compute in float64."""
     make_actor_critic, soft_networks = ppo_module.make_actor_critic, sac_module.soft_networks
 
@@ -155,8 +157,9 @@ def in_double() -> Iterator[None]:
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)  # of the temperature
         leaving.callback(torch.set_default_dtype, before)
-        make = lambda networks, *rest: make_actor_critic(networks.double(), *rest)  # noqa: E731
-        leaving.enter_context(patch.object(ppo_module, "make_actor_critic", make))
+        make = (lambda networks, *_: TorchActorCritic(networks, CPU)) if case.is_in_torch else make_actor_critic
+        in_double = lambda networks, *rest: make(networks.double(), *rest)  # noqa: E731
+        leaving.enter_context(patch.object(ppo_module, "make_actor_critic", in_double))
         leaving.enter_context(patch.object(sac_module, "soft_networks", soft_in_double))
         yield
 
@@ -166,10 +169,10 @@ def train_alone(case: Case) -> Trained:
     size = len(case.agents)
     by_rank = zip(*(case.blocks(rank) for rank in range(size)), strict=True)
     if case.trainer == "sac":
-        with in_double():
+        with in_double(case):
             sac = SACOfAllRanks(case)
         return trained(sac, case, map(sac.noted, by_rank))
-    with in_double():
+    with in_double(case):
         ppo = PPOTrainer(case.spec, case.settings, SEED, CPU)
     splitter = SplitAsRanks(size)
     with patch.object(ppo_module, "split_rows", splitter):
