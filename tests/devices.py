@@ -30,11 +30,23 @@ def opened(name: str) -> Iterator[torch.device]:
         with PretendedDevice().everywhere():
             yield DEVICE
         return
-    device = gpu() if name == "gpu" else torch.device(name)
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
+    with precision("highest", False):
+        yield gpu() if name == "gpu" else torch.device(name)
+
+
+@contextmanager
+def precision(products: str, has_tf32: bool) -> Iterator[None]:
+    """torch computes so: matrix products as `set_float32_matmul_precision` names it, cuDNN's convolutions and memories
+    with or without TF32."""
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    _set_precision(products, has_tf32)
     try:
-        with torch.backends.cudnn.flags(allow_tf32=False):  # which torch uses in convolutions and memories
-            yield device
+        yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        _set_precision(*before)
+
+
+def _set_precision(products: str, has_tf32: bool) -> None:
+    """Not with `torch.backends.cudnn.flags`, whose defaults turn cuDNN off."""
+    torch.set_float32_matmul_precision(products)
+    torch.backends.cudnn.allow_tf32 = has_tf32

@@ -17,10 +17,11 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.learning.ppo.trainer import PPOTrainer
 from rl_tui.engine.specs import ActionSpec, BehaviorSpec, ObservationSpec
 from tests.benchmarks.tables import table
+from tests.devices import precision
 from tests.learning.rollouts import Simulation
 
 AGENTS, STEPS, ROUNDS = 32, 64, 20
-PRECISIONS = {  # by name: of matrix products, and whether cuDNN's convolutions and memories have TF32
+PRECISIONS = {  # by name: see tests/devices.py
     "float32": ("highest", False),
     "as torch computes by default": ("highest", True),
     "TF32": ("high", True),
@@ -76,17 +77,14 @@ def main(words: Sequence[str] | None = None) -> None:
     rounds = 1 if arguments.quick else ROUNDS
     rows = []
     for network in NETWORKS:
-        torch.set_float32_matmul_precision("highest")
         expected, _ = measure(network, torch.device("cpu"), 1)
         base = None
-        for name, (products, is_reduced) in PRECISIONS.items():
-            torch.set_float32_matmul_precision(products)
-            with torch.backends.cudnn.flags(allow_tf32=is_reduced):
+        for name, how in PRECISIONS.items():
+            with precision(*how):
                 found, seconds = measure(network, torch.device(arguments.device), rounds)
             base = base or seconds
             worst = max(abs(found[tag] - value) / max(abs(value), 1e-3) for tag, value in expected.items())
             rows.append((network, name, f"{seconds * 1000:.1f}", f"{base / seconds:.2f}", f"{worst:.1e}"))
-    torch.set_float32_matmul_precision("highest")
     head = ("network", "precision", "ms an update", "x float32", "error of the losses")
     print(f"Precision: an update of {AGENTS * STEPS} rows, mini-batches of 256, {rounds} rounds\n\n{table(head, rows)}")
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from tests.devices import opened
+from tests.devices import gpu, precision
+from tests.gpu.precision import PRECISIONS
 from tests.learning import conftest
 from tests.learning import test_devices as kinds
 from tests.learning.sac.test_learns import config as soft_config
@@ -17,21 +18,20 @@ from tests.learning.test_it_learns import TOY, TOY_STEPS, mean_return, toy, trai
 pytestmark = pytest.mark.gpu
 CPU = torch.device("cpu")
 distillation, one_thread = kinds.distillation, conftest.one_thread  # fixtures: here as there
-TOLERANCES = {"float32": 1e-3, "as torch computes by default": 1e-2, "TF32": 2e-2}  # of losses and values
+TOLERANCES = dict(zip(PRECISIONS, (1e-3, 1e-2, 2e-2), strict=True))  # of losses and values
 
 
 @contextmanager
-def precision(name: str) -> Iterator[torch.device]:
-    """The device of these tests, computing so. By default torch has TF32 in convolutions and memories only."""
-    with opened("gpu") as device, torch.backends.cudnn.flags(allow_tf32=name != "float32"):
-        torch.set_float32_matmul_precision("high" if name == "TF32" else "highest")
-        yield device
+def opened_with(name: str) -> Iterator[torch.device]:
+    """The device of these tests, computing so."""
+    with precision(*PRECISIONS[name]):
+        yield gpu()
 
 
 @pytest.mark.parametrize("name", TOLERANCES)
 @pytest.mark.parametrize(("trainer", "kind"), kinds.ALL)
 def test_an_update_agrees_with_the_cpu_within_its_precision(trainer: str, kind: str, name: str) -> None:
-    with precision(name) as device:
+    with opened_with(name) as device:
         found, reported = kinds.trained(trainer, kind, device)
     expected, expected_reports = kinds.trained(trainer, kind, CPU)
     is_half = kinds.KINDS[trainer][kind].network.get("precision") == "bfloat16"
@@ -44,7 +44,7 @@ def test_an_update_agrees_with_the_cpu_within_its_precision(trainer: str, kind: 
 @pytest.mark.parametrize("name", TOLERANCES)
 @pytest.mark.parametrize("task", ["one-step", "pixels"])
 def test_it_learns_in_every_precision(task: str, name: str) -> None:
-    with precision(name) as device:
+    with opened_with(name) as device:
         ppo = train(toy("discrete", task=task), TOY, TOY_STEPS, 1, device)
         sac = train(toy("continuous"), soft_config(), 2000, 1, device)
     assert mean_return(toy("discrete", task=task), ppo.make_policy(1), 400, 2) > 0.9
