@@ -128,7 +128,8 @@ class Trainer(Protocol):
 def make_trainer(
     spec: BehaviorSpec, config: BehaviorConfig, seed: int, device: torch.device, sync: Sync = ONE_RANK
 ) -> Trainer:
-    """The trainer that `trainer_type` names. sync: with which ranks it learns; they all give the same seed.
+    """The trainer that `trainer_type` names. sync: with which ranks it learns, all of which have the same
+    configuration and seed, and change the same hyperparameters between the same updates.
 
     Raises PluginError naming its class and everything that it lacks, NotSupportedError, ConfigError, MemoryError.
     """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,6 +83,8 @@ def start_ranks(size: int, folder: Path) -> Iterator[Ranks]:
 def _serve(rank: int, size: int, store: str, connection: Connection) -> None:
     """The main of a rank: carry out what is sent."""
     torch.set_num_threads(1)
+    loopback = "lo" if sys.platform == "linux" else "lo0"  # the name of this machine may not resolve
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
     distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
     while True:
         work, deadline, arguments = connection.recv()
