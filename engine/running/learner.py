@@ -225,7 +225,7 @@ class Learner:
         """Evaluate the policy apart from its training, right after an update or at the end; whether that was done."""
         evaluator, version = self.evaluator, self.weights.version
         may_have_changed = self._has_updated or self.is_finished
-        if evaluator is None or not may_have_changed or not evaluator.is_new(version):
+        if evaluator is None or not may_have_changed or not evaluator.can_evaluate(version):
             return False
         with self._busy("evaluation"):
             metrics = evaluator.evaluate(

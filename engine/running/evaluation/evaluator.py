@@ -52,7 +52,7 @@ class Evaluator:
         self._seed = seed
         self._bus = bus
         self._trained = trained
-        self._has_waited = False  # for a behavior that training has not met
+        self._awaited: str | None = None  # a behavior that has appeared here, and not in training yet
         self._version: int | None = None  # of the weights evaluated last
 
     @property
@@ -64,9 +64,10 @@ class Evaluator:
         """Nothing was evaluated at the step where training begins or resumes."""
         self.mean_return = self._version = None
 
-    def is_new(self, version: int) -> bool:
-        """Whether these weights can be evaluated: never twice the same."""
-        return self.is_on and version != self._version
+    def can_evaluate(self, version: int) -> bool:
+        """Whether these weights can be evaluated now: never twice the same, nor without the policies of others."""
+        has_others = self._awaited is None or self._awaited in self._trained
+        return self.is_on and has_others and version != self._version
 
     def evaluate(self, step: int, weights: Weights, should_continue: Callable[[], bool]) -> Mapping[str, float]:
         """Play with these weights and publish the scores; their means by tag. Empty when interrupted, or it fails."""
@@ -74,9 +75,8 @@ class Evaluator:
         try:
             scores = self._play(weights, should_continue)
         except _NotTrainedYet as error:
-            if not self._has_waited:
-                self._has_waited = True
-                self._bus.log("info", self._behavior, f"evaluation waits until behavior {error} appears in training")
+            self._awaited = str(error)
+            self._bus.log("info", self._behavior, f"evaluation waits until behavior {error} appears in training")
             return {}
         except (EnvironmentFailure, ConfigError) as error:
             self.is_on = False

@@ -152,9 +152,11 @@ class SavedRun:
             return path
         listed = CheckpointStore(folder.checkpoints, name, 0).list()
         steps = ", ".join(str(one.step) for one in listed if folder.export(one.step).exists()) or "none"
+        has_both = settings_of(self._config, name).export_interval is None
+        later = " The run exports its newest checkpoint at --resume." if has_both else ""
         raise CheckpointError(
-            f"{path}: no exported policy for this checkpoint (--checkpoint {step}); available: {steps}. The run"
-            " exports its newest checkpoint at --resume; without --onnx the checkpoint itself plays."
+            f"{path}: no exported policy for this checkpoint (--checkpoint {step}); available: {steps}.{later}"
+            " Without --onnx the checkpoint itself plays."
         )
 
     def _load(self, name: str, which: str) -> tuple[State, Checkpoint, tuple[str, ...]]:

@@ -132,7 +132,7 @@ def test_same_weights_get_the_same_scores_whenever_they_are_evaluated() -> None:
     )
     first, second = (evaluator.evaluate(10, replace(weights, version=version), lambda: True) for version in (1, 2))
     assert first == second != {}
-    assert [evaluator.is_new(version) for version in (2, 3)] == [False, True]
+    assert [evaluator.can_evaluate(version) for version in (2, 3)] == [False, True]
     evaluator.close()
 
 
