@@ -3,8 +3,8 @@ OutOfMemory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 from rl_tui.engine import registry
 from rl_tui.engine.learning.full_memory import needing_memory
@@ -76,7 +76,26 @@ class CheckedTrainer:
         with self._blaming("state"):
             return self._results.state(self.trainer.state())
 
-    @contextmanager
-    def _blaming(self, method: str) -> Iterator[None]:
-        with registry.blaming(TRAINERS, self._type, method), needing_memory("training"):
-            yield
+    def _blaming(self, method: str) -> _Blaming:
+        return _Blaming(self._type, method)
+
+
+class _Blaming:
+    """What is raised in here is blamed on the trainer's package, or on the memory. Blocks come by the thousand, so
+    nothing is done where nothing is raised."""
+
+    __slots__ = ("_method", "_type")
+
+    def __init__(self, trainer_type: str, method: str):
+        self._type = trainer_type
+        self._method = method
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            with registry.blaming(TRAINERS, self._type, self._method), needing_memory("training"):
+                raise error
