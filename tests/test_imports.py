@@ -149,6 +149,18 @@ def test_headless_run_never_imports_the_screen(tmp_path: Path) -> None:
     assert imported & {"textual", "rich"} == set()
 
 
+def test_public_package_imports_nothing_until_a_name_is_used() -> None:
+    """Names are there for completion, and none leads nowhere."""
+    public = "import rl_tui, sys; assert set(rl_tui.__all__) <= set(dir(rl_tui))"
+    imported = imported_by(f"{public}\nprint(*sys.modules, file=sys.stderr)")
+    ours_and_python = {*sys.stdlib_module_names, "__main__", "rl_tui", "sitecustomize", "usercustomize"}
+    assert {name.partition(".")[0] for name in imported if not name.startswith("_")} <= ours_and_python
+    assert {name for name in imported if name.startswith("rl_tui")} == {"rl_tui"}
+    every = imported_by("import rl_tui, sys\nfrom rl_tui import *\nprint(*sys.modules, file=sys.stderr)")
+    assert "rl_tui.engine.api.learner" in every
+    assert "textual" not in every
+
+
 def test_session_imports_nothing_but_python() -> None:
     imported = imported_modules("rl_tui.engine.session.view, rl_tui.engine.session.bus")
     ours = {name for name in imported if name.partition(".")[0] == "rl_tui"}

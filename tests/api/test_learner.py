@@ -204,6 +204,20 @@ def test_environment_may_be_a_name_an_object_or_a_function(tmp_path: Path) -> No
         assert list(saved["behaviors"]) == [name]
 
 
+def test_environments_in_worker_processes_begin_again_after_an_interruption(tmp_path: Path) -> None:
+    settings = {"behaviors": {"Agent": behavior()}, "env_settings": {"num_workers": 1, "num_envs": 2}}
+    with rl_tui.Learner(settings, "CartPole-v1", tmp_path / "a", seed=1) as learner:
+        learner.run(1)
+        learner._is_interrupted = True
+        learner.run(1)
+        assert learner.num_updates == 2
+        learner.export()
+    observation, _ = gymnasium.make("CartPole-v1").reset(seed=1)
+    assert rl_tui.load_policy(tmp_path / "a", "raw").act(observation) in (0, 1)
+    with pytest.raises(rl_tui.NotSupportedError, match="num_workers: must be 0, got 1: worker processes need the name"):
+        rl_tui.Learner(settings, Counting(), tmp_path / "b")
+
+
 def test_environment_of_the_caller_is_not_closed(tmp_path: Path) -> None:
     env, made = Counting(), list[Counting]()
 
