@@ -63,6 +63,7 @@ def test_sac_shows_the_drawn_rows_with_the_errors_of_its_critics() -> None:
     sac.add(block(sac))
     metrics = sac.update(64)
     assert len(seen) == 8
+    assert {step.behavior for step in seen} == {SPEC.name}
     for step in seen:
         assert isinstance(step.sample, Minibatch)
         assert step.errors is not None

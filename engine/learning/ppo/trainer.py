@@ -239,7 +239,7 @@ class PPOTrainer(ActorTrainer[PPOSettings]):
 
     def _call_hooks(self, sample: Transitions, terms: Terms) -> None:
         for hook in self._train_step_hooks:
-            hook(TrainStep(sample, _metrics(terms)))
+            hook(TrainStep(self._spec.name, sample, _metrics(terms)))
 
     def _advantage(self, columns: Columns, sync: Sync) -> Array:
         """f32[B], normalized if that is done for each mini-batch."""

@@ -218,7 +218,7 @@ class SACTrainer(ActorTrainer[SACSettings]):
             return [0.0] * self._num_terms
         terms = _terms(losses)
         for hook in self._train_step_hooks:
-            hook(TrainStep(minibatch, self._metrics(terms), losses.errors))
+            hook(TrainStep(self._spec.name, minibatch, self._metrics(terms), losses.errors))
         return terms
 
     @property
