@@ -168,7 +168,7 @@ class RunHandle:
             is_over = self._launch.wait(POLL_SECONDS)
 
     def send(self, command: Command) -> SentCommand:
-        """Send a command of `rl_tui.engine.session.messages` and return at once."""
+        """Send a command of `rl_tui.messages` and return at once."""
         self._launch.send(command)
         return SentCommand(command, self._live)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from rl_tui.engine.learning.train_step import TrainStep
     from rl_tui.engine.running.hooks import Milestone
+    from rl_tui.engine.session import messages
     from rl_tui.engine.specs import Trajectories
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Trajectories",
     "events",
     "load_policy",
+    "messages",
     "start",
     "train",
 ]
@@ -68,6 +70,7 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
     "Trajectories": "specs",
     "events": "api.recordings",
     "load_policy": "api.policies",
+    "messages": "session.messages",  # a module itself
     "start": "api.runs",
     "train": "api.runs",
 }
@@ -76,7 +79,8 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(f"rl_tui.engine.{_HOMES[name]}"), name)
+    home = importlib.import_module(f"rl_tui.engine.{_HOMES[name]}")
+    found = globals()[name] = home if name == "messages" else getattr(home, name)
     return found
 
 
