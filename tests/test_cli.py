@@ -664,6 +664,14 @@ def test_first_signal_saves_and_second_leaves_at_once() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_sigterm_that_comes_twice_at_once_is_one_request() -> None:
+    """From the scheduler, and from the job's script that forwards it."""
+    with StopSignals() as signals:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert [stop.mode for stop in signals.pop_stops()] == ["checkpoint"]
+
+
 def test_third_signal_ends_the_process_even_while_it_hangs() -> None:
     program = (
         "import os, signal, time\n"

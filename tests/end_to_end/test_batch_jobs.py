@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import signal
 import subprocess
@@ -53,6 +54,30 @@ def test_job_saves_and_requeues_before_its_time_is_up_and_then_resumes(folder: P
         assert text.endswith("scontrol requeue 77\n")
 
 
+def test_job_that_is_canceled_saves_and_is_not_requeued(folder: Path) -> None:
+    said = folder / "said"
+    with said.open("w") as output:
+        job = start(folder, output)
+        wait_for("Step:", said, job)
+        os.killpg(job.pid, signal.SIGTERM)  # so that rl-tui has it from SLURM and from its script
+        assert job.wait(DEADLINE_SECONDS) == 143
+    text = said.read_text()
+    assert "Run stopped: everything is saved" in text
+    assert "scontrol" not in text
+
+
+def test_job_that_is_signaled_alone_stops_what_it_started_and_waits_for_it(folder: Path) -> None:
+    trainer = "trap 'sleep 0.2; echo saved; exit 143' TERM; echo Step:; for _ in {1..2000}; do sleep 0.02; done"
+    (folder / "bin/rl-tui").write_text(f"#!/bin/bash\n{trainer}\n")
+    said = folder / "said"
+    with said.open("w") as output:
+        job = start(folder, output)
+        wait_for("Step:", said, job)
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(DEADLINE_SECONDS) == 143
+    assert said.read_text() == "Step:\nsaved\n"
+
+
 def test_service_starts_a_run_and_ends_once_it_has_reached_its_end(folder: Path) -> None:
     unit = configparser.ConfigParser(interpolation=None)
     unit.optionxform = str  # type: ignore[method-assign, assignment]  # keeps capitals, as configparser documents
@@ -92,7 +117,8 @@ def start(folder: Path, output: IO[str]) -> subprocess.Popen[bytes]:
     """The job's script as SLURM would start it."""
     path = f"{folder / 'bin'}:/usr/bin:/bin"
     environment = surroundings(PATH=path, SLURM_JOB_ID="77")
-    return subprocess.Popen(["./job.sh"], cwd=folder, env=environment, stdout=output, stderr=output)
+    streams = {"stdout": output, "stderr": output}
+    return subprocess.Popen(["./job.sh"], cwd=folder, env=environment, start_new_session=True, **streams)
 
 
 def wait_for(text: str, said: Path, job: subprocess.Popen[bytes]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import TypeAlias
@@ -12,6 +14,7 @@ from typing import TypeAlias
 from rl_tui.engine.session.messages import Stop
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+REPEAT_SECONDS = 1.0  # a scheduler signals a job's script and what it started, and the script passes it on
 Disposition: TypeAlias = "Callable[[int, FrameType | None], object] | int | None"
 
 
@@ -27,7 +30,8 @@ def restore_signals(previous: Mapping[signal.Signals, Disposition]) -> None:
 
 
 class StopSignals:
-    """While entered, the first signal means save and stop, the second stop, and the third ends the process.
+    """While entered, the first signal means save and stop, the second stop, and the third ends the process. A SIGTERM
+    that comes again within a second is the same one.
 
     Runs in the main thread. The handler only records the signal, because it may interrupt code that holds a lock; the
     main loop calls `pop_stops` and sends what it returns. A hangup that was ignored before (nohup) stays ignored.
@@ -37,6 +41,7 @@ class StopSignals:
         """before_leaving: called at the third signal, e.g. to restore the terminal."""
         self._before_leaving = before_leaving
         self._count = 0
+        self._terminated_at = -math.inf
         self._pending: list[Stop] = []
         self._previous: dict[signal.Signals, Disposition] = {}
 
@@ -61,6 +66,10 @@ class StopSignals:
         return stops
 
     def _record(self, number: int, _: FrameType | None) -> None:
+        if number == signal.SIGTERM:
+            earlier, self._terminated_at = self._terminated_at, time.monotonic()
+            if self._terminated_at - earlier < REPEAT_SECONDS:
+                return
         self._count += 1
         exit_code = 128 + number
         if self._count > 2:
