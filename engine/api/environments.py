@@ -23,6 +23,7 @@ AnyEnv: TypeAlias = "gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | Enviro
 EnvironmentLike: TypeAlias = "str | AnyEnv | Callable[[], AnyEnv]"
 
 _GYMNASIUM_ID = re.compile(r"([\w.-]+:)?([\w.-]+/)?[\w.-]+-v[0-9]+")
+_GYMNASIUM_NAME = re.compile(r"gymnasium:(?:.*[:/])?([\w.-]+?)(?:-v[0-9]+)?")
 _OBJECTS = "a gymnasium.Env, a gymnasium VectorEnv, an Environment of rl-tui or a function that makes one"
 
 
@@ -72,6 +73,17 @@ class GivenSource(EnvironmentSource):
         if not self.is_object:
             return None
         return self.given.num_envs if isinstance(self.given, VectorEnv) else 1
+
+
+def behavior_of(env: object) -> str | None:
+    """A name for what is trained in an environment: that of its Gymnasium id, without module and version.
+
+    env: an object, or a name with its kind. None where there is no id.
+    """
+    spec = env.spec if isinstance(env, gymnasium.Env | VectorEnv) else None
+    name = f"gymnasium:{spec.id}" if spec is not None else env
+    found = _GYMNASIUM_NAME.fullmatch(name) if isinstance(name, str) else None
+    return found[1] if found else None
 
 
 def given_source(env: object, behavior: str, metrics: tuple[str, ...]) -> GivenSource:

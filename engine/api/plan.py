@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rl_tui.engine.api.environments import EnvironmentLike, GivenSource, full_name, given_source
-from rl_tui.engine.api.settings import DEFAULT_BEHAVIOR, SettingsLike, keyword_of, read_run_config
+from rl_tui.engine.api.environments import EnvironmentLike, GivenSource, behavior_of, full_name, given_source
+from rl_tui.engine.api.settings import DEFAULT_BEHAVIOR, SettingsLike, is_of_one_behavior, keyword_of, read_run_config
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
 from rl_tui.engine.config.run import RunConfig
@@ -16,13 +16,15 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.running.environments import named_environments
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.storage.behavior_folder import EXPORTED_KINDS
+from rl_tui.engine.storage.checkpoints import trained_behaviors
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerPlan:
     """The configuration of a run with one behavior, and where its environments come from.
 
-    is_named: the caller chose the behavior's name; otherwise it is the environment's, where that has one.
+    is_named: the caller chose the behavior's name. Otherwise it is the environment's where that has one, else that of
+    what the folder holds.
     """
 
     config: RunConfig
@@ -63,12 +65,13 @@ def plan_learner(
     keywords = {"env_settings.seed": seed, "env_settings.num_envs": num_envs, "torch_settings.device": device}
     overrides |= {key: value for key, value in keywords.items() if value is not None}
     config = read_run_config(settings, overrides, behavior, _keyword_of)
-    name = _behavior_of(config, behavior)
-    config = _narrowed(config, name)
+    chosen = _behavior_of(config, behavior)
+    is_named = behavior is not None or not (is_of_one_behavior(settings) or not config.behaviors)
+    name = chosen if is_named else _name_for(path, config.env_settings.env if env is None else env)
+    config = _narrowed(config, chosen, name)
     given = None if env is None or isinstance(env, str) else given_source(env, name, tuple(config.env_settings.metrics))
     if unsupported := find_unsupported(config, has_environment=given is not None):
         raise NotSupportedError("\n".join(unsupported))
-    is_named = behavior is not None or name != DEFAULT_BEHAVIOR
     if given is None:
         return LearnerPlan(config, name, is_named, named_environments(config)[0].source)
     config, source = _with_given(config, given, num_envs)
@@ -97,7 +100,15 @@ def _behavior_of(config: RunConfig, behavior: str | None) -> str:
     return behavior
 
 
-def _narrowed(config: RunConfig, name: str) -> RunConfig:
+def _name_for(folder: Path, env: object) -> str:
+    """The name of a behavior to which nobody gave one: that of the folder's only behavior, or from the environment."""
+    held = trained_behaviors(folder)
+    if len(held) == 1:
+        return held[0]
+    return behavior_of(full_name(env) if isinstance(env, str) else env) or DEFAULT_BEHAVIOR
+
+
+def _narrowed(config: RunConfig, name: str, new_name: str) -> RunConfig:
     """With that behavior alone, which learns in the caller's thread and exports every kind of policy."""
     own = config.behaviors.get(name) or config.default_settings
     if own is None:
@@ -107,7 +118,7 @@ def _narrowed(config: RunConfig, name: str) -> RunConfig:
     if isinstance(environment.env, dict) and name in environment.env:
         update = {"env": environment.env[name], "env_kwargs": environment.env_kwargs.get(name, {})}
         environment = environment.model_copy(update=update)
-    return config.model_copy(update={"behaviors": {name: own}, "env_settings": environment})
+    return config.model_copy(update={"behaviors": {new_name: own}, "env_settings": environment})
 
 
 def _with_given(config: RunConfig, given: GivenSource, num_envs: int | None) -> tuple[RunConfig, EnvironmentSource]:

@@ -20,7 +20,7 @@ from rl_tui.engine.errors import ConfigError
 
 SettingsLike: TypeAlias = "Mapping[str, object] | str | os.PathLike[str] | BehaviorConfig | RunConfig"
 
-DEFAULT_BEHAVIOR = "Agent"  # of settings that name none
+DEFAULT_BEHAVIOR = "Agent"  # of settings that name none, where nothing else does
 
 
 def keyword_of(dotted: str) -> str:
@@ -61,6 +61,11 @@ def read_run_config(
     return read_document_settings(document, "", overrides, name_of, only)
 
 
+def is_of_one_behavior(settings: SettingsLike) -> bool:
+    """Whether they are the settings of a behavior, without its name."""
+    return isinstance(settings, BehaviorConfig) or (isinstance(settings, Mapping) and not _is_whole_file(settings))
+
+
 def _file(name: str) -> Path:
     """The file of that name, or else the preset of that name."""
     path = Path(name)
@@ -71,7 +76,7 @@ def _file(name: str) -> Path:
     raise ConfigError(f"settings: {visible(name, limit=400)}: no such file or preset.{preset_hint(name)}")
 
 
-def _is_whole_file(settings: Mapping[str, object]) -> bool:
+def _is_whole_file(settings: Mapping[str, object] | Mapping[object, object]) -> bool:
     """Whether it has a section of a file; else it is about one behavior."""
     sections = {*RunConfig.model_fields, *RunConfig.synonyms}
     return any(key in sections for key in settings)

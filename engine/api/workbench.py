@@ -6,10 +6,11 @@ import logging
 import time
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from rl_tui.engine.api.environments import GivenSource
 from rl_tui.engine.api.plan import LearnerPlan
-from rl_tui.engine.config.diagnostics import suggest
+from rl_tui.engine.config.diagnostics import one_of, suggest, visible
 from rl_tui.engine.errors import (
     CheckpointError,
     ConfigError,
@@ -43,6 +44,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.engine.session.states import RunState
 from rl_tui.engine.specs import BehaviorSpec, Policy, Trajectories
+from rl_tui.engine.storage.checkpoints import trained_behaviors
 from rl_tui.engine.storage.run_folder import RunFolder
 
 RECEIVE_SECONDS = 0.1  # how long one call may wait for worker processes
@@ -82,6 +84,7 @@ class Workbench:
             leaving.callback(self._close_pool)
             self._pool.start()
             self.spec = only_spec(plan, self._pool)
+            require_continued(self.folder.path, self.spec.name)
             self.plan = plan.renamed(self.spec.name)
             self._open(leaving)
             self._leaving = leaving.pop_all()
@@ -269,6 +272,14 @@ class Workbench:
 
     def _note_outcome(self, command: str, _: str, is_ok: bool, message: str) -> None:
         self._outcomes[command] = is_ok, message
+
+
+def require_continued(folder: Path, behavior: str) -> None:
+    """The folder is new, or holds that behavior. Raises ConfigError: another one would take the run over."""
+    held = trained_behaviors(folder)
+    if held and behavior not in held:
+        must = f"must be {one_of(map(visible, held))}, which {folder} holds, got {visible(behavior)}"
+        raise ConfigError(f"behavior: {must}. Choose another folder for another behavior")
 
 
 def only_spec(plan: LearnerPlan, pool: EnvironmentPool) -> BehaviorSpec:

@@ -24,7 +24,7 @@ from rl_tui.engine.specs import BehaviorSpec, Json, State
 from rl_tui.engine.storage.behavior_folder import file_name
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, describe, encode, encode_manifest, read
 from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, remove_tree
-from rl_tui.engine.storage.file_names import ABANDONED_CHECKPOINTS, MANIFEST
+from rl_tui.engine.storage.file_names import ABANDONED_CHECKPOINTS, CHECKPOINTS, MANIFEST
 from rl_tui.engine.version import VERSION
 
 
@@ -247,6 +247,20 @@ class CheckpointStore:
         self._disk.rename(path, leftover)
         self._disk.sync(self.folder)
         remove_tree(leftover, self._disk)
+
+
+def trained_behaviors(run: Path) -> tuple[str, ...]:
+    """The names of the behaviors that have checkpoints in a run's folder, in the order of their folders."""
+    return tuple(filter(None, map(_behavior_in, sorted(run.glob(f"*/{CHECKPOINTS}")))))
+
+
+def _behavior_in(folder: Path) -> str | None:
+    """The behavior whose checkpoints are in that folder; None without any."""
+    manifests = sorted(folder.glob(f"[!.]*/{MANIFEST}"))
+    for manifest in manifests:
+        with suppress(CheckpointError):
+            return describe(manifest.parent).behavior
+    return folder.parent.name if manifests else None
 
 
 def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mapping[str, NDArray[np.generic]]) -> None:

@@ -38,9 +38,9 @@ def behavior(**changes: Any) -> dict[str, Any]:
     return runs.behavior(**{"export_policies": ["raw"], **changes})
 
 
-def line(folder: Path, **changes: Any) -> rl_tui.Learner:
+def line(folder: Path, **keywords: Any) -> rl_tui.Learner:
     """A learner of four agents on lines, with PPO."""
-    return rl_tui.Learner(behavior(**changes), "toy:line", folder / "a", seed=1, num_envs=4)
+    return rl_tui.Learner(behavior(), "toy:line", folder / "a", seed=1, num_envs=4, **keywords)
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -180,14 +180,14 @@ def test_environment_may_be_a_name_an_object_or_a_function(tmp_path: Path) -> No
     own = Line("Walker", 2)
     named = f"{__name__}:Counting"
     several: list[tuple[Any, str, str | None, int]] = [
-        ("CartPole-v1", "Agent", "gymnasium:CartPole-v1", 1),
-        ("gymnasium:CartPole-v1", "Agent", "gymnasium:CartPole-v1", 1),
+        ("CartPole-v1", "CartPole", "gymnasium:CartPole-v1", 1),
+        ("gymnasium:CartPole-v1", "CartPole", "gymnasium:CartPole-v1", 1),
         ("toy:line", "Agent", "toy:line", 1),
         (named, "Agent", named, 1),
-        (gymnasium.make("CartPole-v1"), "Agent", "gymnasium:CartPole-v1", 1),
-        (gymnasium.make("CartPole-v1", max_episode_steps=9), "Agent", None, 1),
+        (gymnasium.make("CartPole-v1"), "CartPole", "gymnasium:CartPole-v1", 1),
+        (gymnasium.make("CartPole-v1", max_episode_steps=9), "CartPole", None, 1),
         (Counting(), "Agent", None, 1),
-        (vector, "Agent", None, 3),
+        (vector, "CartPole", None, 3),
         (own, "Walker", None, 1),
         (Counting, "Agent", named, 2),
         (lambda: gymnasium.make("CartPole-v1"), "Agent", None, 2),
@@ -340,6 +340,32 @@ def test_divergence_ends_training_with_the_last_finite_state(tmp_path: Path) -> 
     assert checkpoints(tmp_path / "a") != []
 
 
+def test_settings_without_a_name_continue_what_the_folder_holds(tmp_path: Path) -> None:
+    with line(tmp_path, behavior="Walker") as learner:
+        learner.run(1)
+    with rl_tui.Learner(behavior(), "CartPole-v1", tmp_path / "b", num_envs=1) as learner:
+        assert learner.behavior == "CartPole"
+        learner.run(1)
+    for settings in (behavior(), BehaviorConfig.model_validate(behavior()), {"default_settings": behavior()}):
+        with rl_tui.Learner(settings, "toy:line", tmp_path / "a") as learner:
+            assert learner.behavior == "Walker"
+            assert learner.resumed_from is not None
+
+
+def test_folder_of_another_behavior_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    with line(tmp_path, behavior="Walker") as learner:
+        learner.run(1)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "run.lock"}
+    message = r"behavior: must be Walker, which \S+a holds, got Wolker\. Choose another folder"
+    for settings in (behavior(), {"behaviors": {"Wolker": behavior()}}):
+        with pytest.raises(rl_tui.ConfigError, match=message):
+            rl_tui.Learner(settings, "toy:line", tmp_path / "a", behavior="Wolker")
+    with pytest.raises(rl_tui.ConfigError, match=r"behavior: must be Walker, .* got Runner"):
+        rl_tui.Learner(behavior(), Line("Runner", 1), tmp_path / "a")
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "run.lock"}
+    assert after == before
+
+
 def test_two_learners_in_one_process_do_not_disturb_each_other(tmp_path: Path) -> None:
     with line(tmp_path / "alone") as learner:
         learner.run(4)
@@ -409,13 +435,13 @@ def test_everything_that_a_run_leaves_is_there(tmp_path: Path, capfd: pytest.Cap
     with rl_tui.Learner(runs.behavior(summary_freq=128), "CartPole-v1", tmp_path / "a", seed=1) as learner:
         learner.run(4)
         step = learner.step
-        assert learner.save() == tmp_path / f"a/Agent/checkpoints/Agent-{step}"
+        assert learner.save() == tmp_path / f"a/CartPole/checkpoints/CartPole-{step}"
         exported = learner.export()
     assert set(threading.enumerate()) == others
     assert capfd.readouterr() == ("", "")
     assert set(exported) == {"stochastic", "greedy", "raw"}
     assert all(path.is_file() for path in exported.values())
-    assert list((tmp_path / "a/Agent").glob("events.out.tfevents.*")) != []
+    assert list((tmp_path / "a/CartPole").glob("events.out.tfevents.*")) != []
     assert (tmp_path / "a/run_logs/training_status.json").is_file()
     assert main(["ls", str(tmp_path), "--json"]) == 0
     (run,) = [json.loads(row) for row in capfd.readouterr().out.splitlines()]
