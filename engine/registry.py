@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 
 from rl_tui.engine.errors import NotSupportedError, PluginError, RlTuiError
-from rl_tui.engine.process.interrupts import is_ctrl_c
+from rl_tui.engine.process.interrupts import is_interrupt
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
@@ -130,14 +130,15 @@ def require_implementation(kind: str, name: str) -> None:
 
 @contextmanager
 def blaming(kind: str, name: str, doing: str = "") -> Iterator[None]:
-    """What an installed plug-in raises in here is a PluginError that names its package; our own errors and Ctrl-C pass.
+    """What an installed plug-in raises in here is a PluginError that names its package; our own errors pass, and so do
+    interrupts.
 
     doing: the method that is called, if it is already in use; the error then has the place and the traceback, too.
     """
     try:
         yield
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        point = None if isinstance(error, RlTuiError) or is_ctrl_c(error) else _find(kind, name)
+        point = None if isinstance(error, RlTuiError) or is_interrupt(error) else _find(kind, name)
         if point is None:
             raise
         what, text = f"{name} of {_package(point)}", "".join(str(error).splitlines()[:1])

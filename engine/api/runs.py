@@ -45,9 +45,9 @@ def start(
 
     settings: the path of a file, the name of a preset, the content of a file as a mapping, or a RunConfig.
     on_train_step: called after each gradient step. every: called at multiples of so many steps of a behavior. Both are
-    called in the thread that learns, which waits for them; one that raises ends the run with everything saved. Raises
-    RlTuiError where the configuration is wrong or the run's folder cannot be used; what goes wrong later is the
-    handle's `error`.
+    called in the thread that learns, which waits for them; one that raises ends the run with everything saved, and
+    with a StopIteration it ends well. Raises RlTuiError where the configuration is wrong or the run's folder cannot be
+    used; what goes wrong later is the handle's `error`.
     """
     config = runnable_config(settings, keywords)
     require_startable(config)

@@ -23,6 +23,7 @@ from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.building import Builder, Place, device_of, run_seed
 from rl_tui.engine.running.collection import Collection
+from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.memory import keep_freed_memory
 from rl_tui.engine.running.preflight import require_writers
@@ -203,7 +204,10 @@ class Workbench:
 
     def failed_hook(self, error: HookError) -> BaseException:
         """What the hook raised, with everything saved. Training may continue."""
-        self.behavior.save_traceback(error)
+        if isinstance(error, HookStop):
+            self.bus.log("info", self.spec.name, str(error))
+        else:
+            self.behavior.save_traceback(error)
         is_ok, message = self.carry_out(SaveCheckpoint())
         raised = error.__cause__ or error
         raised.add_note(f"{error}; {f'saved in {message}' if is_ok else f'not saved: {message}'}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rl_tui.engine.errors import HookError, NonFiniteError, OutOfMemory, PluginError, RlTuiError
+from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.threads import Control
 from rl_tui.engine.session.messages import CheckpointReason
@@ -107,6 +108,9 @@ class Behavior:
             return
         try:
             learner.learn_from(block, state, should_continue, self.control.may_continue)
+        except HookStop as stop:
+            learner.stop(str(stop))
+            self.finish()
         except (HookError, NonFiniteError, OutOfMemory, PluginError) as error:
             learner.fail(error)
             self.finish()

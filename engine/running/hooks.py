@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, HookError
+from rl_tui.engine.process.interrupts import is_interrupt
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Hooks:
     """Called for each behavior, in the thread of its learner, which waits for them.
 
     on_train_step: after every gradient step. every: with their intervals in steps, -1 for never. One that raises ends
-    the run with everything saved. Raises ConfigError for an impossible interval.
+    the run with everything saved, and with a StopIteration it ends well. Raises ConfigError for an impossible interval.
     """
 
     on_train_step: tuple[TrainStepHook, ...] = ()
@@ -55,12 +56,20 @@ class Hooks:
 NO_HOOKS = Hooks()
 
 
+class HookStop(HookError):
+    """No failure: a hook has raised StopIteration, by which it ends the run."""
+
+
 def call_hook(hook: Callable[[T], object], seen: T) -> None:
-    """Call it. What it raises is a HookError, except for what ends a program."""
+    """Call it. What it raises is a HookError, or a HookStop, except for interrupts and what ends a program."""
     try:
         hook(seen)
     except Exception as error:
+        if is_interrupt(error):
+            raise
         at = f", at {place}" if (place := place_of(error)) else ""
+        if isinstance(error, StopIteration):
+            raise HookStop(f"stopped by the hook {_name(hook)}{at}") from error
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         failure = HookError(f"the hook {_name(hook)} raised {reason}{at}")
         failure.detail = user_traceback(error)

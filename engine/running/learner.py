@@ -62,6 +62,7 @@ class Learner:
         self.behavior, config = settings.behavior, settings.config
         self.step = step
         self.failure: RlTuiError | None = None
+        self.is_stopped = False  # by a hook, which ends the run
         self.commands: deque[LearnerCommand] = deque()
         self.hyperparameters = LiveHyperparameters(self.behavior, trainer, config.hyperparameters, bus)
         self.evaluator = evaluator
@@ -117,8 +118,8 @@ class Learner:
 
     @property
     def is_over(self) -> bool:
-        """Whether it learns no more: max_steps is reached, or something failed."""
-        return self.is_finished or self.failure is not None
+        """Whether it learns no more: max_steps is reached, a hook has ended the run, or something failed."""
+        return self.is_finished or self.is_stopped or self.failure is not None
 
     @property
     def can_roll_back(self) -> bool:
@@ -346,6 +347,11 @@ class Learner:
     def fail(self, error: RlTuiError) -> None:
         """Stop learning because of `error`; `finish` saves what has been learned."""
         self.failure = self.failure or error
+
+    def stop(self, why: str) -> None:
+        """Stop learning, and the whole run with it; `finish` saves what has been learned."""
+        self.is_stopped = True
+        self._bus.log("info", self.behavior, why)
 
     def finish(self, reason: CheckpointReason | None) -> None:
         """Answer the pending commands, save for the last time (unless reason is None) and publish how it ended.

@@ -122,8 +122,10 @@ class Supervisor:
 
     @property
     def must_halt(self) -> bool:
-        """Whether a failure ends all behaviors: a hook raised, or an environment has shown a behavior for which the
+        """Whether one behavior ends all: a hook raised, or an environment has shown a behavior for which the
         configuration has no settings, or unusable ones."""
+        if any(behavior.learner.is_stopped for worker in self._workers for behavior in worker.behaviors.values()):
+            return True
         return any(isinstance(failure, ConfigError | NotSupportedError | HookError) for failure in self.failures)
 
     @property

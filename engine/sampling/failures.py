@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from rl_tui.engine.errors import ConfigError, EnvironmentFailure, NonFiniteError, NotSupportedError, PluginError
-from rl_tui.engine.process.interrupts import is_ctrl_c
+from rl_tui.engine.process.interrupts import is_interrupt
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 
 
@@ -32,8 +32,8 @@ class NonFiniteAnswer(InstanceFailure, NonFiniteError):
 class Guard(AbstractContextManager["Guard"]):
     """Turns any exception of an environment's code into an InstanceFailure that names the environment.
 
-    Errors of the configuration pass unchanged, and so does Ctrl-C. A SystemExit is a failure: no environment may end
-    the program. Set `doing` and `instance` before entering.
+    Errors of the configuration pass unchanged, and so do interrupts. Any other SystemExit is a failure: no environment
+    may end the program. Set `doing` and `instance` before entering.
     """
 
     def __init__(self, environment: str, worker: int | None = None) -> None:
@@ -47,7 +47,7 @@ class Guard(AbstractContextManager["Guard"]):
     ) -> None:
         if isinstance(error, ConfigError | NotSupportedError | PluginError | InstanceFailure):
             return
-        if error is None or is_ctrl_c(error):
+        if error is None or is_interrupt(error):
             return
         failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
         is_found_here = isinstance(error, EnvironmentFailure | NonFiniteError) and not place_of(error)

@@ -6,8 +6,10 @@ import json
 import logging
 import os
 import re
+import signal
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +317,68 @@ def test_interrupted_learner_is_saved_and_continues(tmp_path: Path) -> None:
     assert [path.name for path in checkpoints(tmp_path / "a")] == [f"Agent-{step}", f"Agent-{learner.step}"]
 
 
+class Preempted(Exception):
+    """Of a user, whose cluster wants its machine back."""
+
+
+def leave(*_: object) -> None:
+    sys.exit(143)
+
+
+def give_up(number: int, frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    raise Preempted
+
+
+@pytest.fixture(params=[leave, give_up])
+def on_sigterm(request: pytest.FixtureRequest) -> Iterator[type[BaseException]]:
+    """What a program's handler of SIGTERM raises."""
+    before = signal.signal(signal.SIGTERM, request.param)
+    yield SystemExit if request.param is leave else Preempted
+    signal.signal(signal.SIGTERM, before)
+
+
+class Terminated(Exception):
+    """Instead of being raised in an environment, it sends SIGTERM."""
+
+    def __init__(self, *_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_signal_that_the_program_handles_ends_run_as_ctrl_c_does(
+    on_sigterm: type[BaseException], tmp_path: Path
+) -> None:
+    with rl_tui.Learner(behavior(), Counting(Terminated, fails_at=100), tmp_path / "a") as learner:
+        with pytest.raises(on_sigterm):
+            learner.run(5)
+        assert learner.num_updates == 1
+        learner.run(1)
+    assert read(checkpoints(tmp_path / "a")[-1])[1].reason == "interrupted"
+
+
+@pytest.mark.parametrize("kind", ["train step", "every"])
+def test_signal_that_comes_in_a_hook_is_no_failure_of_it(
+    kind: str, on_sigterm: type[BaseException], tmp_path: Path
+) -> None:
+    with line(tmp_path) as learner:
+        if kind == "every":
+            learner.every(100, lambda _: signal.raise_signal(signal.SIGTERM))
+        else:
+            learner.on_train_step(lambda _: signal.raise_signal(signal.SIGTERM))
+        with pytest.raises(on_sigterm) as raised:
+            learner.run(5)
+        assert not hasattr(raised.value, "__notes__")
+    assert not (tmp_path / "a/run_logs/output.log").exists(), "no traceback"
+
+
+def test_environment_that_ends_the_program_itself_has_failed(on_sigterm: object, tmp_path: Path) -> None:
+    with (
+        rl_tui.Learner(behavior(), Counting(SystemExit, fails_at=100), tmp_path / "a") as learner,
+        pytest.raises(rl_tui.EnvironmentFailure, match="step raised SystemExit: on purpose"),
+    ):
+        learner.run(5)
+
+
 def test_failing_environment_ends_training_with_everything_saved(tmp_path: Path) -> None:
     with rl_tui.Learner(behavior(), Counting(fails_at=100), tmp_path / "a") as learner:
         with pytest.raises(rl_tui.EnvironmentFailure, match=r"step raised RuntimeError: on purpose \(copy 0\), at "):
@@ -501,26 +565,33 @@ class Enough(StopIteration):
     """Of a user; generators turn a StopIteration into another error."""
 
 
-def test_hook_that_raises_ends_run_with_everything_saved_and_training_may_continue(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [Enough, LookupError])
+def test_hook_that_raises_ends_run_with_everything_saved_and_training_may_continue(
+    kind: type[Exception], tmp_path: Path
+) -> None:
     def stop(milestone: rl_tui.Milestone) -> None:
         if milestone.multiple == 200:
-            raise Enough("for today")
+            raise kind("for today")
 
     with line(tmp_path) as learner:
         learner.every(100, stop)
-        with pytest.raises(Enough, match="for today") as raised:
+        with pytest.raises(kind, match="for today") as raised:
             learner.run(1000)
         (checkpoint,) = checkpoints(tmp_path / "a")
         (note,) = raised.value.__notes__
+        what = "stopped by the hook" if kind is Enough else "the hook"
         assert re.fullmatch(
-            rf"the hook \S+stop raised Enough: for today, at .*:\d+ in stop; saved in {checkpoint}", note
+            rf"{what} \S+stop( raised LookupError: for today)?, at .*:\d+ in stop; saved in {checkpoint}", note
         )
         step, state = learner.step, learner._learner._trainer.state()
         assert checkpoint.name == f"Agent-{step}"
         assert equal(tensors_of(checkpoint), {f"trainer.{name}": array for name, array in state.tensors.items()})
         learner.run(1)
         assert learner.step > step
-    assert "Enough: for today" in (tmp_path / "a/run_logs/output.log").read_text()
+    output = tmp_path / "a/run_logs/output.log"
+    assert output.exists() == (kind is LookupError), "the traceback of what has failed"
+    events = (tmp_path / "a/events.jsonl").read_text()
+    assert ('"failed"' in events, "stopped by the hook" in events) == (False, kind is Enough)
 
 
 def test_hook_after_a_train_step_that_raises_undoes_the_update(tmp_path: Path) -> None:

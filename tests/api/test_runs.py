@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import os
+import re
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from rl_tui.engine.session.messages import (
     RunStateChanged,
 )
 from rl_tui.engine.specs import Actions, Steps
+from rl_tui.engine.storage.checkpoint_format import read
 from tests.end_to_end.program import surroundings
 from tests.running.runs import ENDLESS, behavior, equal, tensors_of, threads_left
 
@@ -47,6 +51,8 @@ class Slippery(Line):
         self._count += 1
         if self._count == 100 and self._fault == "interrupts":
             _thread.interrupt_main()
+        if self._count == 100 and self._fault == "is terminated":
+            os.kill(os.getpid(), signal.SIGTERM)
         if self._count == 100 and self._fault == "raises":
             raise ValueError("the floor was wet")
         return super().step(actions)
@@ -258,9 +264,40 @@ def test_hook_that_raises_ends_the_run_with_everything_saved(tmp_path: Path) -> 
         start(tmp_path, run_id="other", every={0: fail})
 
 
-def test_interrupt_saves_everything_before_it_is_raised(tmp_path: Path) -> None:
-    slippery = {"env": "tests.api.test_runs:Slippery", "set": {"env_settings.env_kwargs": {"fault": "interrupts"}}}
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("kind", ["train step", "every"])
+def test_hook_that_raises_stop_iteration_stops_the_run_well(kind: str, threaded: bool, tmp_path: Path) -> None:
+    def enough(_: object) -> None:
+        raise StopIteration
+
+    hooks: dict[str, Any] = {"on_train_step": enough} if kind == "train step" else {"every": {200: enough}}
+    walkers = settings(max_steps=ENDLESS, threaded=threaded)
+    result = rl_tui.train(walkers, run_id=RUN, results_dir=tmp_path, quiet=True, **hooks)
+    assert (result.exit_code, result.view.state) == (0, "stopped")
+    (checkpoint,) = (result.path / "Walker/checkpoints").iterdir()
+    assert read(checkpoint)[1].reason == "interrupted"
+    logged = [e.event for e in rl_tui.events(result.path) if isinstance(e.event, LogEmitted)]
+    (line,) = [event for event in logged if "stopped by the hook" in event.message]
+    assert re.fullmatch(r"stopped by the hook \S+enough, at .*test_runs\.py:\d+ in enough", line.message)
+    assert [event for event in logged if event.level in ("warning", "error")] == []
+    assert not (result.path / "run_logs/output.log").exists()
+
+
+@pytest.fixture
+def leaves_at_sigterm() -> Iterator[None]:
+    """As docs/python.md advises."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("leaves_at_sigterm")
+@pytest.mark.parametrize(("fault", "raised"), [("interrupts", KeyboardInterrupt), ("is terminated", SystemExit)])
+def test_interrupt_saves_everything_before_it_is_raised(
+    fault: str, raised: type[BaseException], tmp_path: Path
+) -> None:
+    slippery = {"env": "tests.api.test_runs:Slippery", "set": {"env_settings.env_kwargs": {"fault": fault}}}
+    with pytest.raises(raised):
         rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True, **slippery)
     ended = [e.event for e in rl_tui.events(tmp_path / RUN) if isinstance(e.event, RunStateChanged)][-1]
     assert ended == RunStateChanged("stopped", "everything is saved", 0)

@@ -12,7 +12,7 @@ from rl_tui.engine.config.diagnostics import visible
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.writers import KIND, WriterSettings
 from rl_tui.engine.errors import PluginError, RlTuiError
-from rl_tui.engine.process.interrupts import is_ctrl_c
+from rl_tui.engine.process.interrupts import is_interrupt
 from rl_tui.engine.process.leaving import leave_behind
 from rl_tui.engine.process.tracebacks import place_of, user_traceback
 from rl_tui.engine.running.announcements import save_traceback
@@ -59,7 +59,7 @@ class GuardedWriter:
                 doing = "write"
             self._writer.write(envelope)
         except BaseException as error:  # whatever it is, it must cost no more than this writer
-            if is_ctrl_c(error):
+            if is_interrupt(error):
                 raise
             self._leave_out(doing, error)
             self.close()
