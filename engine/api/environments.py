@@ -56,7 +56,7 @@ class GivenSource(EnvironmentSource):
         else:
             factory = cast(Callable[[], object], self.given)
             copies = [factory() for _ in range(count)]
-        made = checked(self.env, wrapped(self.behavior, copies), FROM_FACTORY)
+        made = checked(self.env, wrapped(self.env, self.behavior, copies), FROM_FACTORY)
         for environment in made:
             if self.metrics and isinstance(environment, Measuring):
                 environment.measure(self.metrics)

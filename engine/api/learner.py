@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Literal, TypeAlias
 
 from rl_tui.engine.api.environments import EnvironmentLike
+from rl_tui.engine.api.experience_check import require_experience
 from rl_tui.engine.api.plan import plan_learner
 from rl_tui.engine.api.policies import ActingPolicy
 from rl_tui.engine.api.settings import SettingsLike
@@ -83,7 +84,12 @@ class Learner:
             return self._bench.collect()
 
     def learn(self, experience: Trajectories) -> Losses | None:
-        """Learn from a block of experience; the losses where that made an update, None where it needs more."""
+        """Learn from a block of experience; the losses where that made an update, None where it needs more.
+
+        Raises ConfigError for experience of another environment, or of a policy with another memory.
+        """
+        self._require_usable()
+        self._require_own(experience)
         if self.is_finished:
             raise ConfigError(f"{self.behavior} has reached max_steps ({self.step}) and learns no more")
         with _Training(self._begin, self._end):
@@ -92,8 +98,12 @@ class Learner:
         return dict(self._learner.metrics) if self._learner.num_updates > before else None
 
     def loss(self, experience: Trajectories) -> Losses:
-        """The losses of the current networks on this experience. Changes nothing, and draws no random numbers."""
+        """The losses of the current networks on this experience. Changes nothing, and draws no random numbers.
+
+        Raises ConfigError as `learn` does.
+        """
         self._require_usable()
+        self._require_own(experience)
         return self._learner.loss(experience)
 
     def on_train_step(self, hook: TrainStepHook) -> None:
@@ -227,6 +237,9 @@ class Learner:
         finally:
             self._left_at = time.monotonic()
             self._is_busy = False
+
+    def _require_own(self, experience: Trajectories) -> None:
+        require_experience(experience, self._bench.spec, self._bench.behavior.policy.memory_size)
 
     def _require_usable(self) -> None:
         if self._pid != os.getpid():

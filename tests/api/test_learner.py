@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import logging
 import os
@@ -105,6 +107,36 @@ def test_blocks_taken_by_hand_learn_as_run_does(tmp_path: Path) -> None:
             assert before.keys() >= {"Losses/Policy Loss", "Losses/Value Loss"}
         assert equal(everything(learner).tensors, expected.tensors)
         assert everything(learner).values == expected.values
+
+
+def test_experience_that_is_not_of_the_behavior_is_refused(tmp_path: Path) -> None:
+    with rl_tui.Learner(behavior(), "Pendulum-v1", tmp_path / "b") as other:
+        foreign = other.collect()
+    with line(tmp_path) as learner:
+        block = learner.collect()
+        wrong: list[tuple[Any, str]] = [
+            (None, "experience: must be Trajectories, as collect.. returns them, got None"),
+            ([block], "experience: must be Trajectories, .* got a list"),
+            (
+                foreign,
+                r"experience: must be of Agent:\n  observations: must be a tuple of 2, got 1\n.*\n  continuous_act",
+            ),
+            (
+                dataclasses.replace(block, observations=tuple(one[1:] for one in block.observations)),
+                r"observations, \w+: must be float32\[",
+            ),
+            (dataclasses.replace(block, rewards=[1.0]), r"\n  rewards: must be float32\[1\], got a list"),
+            (dataclasses.replace(block, rewards=block.rewards * np.float64(2)), r"rewards: .* got float64\["),
+            (dataclasses.replace(block, lengths=block.lengths + 1), r"lengths: .* add up to the \d+ rows, got"),
+            (dataclasses.replace(block, observations=()), r"observations: must be a tuple of 2, got 0"),
+        ]
+        for experience, message in wrong:
+            for method in (learner.loss, learner.learn):
+                with pytest.raises(rl_tui.ConfigError, match=message):
+                    method(experience)
+        assert learner.step == 0
+        learner.learn(dataclasses.replace(block, rewards=block.rewards * 0.5))
+        assert learner.step == block.num_rows
 
 
 @pytest.mark.parametrize("trainer", [{}, SAC], ids=["ppo", "sac"])
@@ -247,6 +279,11 @@ def test_environment_of_the_caller_is_not_closed(tmp_path: Path) -> None:
         (Counting(), {"num_envs": 2}, "num_envs: must be 1, which is how many copies env has, got 2"),
         (Counting(), {"device": "tpu!"}, "device: must be cpu, cuda"),
         (Counting(), {"num_envs": 0}, "num_envs: must be at least 1, got 0"),
+        (
+            itertools.repeat(Counting()).__next__,
+            {"num_envs": 2},
+            "must return a new environment at each of 2 calls, got the same C",
+        ),
         (Pair, {}, "env: .* has the behaviors .*, and a Learner trains one behavior"),
         (lambda: Line("Walker", 1), {"behavior": "Wlker"}, "no behavior Wlker, it has Walker. Did you mean Walker?"),
     ],

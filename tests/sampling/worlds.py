@@ -290,5 +290,16 @@ class LateInTurn(Latecomers):
 NOT_CALLABLE = 3
 
 
+ONE = gymnasium.make("CartPole-v1")
+
+
+def gives_the_same() -> object:
+    return ONE
+
+
+def gives_the_same_wrapped() -> object:
+    return gymnasium.wrappers.TimeAwareObservation(ONE)
+
+
 def gives_a_number() -> int:
     return 3

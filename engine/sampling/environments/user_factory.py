@@ -28,7 +28,7 @@ class UserFactory(EnvironmentKind[OpenArguments]):
         except TypeError as error:
             called = f"{name.partition(':')[2]}{inspect.signature(factory)}"
             raise ConfigError(f"{name}: invalid env_kwargs: {called} {error}") from error
-        return wrapped(behavior, [factory(**kwargs) for _ in range(num_copies)])
+        return wrapped(name, behavior, [factory(**kwargs) for _ in range(num_copies)])
 
     def require(self, name: str) -> None:
         """Its module is imported, nothing of it is called. Raises ConfigError and InstanceFailure."""
@@ -42,15 +42,21 @@ class UserFactory(EnvironmentKind[OpenArguments]):
         return OpenArguments(**({**given, **mode} if may_be_text else {**mode, **given}))
 
 
-def wrapped(behavior: str, copies: list[Any]) -> list[Environment]:  # Any: what a user's function returns
-    """The copies as environments, wrapped if they are Gymnasium's; anything else as it is, and not checked."""
+def wrapped(env: str, behavior: str, copies: list[Any]) -> list[Environment]:  # Any: what a user's function returns
+    """The copies as environments, wrapped if they are Gymnasium's; anything else as it is, and not checked.
+
+    Raises ConfigError if one is there twice: each would reset the other.
+    """
     import gymnasium
     from gymnasium.vector import VectorEnv
 
     from rl_tui.engine.sampling.environments.gymnasium_loop import GymnasiumLoop
     from rl_tui.engine.sampling.environments.gymnasium_vector import GymnasiumVector
 
-    first = copies[0]
+    first, number = copies[0], len(copies)
+    if hasattr(first, "step") and len({id(getattr(copy, "unwrapped", copy)) for copy in copies}) < number:
+        text = f"must return a new environment at each of {number} calls, got the same {type(first).__name__} again"
+        raise ConfigError(f"{env}: {text}")
     if isinstance(first, gymnasium.Env):
         return [GymnasiumLoop(behavior, copies)]
     if isinstance(first, VectorEnv):

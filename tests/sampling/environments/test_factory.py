@@ -82,6 +82,8 @@ def test_arguments_reach_the_factory() -> None:
         ("tests.nowhere:make", {}, "no module named 'tests.nowhere'"),
         (f"{WORLDS}:Counting", {"lenth": 3}, r"invalid env_kwargs: Counting\(.*unexpected keyword argument 'lenth'"),
         (f"{WORLDS}:NOT_CALLABLE", {}, "NOT_CALLABLE must be a class or a function, got int"),
+        (f"{WORLDS}:gives_the_same", {}, "must return a new environment at each of 2 calls, got the same .* again"),
+        (f"{WORLDS}:gives_the_same_wrapped", {}, "must return a new environment at each of 2 calls"),
         (f"{WORLDS}:gives_a_number", {}, "must return a gymnasium.Env, .*, got int, which has no specs"),
         ("toy:lime", {}, "toy:lime: unknown task. Did you mean toy:line?"),
         ("toy:xyzzy", {}, "toy:xyzzy: unknown task. Known: one-step, line, entities"),
