@@ -207,7 +207,7 @@ class Builder:
         self._warn_of_goals(spec, config, trainer.num_parameters)
         checked = CheckedTrainer(trainer, config.trainer_type)
         policy = checked.make_policy(derived_seed(self._seed, index, 1))
-        step, restored = self._restorer.restore(spec.name, files.store, config, trainer)
+        step, restored = self._restorer.restore(spec, files.store, config, trainer)
         if not self._is_training:
             step = 0  # of what is played
         elif step >= config.max_steps:

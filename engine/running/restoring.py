@@ -14,8 +14,9 @@ from rl_tui.engine.errors import CheckpointError
 from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import Trainer
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
+from rl_tui.engine.running.misfit import trained_otherwise
 from rl_tui.engine.session.bus import EventBus
-from rl_tui.engine.specs import Policy, State
+from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.behavior_folder import BehaviorFolder
 from rl_tui.engine.storage.checkpoint_format import Checkpoint, read
 from rl_tui.engine.storage.checkpoints import CheckpointStore, require_same_keys
@@ -42,18 +43,21 @@ class Restorer:
         self._working_directory = Path.cwd()
         self._bus = bus
 
-    def restore(self, name: str, store: CheckpointStore, config: BehaviorConfig, trainer: Trainer) -> tuple[int, State]:
+    def restore(
+        self, spec: BehaviorSpec, store: CheckpointStore, config: BehaviorConfig, trainer: Trainer
+    ) -> tuple[int, State]:
         """The step to resume from, and the resumed state, which the trainer has loaded.
 
         A run that is only initialized from another uses what that one has learned, and nothing else.
         """
+        name, checked = spec.name, CheckedTrainer(trainer, config.trainer_type)
         if self._is_resumed:
             newest = store.newest_valid()
             for reason in newest.skipped:
                 self._bus.log("warning", name, f"a checkpoint was skipped: {reason}")
             if newest.path is not None:
                 state, checkpoint = store.load(newest.path)
-                self._load(name, state, checkpoint, CheckedTrainer(trainer, config.trainer_type))
+                self._load(spec, config, state, checkpoint, checked)
                 self.resumed_from[name] = newest.path
                 if not self._settings.inference:
                     self._bus.log("info", name, f"resumed at step {checkpoint.step}: {RESTARTED}")
@@ -61,7 +65,7 @@ class Restorer:
             self._bus.log("warning", name, "no checkpoint to resume from: this behavior starts over")
         path = self._initial_checkpoint(name, config)
         if path is not None:
-            self._load(name, *read(path), CheckedTrainer(trainer, config.trainer_type))
+            self._load(spec, config, *read(path), checked)
         return 0, State()
 
     def restore_replay(self, name: str, folder: BehaviorFolder, config: BehaviorConfig, trainer: Trainer) -> bool:
@@ -98,8 +102,17 @@ class Restorer:
             raise CheckpointError(f"--initialize-from {self._settings.initialize_from}: it has no checkpoint of {name}")
         return newest.path
 
-    def _load(self, name: str, state: State, checkpoint: Checkpoint, trainer: CheckedTrainer) -> None:
-        load_trainer(trainer, state, checkpoint)
+    def _load(
+        self, spec: BehaviorSpec, config: BehaviorConfig, state: State, checkpoint: Checkpoint, trainer: CheckedTrainer
+    ) -> None:
+        name = spec.name
+        try:
+            load_trainer(trainer, state, checkpoint)
+        except CheckpointError as error:
+            if differences := trained_otherwise(checkpoint, spec, config):
+                text = f"its checkpoint was trained with {differences}. Use these again, or another folder."
+                raise CheckpointError(f"{name}: {text}\n{error}") from error
+            raise
         if checkpoint.is_from_other_version:
             written_by = checkpoint.program_version
             self._bus.log("warning", name, f"{checkpoint.path} was written by version {written_by}, this is {VERSION}")

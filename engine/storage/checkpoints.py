@@ -27,6 +27,8 @@ from rl_tui.engine.storage.disk import DISK, UNFINISHED, Disk, make_folders, rem
 from rl_tui.engine.storage.file_names import ABANDONED_CHECKPOINTS, CHECKPOINTS, MANIFEST
 from rl_tui.engine.version import VERSION
 
+_NAMED_DIFFERENCES = 6  # enough to see which network they are of
+
 
 @dataclass(frozen=True, slots=True)
 class Newest:
@@ -264,7 +266,7 @@ def _behavior_in(folder: Path) -> str | None:
 
 
 def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mapping[str, NDArray[np.generic]]) -> None:
-    """Raise CheckpointError with every difference unless both have the same arrays by name, dtype and shape."""
+    """Raise CheckpointError with the first differences unless both have the same arrays by name, dtype and shape."""
     must, got = (
         {name: f"{array.dtype}{list(array.shape)}" for name, array in sorted(arrays.items())}
         for arrays in (expected, found)
@@ -274,6 +276,8 @@ def require_same_keys(expected: Mapping[str, NDArray[np.generic]], found: Mappin
     differences += [
         f"{name}: must be {must[name]}, got {got[name]}" for name in must if got.get(name, must[name]) != must[name]
     ]
+    if further := differences[_NAMED_DIFFERENCES:]:
+        differences[_NAMED_DIFFERENCES:] = [f"and {len(further)} further arrays"]
     if differences:
         raise CheckpointError("the checkpoint does not fit this run:" + "".join(f"\n  {line}" for line in differences))
 

@@ -467,6 +467,21 @@ def test_folder_of_another_behavior_is_refused_and_left_as_it_is(tmp_path: Path)
     assert after == before
 
 
+def test_other_settings_than_those_of_the_folder_are_named(tmp_path: Path) -> None:
+    with line(tmp_path) as learner:
+        learner.run(1)
+    configuration = (tmp_path / "a/configuration.yaml").read_text()
+    several: list[tuple[Any, str, str]] = [
+        (behavior(**SAC), "toy:line", r"trainer_type ppo \(here sac\)\. Use these again"),
+        (behavior(network_settings__hidden_units=6), "toy:line", r"network_settings.hidden_units 8 \(here 6\)\. Use"),
+        (behavior(), "CartPole-v1", r"observations .* \(here observation \[4\]\)"),
+    ]
+    for settings, env, message in several:
+        with pytest.raises(rl_tui.CheckpointError, match=rf"^Agent: its checkpoint was trained with {message}"):
+            rl_tui.Learner(settings, env, tmp_path / "a")
+    assert (tmp_path / "a/configuration.yaml").read_text() == configuration
+
+
 def test_two_learners_in_one_process_do_not_disturb_each_other(tmp_path: Path) -> None:
     with line(tmp_path / "alone") as learner:
         learner.run(4)

@@ -365,6 +365,11 @@ def test_keys_that_differ_are_all_named() -> None:
     require_same_keys(expected, dict(expected))
 
 
+def test_only_the_first_of_many_differences_are_named() -> None:
+    with pytest.raises(CheckpointError, match=r"(\n  missing: .*){6}\n  and 14 further arrays$"):
+        require_same_keys({f"a{number}": np.zeros(1) for number in range(20)}, {})
+
+
 def test_a_folder_that_cannot_be_made_is_a_checkpoint_error(tmp_path: Path) -> None:
     (tmp_path / "Walker").write_text("a file where the folder should be")
     with pytest.raises(CheckpointError, match="not written"):
