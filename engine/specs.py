@@ -164,34 +164,55 @@ class Steps:
 class Trajectories:
     """A block of whole segments of trajectories, packed: N rows in P segments. Read-only from now on.
 
-    Rows of one segment are adjacent and in time order; segments of one agent are adjacent and in time order.
-    The reward of a row followed its action.
+    A row is a step of an agent. Rows of one segment are adjacent and in time order; segments of one agent are adjacent
+    and in time order. A = continuous dimensions, K = discrete branches, E = episodes, M = memory, D = agents.
+
+    observations: each [N, ...], before the action
+    continuous_actions: f32[N, A], as `Choice.continuous` had them
+    discrete_actions: i64[N, K], the number of each branch's choice
+    log_probs: f32[N, A + K], of the policy that acted
+    action_mask: bool[N, sum of branches], True = allowed; None: everything is
+    rewards: f32[N], which followed the action
+    lengths: i64[P], rows of each segment, all >= 1, summing to N
+    begins: bool[P], the first segment of its episode, not the continuation of the agent's last one
+    endings: i8[P] of Ending: 0 cut, the episode continues; 1 terminated; 2 truncated
+    next_observations: each [P, ...], after the last row of each segment
+    agent_ids: i64[P]
+    episode_returns: f32[E], undiscounted, own and group rewards, of episodes that ended since the last block
+    episode_lengths: i64[E], number of actions taken
+    policy_version: the oldest policy that chose any of these actions
+    memories: f32[N, M], the policy's memory before it acted; None without memory
+    next_action_mask: bool[P, sum of branches], after cut segments, True after others; None: everything is allowed
+    measured: what the environment measures besides rewards, since the last block: sums and counts by name
+    departed: i64[D], agents that left in an episode and are not back
+    group_rewards: f32[N], of the agent's group; as the next two, None until the first one appears
+    group_ids: i64[N], -1 without a group
+    team_ids: i64[N], the side that the agent plays for
+    step_numbers: i64[N] with group_ids: agents of a group with the same number acted in the same step; -1 before these
     """
 
-    observations: Observations  # each [N, ...]
-    continuous_actions: Float32  # f32[N, A], as `Choice.continuous` had them
-    discrete_actions: Int64  # i64[N, K]
-    log_probs: Float32  # f32[N, A + K], of the policy that acted
-    action_mask: Bool | None  # bool[N, sum of branches] or None
-    rewards: Float32  # f32[N]
-    lengths: Int64  # i64[P], all >= 1, summing to N
-    begins: Bool  # bool[P]: the first segment of its episode, not the continuation of the agent's last one
-    endings: NDArray[np.int8]  # i8[P] of Ending
-    next_observations: Observations  # each [P, ...]: after the last row of each segment
-    agent_ids: Int64  # i64[P]
-    episode_returns: Float32  # f32[E], undiscounted, own and group rewards, of episodes that ended since the last block
-    episode_lengths: Int64  # i64[E], number of actions taken
-    policy_version: int  # oldest policy that chose any of these actions
-    memories: Float32 | None = None  # f32[N, M], the policy's memory before it acted; None without memory
-    next_action_mask: Bool | None = None  # bool[P, ...] after cut segments, True after others; None: all is allowed
-    measured: Measured = field(default_factory=dict)  # since the last block
-    departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))  # i64[D], left in an episode, not back
-    group_rewards: Float32 | None = None  # f32[N], as the next two: None until the first one appears
-    group_ids: Int64 | None = None  # i64[N], -1 without a group
-    team_ids: Int64 | None = None  # i64[N]
-    step_numbers: Int64 | None = (
-        None  # i64[N] with group_ids: agents of a group acted in the same step, -1 before these
-    )
+    observations: Observations
+    continuous_actions: Float32
+    discrete_actions: Int64
+    log_probs: Float32
+    action_mask: Bool | None
+    rewards: Float32
+    lengths: Int64
+    begins: Bool
+    endings: NDArray[np.int8]
+    next_observations: Observations
+    agent_ids: Int64
+    episode_returns: Float32
+    episode_lengths: Int64
+    policy_version: int
+    memories: Float32 | None = None
+    next_action_mask: Bool | None = None
+    measured: Measured = field(default_factory=dict)
+    departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
+    group_rewards: Float32 | None = None
+    group_ids: Int64 | None = None
+    team_ids: Int64 | None = None
+    step_numbers: Int64 | None = None
 
     @property
     def num_rows(self) -> int:

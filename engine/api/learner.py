@@ -79,7 +79,7 @@ class Learner:
         return dict(learner.metrics)
 
     def collect(self) -> Trajectories:
-        """The next block of experience: what an update still lacks, at most 2,048 steps or one summary_freq."""
+        """The next block of experience: about time_horizon steps of each agent, or fewer where an update is due."""
         with _Training(self._begin, self._end):
             return self._bench.collect()
 

@@ -101,7 +101,7 @@ def _behavior_of(config: RunConfig, behavior: str | None) -> str:
 
 
 def _name_for(folder: Path, env: object) -> str:
-    """The name of a behavior to which nobody gave one: that of the folder's only behavior, or from the environment."""
+    """The name of a behavior that was given none: that of the folder's only behavior, or from the environment."""
     held = trained_behaviors(folder)
     if len(held) == 1:
         return held[0]

@@ -14,15 +14,24 @@ from rl_tui.engine.specs import CUT, TERMINATED, Bool, Float32, Int64, Observati
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transitions:
-    """B steps in any order, as read-only numpy arrays. An optional column is None if no step has it."""
+    """B steps in any order, as read-only numpy arrays. An optional column is None if no step has it.
 
-    observations: Observations  # each [B, ...]
-    next_observations: Observations  # each [B, ...]: after the step, the final ones where the episode ended
-    endings: NDArray[np.int8]  # i8[B] of Ending: how the episode ended with the step, CUT where it continued
-    continuous_actions: Float32  # f32[B, A], as `Choice.continuous` had them
-    discrete_actions: Int64  # i64[B, K]
-    action_mask: Bool | None = None  # bool[B, sum of branches]
-    team_ids: Int64 | None = None  # i64[B]
+    observations: each [B, ...], before the action
+    next_observations: each [B, ...], after it, the final ones where the episode ended
+    endings: i8[B] of Ending: how the episode ended with the step, 1 terminated, 2 truncated; 0 where it continued
+    continuous_actions: f32[B, A], as `Choice.continuous` had them
+    discrete_actions: i64[B, K], the number of each branch's choice
+    action_mask: bool[B, sum of branches], True = allowed
+    team_ids: i64[B], the side that the agent plays for
+    """
+
+    observations: Observations
+    next_observations: Observations
+    endings: NDArray[np.int8]
+    continuous_actions: Float32
+    discrete_actions: Int64
+    action_mask: Bool | None = None
+    team_ids: Int64 | None = None
 
     @property
     def num_rows(self) -> int:

@@ -152,7 +152,8 @@ class SummaryReporter:
 
 
 def histogram(values: NDArray[np.float32]) -> Histogram | None:
-    """The distribution of f32[E] in equal bins; None without any value."""
+    """The distribution of f32[E] in equal bins, of the finite ones; None without any of these."""
+    values = values[np.isfinite(values)]
     if not len(values):
         return None
     counts, edges = np.histogram(values, HISTOGRAM_BINS)

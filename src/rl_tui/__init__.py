@@ -27,7 +27,9 @@ if TYPE_CHECKING:
         RlTuiError,
         RunBusyError,
     )
+    from rl_tui.engine.learning.replay.buffer import Minibatch
     from rl_tui.engine.learning.train_step import TrainStep
+    from rl_tui.engine.learning.transitions import Transitions
     from rl_tui.engine.running.hooks import Milestone
     from rl_tui.engine.session import messages
     from rl_tui.engine.specs import Trajectories
@@ -42,6 +44,7 @@ __all__ = [
     "HookError",
     "Learner",
     "Milestone",
+    "Minibatch",
     "NonFiniteError",
     "NotSupportedError",
     "PluginError",
@@ -52,6 +55,7 @@ __all__ = [
     "SentCommand",
     "TrainStep",
     "Trajectories",
+    "Transitions",
     "events",
     "load_policy",
     "messages",
@@ -63,11 +67,13 @@ _HOMES = dict.fromkeys(__all__, "errors") | {  # by public name: its module in r
     "ActingPolicy": "api.policies",
     "Learner": "api.learner",
     "Milestone": "running.hooks",
+    "Minibatch": "learning.replay.buffer",
     "RunHandle": "api.run_handle",
     "RunResult": "api.runs",
     "SentCommand": "api.run_handle",
     "TrainStep": "learning.train_step",
     "Trajectories": "specs",
+    "Transitions": "learning.transitions",
     "events": "api.recordings",
     "load_policy": "api.policies",
     "messages": "session.messages",  # a module itself
@@ -85,4 +91,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

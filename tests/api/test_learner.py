@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import json
 import logging
@@ -103,6 +104,7 @@ def test_blocks_taken_by_hand_learn_as_run_does(tmp_path: Path) -> None:
             block = learner.collect()
             before, updates = learner.loss(block), learner.num_updates
             losses = learner.learn(block)
+            assert block.num_rows < 32, "at most time_horizon steps, and those of segments before"
             assert (losses is None) == (learner.num_updates == updates)
             assert before.keys() >= {"Losses/Policy Loss", "Losses/Value Loss"}
         assert equal(everything(learner).tensors, expected.tensors)
@@ -137,6 +139,13 @@ def test_experience_that_is_not_of_the_behavior_is_refused(tmp_path: Path) -> No
         assert learner.step == 0
         learner.learn(dataclasses.replace(block, rewards=block.rewards * 0.5))
         assert learner.step == block.num_rows
+
+
+@pytest.mark.parametrize("carrier", [rl_tui.Trajectories, rl_tui.Transitions, rl_tui.Minibatch])
+def test_help_describes_every_column_of_experience(carrier: type) -> None:
+    described = "".join(inspect.getdoc(each) or "" for each in carrier.__mro__ if each is not object)
+    columns = [field.name for field in dataclasses.fields(carrier)]
+    assert [name for name in columns if f"\n{name}: " not in described] == []
 
 
 @pytest.mark.parametrize("trainer", [{}, SAC], ids=["ppo", "sac"])
@@ -432,7 +441,7 @@ def test_failing_environment_ends_training_with_everything_saved(tmp_path: Path)
     assert kinds.count("RunStarted") == 2
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 def test_divergence_ends_training_with_the_last_finite_state(tmp_path: Path) -> None:
     with rl_tui.Learner(behavior(), Overwhelming, tmp_path / "a") as learner:
         with pytest.raises(rl_tui.NonFiniteError):

@@ -49,3 +49,10 @@ def test_histogram_counts_every_return_once() -> None:
     equal = histogram(returns(2, 2))
     assert equal is not None
     assert sum(equal.counts) == 2
+
+
+def test_histogram_leaves_out_what_has_overflowed() -> None:
+    drawn = histogram(returns(1.0, float("inf"), 3.0, float("nan")))
+    assert drawn is not None
+    assert (drawn.count, drawn.minimum, drawn.maximum, drawn.total) == (2, 1.0, 3.0, 4.0)
+    assert histogram(returns(float("-inf"))) is None

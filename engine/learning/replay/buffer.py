@@ -23,18 +23,29 @@ class Minibatch(Transitions):
     """B steps drawn from a replay buffer: copies, which the buffer does not write again.
 
     What comes next is what comes after n steps, or after the segment's last one. Without memory each is drawn
-    independently. With memory they are Q sequences of adjacent steps, packed, each in time order.
+    independently. With memory they are Q sequences of adjacent steps, packed, each in time order. Besides the columns
+    of Transitions there are these, S = reward signals:
+
+    rows: i64[B], in the buffer, for `ReplayBuffer.update_priorities`
+    next_mask_is_known: bool[B], False after a truncation, where only the observation is known
+    rewards: f32[B, S], the discounted sum over the n steps, or over fewer up to the segment's end
+    discounts: f32[B, S], gamma to the number of steps summed
+    weights: f32[B], importance weights, at most 1; 1 where all are drawn uniformly
+    next_action_mask: bool[B, sum of branches], of the next observations
+    lengths: i64[Q] of the sequences, None without memory
+    memories: f32[Q, M], the policy's memory before each sequence
+    value_memories: f32[Q, V], the critic's; None without such a column
     """
 
-    rows: Int64  # i64[B], in the buffer, for `ReplayBuffer.update_priorities`
-    next_mask_is_known: Bool  # bool[B]: False after a truncation, where only the observation is known
-    rewards: Float32  # f32[B, S]: the discounted sum over the n steps, or over fewer up to the segment's end
-    discounts: Float32  # f32[B, S]: gamma to the number of steps summed
-    weights: Float32  # f32[B]: importance weights, at most 1; 1 where all are drawn uniformly
-    next_action_mask: Bool | None = None  # bool[B, sum of branches], of the next observations
-    lengths: Int64 | None = None  # i64[Q] of the sequences, None without memory
-    memories: Float32 | None = None  # f32[Q, M], the policy's memory before each sequence
-    value_memories: Float32 | None = None  # f32[Q, V], the critic's; None without such a column
+    rows: Int64
+    next_mask_is_known: Bool
+    rewards: Float32
+    discounts: Float32
+    weights: Float32
+    next_action_mask: Bool | None = None
+    lengths: Int64 | None = None
+    memories: Float32 | None = None
+    value_memories: Float32 | None = None
 
 
 class ReplayBuffer:
