@@ -17,6 +17,7 @@ from rl_tui.engine.api.plan import plan_learner
 from rl_tui.engine.api.policies import ActingPolicy
 from rl_tui.engine.api.settings import SettingsLike
 from rl_tui.engine.api.workbench import Workbench
+from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, HookError, RlTuiError
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.running.hooks import Hooks, MilestoneHook
@@ -109,8 +110,8 @@ class Learner:
     def on_train_step(self, hook: TrainStepHook) -> None:
         """Call the hook after every gradient step from now on, with its mini-batch and losses.
 
-        What it raises ends the update and comes out of `run`, with everything saved. Raises NotSupportedError for an
-        installed trainer that calls no hooks.
+        What it raises ends the update and comes out of `run`, with everything saved. Raises ConfigError for what is no
+        function, and NotSupportedError for an installed trainer that calls no hooks.
         """
         self._require_usable()
         self._learner.add_hooks(Hooks(on_train_step=(hook,)))
@@ -118,17 +119,25 @@ class Learner:
     def every(self, interval: int, hook: MilestoneHook) -> None:
         """Call the hook whenever `step` reaches or crosses a multiple of the interval, counted over all restarts.
 
-        What it raises comes out of `run`, with everything saved. Raises ConfigError for an impossible interval.
+        What it raises comes out of `run`, with everything saved. Raises ConfigError for an impossible interval, and for
+        what is no function.
         """
         self._require_usable()
         self._learner.add_hooks(Hooks(every=((interval, hook),)))
 
+    def remove_hook(self, hook: TrainStepHook | MilestoneHook) -> None:
+        """Call the hook no more, whatever it was added for. Raises ConfigError where it was not added."""
+        self._require_usable()
+        self._learner.remove_hook(hook)
+
     def policy(self, kind: Literal["greedy", "stochastic"] = "greedy", seed: int | None = None) -> ActingPolicy:
         """The policy as it is now, to act with; it does not change when training continues.
 
-        kind: the likeliest actions, or sampled ones as in training, drawn by `seed`.
+        kind: the likeliest actions, or sampled ones as in training, drawn by `seed`. Raises ConfigError.
         """
         self._require_usable()
+        if kind not in ("greedy", "stochastic"):
+            raise ConfigError(f"kind: {must_be_one_of(('greedy', 'stochastic'), kind)}")
         policy = self._bench.make_policy(kind == "greedy", secrets.randbits(64) if seed is None else seed)
         return ActingPolicy(policy, self._bench.spec, self.step, is_greedy=kind == "greedy")
 

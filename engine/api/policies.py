@@ -124,6 +124,8 @@ def load_policy(
     whether a file that can do both, raw or for Unity, takes the likeliest actions (the default) or samples them. seed:
     of what a raw policy samples. Raises ConfigError and ExportError.
     """
+    if kind is not None and kind not in EXPORTED_KINDS:
+        raise ConfigError(f"kind: {must_be_one_of(EXPORTED_KINDS, kind)}")
     place = Path(path)
     if place.is_dir():
         place = _newest(_behavior_folder(place, behavior), kind or "greedy")

@@ -40,13 +40,18 @@ class Hooks:
     """Called for each behavior, in the thread of its learner, which waits for them.
 
     on_train_step: after every gradient step. every: with their intervals in steps, -1 for never. One that raises ends
-    the run with everything saved, and with a StopIteration it ends well. Raises ConfigError for an impossible interval.
+    the run with everything saved, and with a StopIteration it ends well. Raises ConfigError for what is no function
+    and for an impossible interval.
     """
 
     on_train_step: tuple[TrainStepHook, ...] = ()
     every: tuple[tuple[int, MilestoneHook], ...] = ()
 
     def __post_init__(self) -> None:
+        given = [("on_train_step", hook) for hook in self.on_train_step] + [("every", hook) for _, hook in self.every]
+        for keyword, hook in given:
+            if not callable(hook):
+                raise ConfigError(f"{keyword}: a hook must be a function, got {hook!r}")
         for interval, hook in self.every:
             if type(interval) is not int or (interval < 1 and interval != OFF):
                 must = "must be a whole number of at least 1, or -1 for never"

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import CheckpointError, ConfigError, NonFiniteError, PluginError, RlTuiError
+from rl_tui.engine.learning.train_step import TrainStep, TrainStepHook
 from rl_tui.engine.learning.trainer import Metrics, Trainer, always
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.checkpoint_scheduler import CheckpointScheduler, SaveContext
@@ -82,6 +83,8 @@ class Learner:
         self._summary = Trigger(config.summary_freq)
         self._throughput = Trigger(config.throughput_interval)
         self._own: list[tuple[Trigger[int], MilestoneHook]] = []
+        self._after_train_steps: list[TrainStepHook] = []
+        self._is_heard = False  # the trainer calls these
         self._has_updated = False  # with the newest block
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
@@ -97,7 +100,18 @@ class Learner:
             trigger.restart(self.step)
             self._own.append((trigger, hook))
         for each in hooks.on_train_step if self._settings.is_training else ():
-            self._trainer.on_train_step(partial(call_hook, each))
+            if not self._is_heard:
+                self._trainer.on_train_step(partial(_call_each, self._after_train_steps))
+                self._is_heard = True
+            self._after_train_steps.append(each)
+
+    def remove_hook(self, hook: object) -> None:
+        """Call it no more, whatever it was added for. Raises ConfigError where it was not added."""
+        kept = [own for own in self._own if own[1] != hook]
+        after = [own for own in self._after_train_steps if own != hook]
+        if len(kept) + len(after) == len(self._own) + len(self._after_train_steps):
+            raise ConfigError(f"hook: must be one that was added, got {hook!r}")
+        self._own[:], self._after_train_steps[:] = kept, after
 
     def _restart(self, step: int) -> None:
         """Everything counts on from here."""
@@ -195,8 +209,9 @@ class Learner:
         yield self._summary, lambda step: self._summaries.publish(step, self._is_learning)
         for trigger in self._scheduler.triggers:
             yield trigger, self._save
-        for trigger, hook in self._own:
-            yield trigger, partial(self._call, trigger, hook)
+        for trigger, hook in tuple(self._own):
+            if (trigger, hook) in self._own:  # an earlier one may have removed it
+                yield trigger, partial(self._call, trigger, hook)
 
     def _add(self, block: Trajectories) -> None:
         if self._settings.is_training:
@@ -379,3 +394,10 @@ class Learner:
             self._bus.publish(failed)
         else:
             self._bus.publish(BehaviorStateChanged(self.behavior, "finished" if self.is_finished else "stopped"))
+
+
+def _call_each(hooks: list[TrainStepHook], step: TrainStep) -> None:
+    """Call them. No method: a trainer that refers to its learner would keep it in memory after the end of a run."""
+    for hook in tuple(hooks):
+        if hook in hooks:  # an earlier one may have removed it
+            call_hook(hook, step)

@@ -694,6 +694,43 @@ def test_hook_may_save_and_act_but_not_train(tmp_path: Path) -> None:
         assert learner.step > 100
 
 
+def test_removed_hook_is_called_no_more(tmp_path: Path) -> None:
+    steps, milestones = list[rl_tui.TrainStep](), list[rl_tui.Milestone]()
+
+    def once(milestone: rl_tui.Milestone) -> None:
+        milestones.append(milestone)
+        learner.remove_hook(once)
+
+    with line(tmp_path) as learner:
+        learner.on_train_step(steps.append)
+        learner.every(10, once)
+        learner.every(20, once)
+        learner.run(1)
+        assert len(milestones) == 1
+        learner.remove_hook(steps.append)
+        seen = len(steps)
+        learner.run(1)
+        assert len(steps) == seen > 0
+        learner.on_train_step(steps.append)
+        learner.run(1)
+        assert len(steps) == 2 * seen
+        with pytest.raises(rl_tui.ConfigError, match="hook: must be one that was added, got <function"):
+            learner.remove_hook(once)
+
+
+def test_hook_that_is_no_function_is_refused(tmp_path: Path) -> None:
+    wrong: Any = 5
+    with line(tmp_path) as learner:
+        with pytest.raises(rl_tui.ConfigError, match="on_train_step: a hook must be a function, got 5"):
+            learner.on_train_step(wrong)
+        with pytest.raises(rl_tui.ConfigError, match="every: a hook must be a function, got 5"):
+            learner.every(10, wrong)
+        with pytest.raises(
+            rl_tui.ConfigError, match=r'kind: must be greedy or stochastic, got "greddy"\. Did you mean greedy\?'
+        ):
+            learner.policy("greddy")  # type: ignore[arg-type]  # on purpose
+
+
 @pytest.mark.parametrize("interval", [0, -2, 1.5])
 def test_impossible_interval_of_a_hook_is_refused(interval: Any, tmp_path: Path) -> None:
     with line(tmp_path) as learner:

@@ -222,6 +222,7 @@ def test_newest_of_a_folder_is_loaded(cartpole: Path) -> None:
         ("Pole/policies/newest-greedy.onnx", {"greedy": False}, "a greedy policy never samples its actions"),
         ("Pole/policies/newest-stochastic.onnx", {"greedy": True}, "a stochastic policy samples its actions"),
         ("Pole/policies/newest-raw.safetensors", {"behavior": "Cart"}, "behavior: must be Pole, of which .* is, got"),
+        ("", {"kind": "greddy"}, r'kind: must be stochastic, greedy or raw, got "greddy"\. Did you mean greedy\?'),
         ("configuration.yaml", {}, "configuration.yaml: the graph must be valid ONNX"),
     ],
 )
