@@ -99,6 +99,7 @@ class Learner:
             trigger = Trigger(interval)
             trigger.restart(self.step)
             self._own.append((trigger, hook))
+        self._look_ahead()
         for each in hooks.on_train_step if self._settings.is_training else ():
             if not self._is_heard:
                 self._trainer.on_train_step(partial(_call_each, self._after_train_steps))
@@ -120,6 +121,7 @@ class Learner:
             self.evaluator.restart()
         for trigger, _ in self._periodic():
             trigger.restart(step)
+        self._look_ahead()
 
     @property
     def is_finished(self) -> bool:
@@ -198,9 +200,18 @@ class Learner:
             self._summaries.statistics.add(self.metrics)
             self.weights.publish(self.step)
         self.update_seconds += time.perf_counter() - start
+        if self.step >= self._due_at or self.is_finished:
+            self._do_what_is_due(should_continue)
+
+    def _do_what_is_due(self, should_continue: Callable[[], bool]) -> None:
         for trigger, action in self._periodic(should_continue):
             if self.failure is None:  # an environment may hang during the evaluation
                 trigger.fire(self.step, action, self.is_finished)
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Nothing is due before a certain step: most blocks come long before it."""
+        self._due_at = min(trigger.due_at for trigger, _ in self._periodic())
 
     def _periodic(self, should_continue: Callable[[], bool] = always) -> Iterator[tuple[Trigger[int], Action]]:
         """What is done at intervals, in this order: scores are in their summary, and rank their checkpoint."""

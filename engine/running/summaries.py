@@ -117,9 +117,10 @@ class SummaryReporter:
             self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
         for value in block.episode_returns[-RECENT_EPISODES:].tolist():
             self._recent.add(1, value)
-        measured = {key: block.measured[key] for key in self._settings.metrics if key in block.measured}
-        self.statistics.add_measured({metric_tag(key): number for key, number in measured.items()})
-        self._missing_metrics -= measured.keys()
+        if self._settings.metrics:
+            measured = {key: block.measured[key] for key in self._settings.metrics if key in block.measured}
+            self.statistics.add_measured({metric_tag(key): number for key, number in measured.items()})
+            self._missing_metrics -= measured.keys()
 
     def measure_throughput(self, step: int) -> None:
         """Count the steps per second since the last call as one value, and log them."""

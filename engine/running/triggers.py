@@ -29,6 +29,11 @@ class Trigger(Generic[At]):
         if self._interval != OFF:
             self._next = self._newest(at) + self._interval
 
+    @property
+    def due_at(self) -> float:
+        """The next multiple; infinite for never."""
+        return self._next
+
     def is_due(self, at: At, is_last: bool = False) -> bool:
         """Whether a multiple was reached since it last fired. is_last: training ends."""
         return at >= self._next or (is_last and self._at_end and self._interval != OFF)

@@ -105,7 +105,7 @@ def measure(workload: str, seed: int, turns: int) -> dict[str, Clocked]:
     """Every loop after so many turns."""
     with TemporaryDirectory(prefix="rl-tui-bench-") as folder, ExitStack() as leaving:
         loops: dict[str, Clocked] = {}
-        for loop in LOOPS[workload]:
+        for loop in rotated(LOOPS[workload], seed):  # what is made first has a small advantage
             config = settings(workload, seed, Path(folder), is_saving=loop == "saving")
             if loop == "bare":
                 bare = Bare(config)
@@ -115,10 +115,14 @@ def measure(workload: str, seed: int, turns: int) -> dict[str, Clocked]:
                 learner = leaving.enter_context(Learner(config, None, Path(folder, loop)))
                 loops[loop] = Clocked(learner.run, lambda held=learner: held.step, learner._learner._trainer)
         for number in range(turns):
-            order = list(loops.values())
-            for loop in order[number % len(order) :] + order[: number % len(order)]:
-                loop.turn(TURN[workload])
+            for each in rotated(LOOPS[workload], number):
+                loops[each].turn(TURN[workload])
         return loops
+
+
+def rotated(names: tuple[str, ...], by: int) -> tuple[str, ...]:
+    """The same in another order, so that each comes first once."""
+    return names[by % len(names) :] + names[: by % len(names)]
 
 
 def settings(workload: str, seed: int, folder: Path, *, is_saving: bool) -> RunConfig:
