@@ -1,4 +1,4 @@
-"""`make test-all` with and without its interpreters, and `make run` in a checkout without links."""
+"""`make test-all` with and without its interpreters, `make run` in a checkout without links, `make gpu` without one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.gpu.__main__ import main as check_gpu
 
 ROOT = Path(__file__).parents[1]
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -47,3 +49,19 @@ def test_checkout_without_symbolic_links_says_how_to_get_them(tmp_path: Path) ->
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert "must be a symbolic link: git config core.symlinks true; git checkout -- src\n" in ended.stderr
     assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize("name", ["cudda", "cuda:-2", "cuda:x", "mps", ""])
+def test_gpu_checks_of_a_device_that_they_do_not_know_say_which_they_do(name: str, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        check_gpu(["--device", name])
+    assert ended.value.code == 2
+    assert f"--device: must be cuda, cuda:N or cpu, got {name}\n" in capsys.readouterr().err
+
+
+def test_gpu_checks_of_a_gpu_too_many_say_how_many_there_are(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    with pytest.raises(SystemExit):
+        check_gpu(["--device", "cuda:2"])
+    assert "--device: cuda:2 is not there; torch finds 2 CUDA devices\n" in capsys.readouterr().err

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -31,10 +32,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parts = arguments.only.split(",")
     if unknown := set(parts) - set(PARTS):
         parser.error(f"--only: must be of {', '.join(PARTS)}, got {', '.join(sorted(unknown))}")
-    if arguments.device.startswith("cuda") and not torch.cuda.is_available():
+    device = device_named(arguments.device)
+    if device is None:
+        parser.error(f"--device: must be cuda, cuda:N or cpu, got {arguments.device}")
+    if device.type == "cuda" and not torch.cuda.is_available():
         print(f"make gpu: torch {torch.__version__} finds no CUDA device; nothing was checked")
         return 0
-    print(described(torch.device(arguments.device)), flush=True)
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        parser.error(f"--device: {device} is not there; torch finds {torch.cuda.device_count()} CUDA devices")
+    print(described(device), flush=True)
     quick = ["--quick"] if arguments.quick else []
     commands = {
         "tests": ["-m", "pytest", "-m", "gpu", "--timeout", str(SECONDS)],
@@ -47,6 +53,14 @@ def main(words: Sequence[str] | None = None) -> int:
         if code:
             return code
     return 0
+
+
+def device_named(name: str) -> torch.device | None:
+    """What a run may name as its device and these checks know; None for anything else."""
+    with suppress(RuntimeError):  # torch knows no such kind, or no such number
+        device = torch.device(name)
+        return device if device.type in ("cuda", "cpu") else None
+    return None
 
 
 def described(device: torch.device) -> str:
