@@ -402,6 +402,8 @@ def test_dry_run_says_whether_a_run_would_be_resumed_or_started(tmp_path: Path, 
     captured = capsys.readouterr()
     assert captured.err == f"{tmp_path}/results/run holds a run: continuing it\n"
     assert "resume_or_start: true" in captured.out
+    assert main([*words, "--resume"]) == 0
+    assert capsys.readouterr().err == "both --resume and --resume-or-start are set: --resume is followed\n"
 
 
 @pytest.mark.parametrize(

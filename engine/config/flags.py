@@ -60,20 +60,27 @@ def settle_start(raw: Mapping[str, object], flags: Mapping[KeyPath, str]) -> Ite
     section = raw.get("checkpoint_settings")
     if not isinstance(section, dict) or section.get("resume") is not True:
         return
+
+    def named(path: KeyPath) -> str:
+        return flags.get(path, str(path[-1]))
+
+    def both(first: KeyPath, second: KeyPath) -> str:
+        return f"both {named(first)} and {named(second)} are set"
+
     if section.get("resume_or_start") is True:
         has_flag = _RESUME in flags
         follows_resume = has_flag or _RESUME_OR_START not in flags
         section["resume"], section["resume_or_start"] = follows_resume, not follows_resume
         if has_flag == (_RESUME_OR_START in flags):
-            yield "both resume and resume_or_start are set: resume is followed"
+            yield f"{both(_RESUME, _RESUME_OR_START)}: {named(_RESUME)} is followed"
     if not section["resume"] or section.get("initialize_from") is None:
         return
     if _INITIALIZE in flags and _RESUME not in flags:
         section["resume"] = False
-        yield "both resume and initialize_from are set: --initialize-from was typed and is followed"
+        yield f"{both(_RESUME, _INITIALIZE)}: {named(_INITIALIZE)} is followed"
     else:
         section["initialize_from"] = None
-        yield "both resume and initialize_from are set: resume is followed"
+        yield f"{both(_RESUME, _INITIALIZE)}: {named(_RESUME)} is followed"
 
 
 def _key_path(dotted: str, raw: Mapping[str, object]) -> KeyPath:

@@ -354,5 +354,9 @@ def _policy_to_watch(config: BehaviorConfig, seed: int, spec: BehaviorSpec, is_g
 
 def _lacks_export(folder: BehaviorFolder, config: BehaviorConfig, step: int) -> bool:
     """Whether the process that saved this checkpoint ended before it had exported its policy."""
-    exports = (folder.export(step), *(folder.policy(step, kind) for kind in config.export_policies))
-    return config.export_interval is None and not all(path.exists() for path in exports)
+    exports = [folder.export(step), *(folder.policy(step, kind) for kind in config.export_policies)]
+    is_last = step >= config.max_steps
+    if is_last:
+        exports.append(folder.final_export)
+    is_exported = config.export_interval is None or (is_last and config.export_interval != OFF)
+    return is_exported and not all(path.exists() for path in exports)

@@ -22,8 +22,10 @@ class LiveHyperparameters:
     """Used in its learner's thread. Knows the file's values of its trainer's hyperparameters and what was set since,
     and publishes changes.
 
-    Made before anything is set.
+    Made before anything is set. has_changed: something was set in this process.
     """
+
+    has_changed = False
 
     def __init__(self, behavior: str, trainer: Trainer, settings: Settings, bus: EventBus):
         self._behavior = behavior
@@ -41,6 +43,7 @@ class LiveHyperparameters:
         """Use that value from the next update on; returns the change in words. Raises ConfigError."""
         before = self.values
         self._trainer.set_hyperparameter(name, value)
+        self.has_changed = True
         self.publish_changes(before, step)
         return f"{name} {before[name]:.6g} -> {self.values[name]:.6g}"
 

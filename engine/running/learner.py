@@ -86,6 +86,7 @@ class Learner:
         self._after_train_steps: list[TrainStepHook] = []
         self._is_heard = False  # the trainer calls these
         self._has_updated = False  # with the newest block
+        self._has_learned = not self.is_finished  # what its last checkpoint may lack
         self._origin = step  # `step` less the rows of all blocks that came
         self._policy_state = policy_state
         self._has_ended = False
@@ -131,6 +132,11 @@ class Learner:
     @property
     def _is_learning(self) -> bool:
         return self._settings.is_training and not self.is_finished
+
+    @property
+    def was_finished(self) -> bool:
+        """Whether it had finished before this process, which has changed nothing of it."""
+        return self._settings.is_training and not (self._has_learned or self.hyperparameters.has_changed)
 
     @property
     def is_over(self) -> bool:
@@ -233,6 +239,7 @@ class Learner:
                 )
         self._summaries.add_block(block)
         self.step += block.num_rows
+        self._has_learned = True
 
     @contextmanager
     def _busy(self, doing: WaitsFor) -> Iterator[None]:
@@ -392,7 +399,7 @@ class Learner:
             reason = "error"
         if self._is_torn:
             self._scheduler.report_unsaved(self.step)
-        elif reason is not None and self._settings.is_training:
+        elif reason is not None and self._settings.is_training and not self.was_finished:
             try:
                 self._scheduler.put_final(self._save_context, reason)
             except PluginError as error:

@@ -59,7 +59,7 @@ class Restorer:
                 state, checkpoint = store.load(newest.path)
                 self._load(spec, config, state, checkpoint, checked)
                 self.resumed_from[name] = newest.path
-                if not self._settings.inference:
+                if not self._settings.inference and checkpoint.step < config.max_steps:
                     self._bus.log("info", name, f"resumed at step {checkpoint.step}: {RESTARTED}")
                 return checkpoint.step, state
             self._bus.log("warning", name, "no checkpoint to resume from: this behavior starts over")

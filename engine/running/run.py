@@ -95,6 +95,7 @@ class Run:
         self._internal_error: BaseException | None = None
         self._is_training = not config.checkpoint_settings.inference
         self._has_trained = False
+        self._was_finished = False  # before this process
         self._has_traceback = False  # in the run's folder, of an environment that failed at the start
         self._is_stopped_now = False  # without saving
         self._ended = threading.Event()
@@ -135,7 +136,7 @@ class Run:
             if self._state == "failed" and not self._has_trained:
                 if not self._has_traceback:
                     self._folder.discard()
-            elif self._is_training:
+            elif self._is_training and not self._was_finished:
                 logs.write_timers()
 
     def _refuse(self, error: RlTuiError) -> None:
@@ -218,6 +219,8 @@ class Run:
         self._record.update_status(builder.files, has_ended=True)
         self._finish_commands()
         state, reason, exit_code = self._outcome(supervisor, stop)
+        learners = builder.learners.values()
+        self._was_finished = bool(learners) and all(learner.was_finished for learner in learners)
         self._enter(state, reason, exit_code)
         return exit_code
 

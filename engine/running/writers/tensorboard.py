@@ -69,6 +69,8 @@ class TensorBoardWriter:
                     self._file(behavior).write_text(envelope.time, step, NOTES_TAG, event.text)
             case BehaviorStarted() as event:
                 self._steps[event.behavior] = event.step
+                if event.step >= event.max_steps:
+                    return  # it learns no more
                 text = _as_text(self._context.settings_of(event.behavior), 0)
                 self._file(event.behavior).write_text(envelope.time, 0, HYPERPARAMETERS_TAG, text)
             case ProgressReported() as event:
