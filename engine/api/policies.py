@@ -120,15 +120,17 @@ def load_policy(
 ) -> ActingPolicy:
     """The policy in an exported file, or the newest one of a run's folder.
 
-    kind: which of the files in policies/, of a folder; "greedy" by default. behavior: of a folder with several. greedy:
-    whether a file that can do both, raw or for Unity, takes the likeliest actions (the default) or samples them. seed:
-    of what a raw policy samples. Raises ConfigError and ExportError.
+    kind: which of the files in policies/, of a folder; "greedy" by default. Where no greedy or stochastic one was
+    exported, the file for Unity takes its place. behavior: of a folder with several. greedy: whether a file that can do
+    both, raw or for Unity, takes the likeliest actions (the default) or samples them. seed: of what a raw policy
+    samples. Raises ConfigError and ExportError.
     """
     if kind is not None and kind not in EXPORTED_KINDS:
         raise ConfigError(f"kind: {must_be_one_of(EXPORTED_KINDS, kind)}")
     place = Path(path)
     if place.is_dir():
-        place = _newest(_behavior_folder(place, behavior), kind or "greedy")
+        place, greedy = _newest(_behavior_folder(place, behavior), kind, greedy)
+        kind = None
     elif not place.exists():
         raise ConfigError(f"{place}: no such file or folder")
     found = read_policy_file(place, greedy, secrets.randbits(64) if seed is None else seed)
@@ -150,11 +152,11 @@ def _behavior_folder(run: Path, behavior: str | None) -> BehaviorFolder:
         folder = RunFolder(run.absolute().parent, run.absolute().name).behavior(behavior)
         if folder.path.is_dir():
             return folder
-    names = sorted(entry.name for entry in run.iterdir() if (entry / POLICIES).is_dir())
+    folders = [BehaviorFolder(entry.name, entry) for entry in sorted(run.iterdir()) if entry.is_dir()]
+    names = [each.name for each in folders if (each.path / POLICIES).is_dir() or each.final_export.is_file()]
     if not names:
         raise ConfigError(
-            f"{run}: no behavior in it has exported policies. A Learner exports them with each checkpoint, and a run"
-            f" with export_policies: [{', '.join(EXPORTED_KINDS)}]"
+            f"{run}: no behavior in it has an exported policy. A run and a Learner export theirs with each checkpoint"
         )
     if behavior is not None:
         raise ConfigError(f"behavior: {must_be_one_of(names, behavior)}")
@@ -163,10 +165,16 @@ def _behavior_folder(run: Path, behavior: str | None) -> BehaviorFolder:
     return BehaviorFolder(names[0], run / names[0])
 
 
-def _newest(folder: BehaviorFolder, kind: Kind) -> Path:
-    """The newest policy of that kind. Raises ConfigError, naming the kinds that there are."""
-    found = folder.policies(kind)
-    if found:
-        return found[max(found)]
-    others = [other for other in EXPORTED_KINDS if folder.policies(other)]
-    raise ConfigError(f"kind: {folder.path / POLICIES} has no {kind} policy; it has {', '.join(others) or 'none'}")
+def _newest(folder: BehaviorFolder, kind: Kind | None, greedy: bool | None) -> tuple[Path, bool | None]:
+    """The newest policy that acts so, and how it is to act. Raises ConfigError, naming the kinds that there are."""
+    wanted = kind or "greedy"
+    if found := folder.policies(wanted):
+        return found[max(found)], greedy
+    if wanted == "raw" or not folder.final_export.is_file():
+        others = [other for other in EXPORTED_KINDS if folder.policies(other)]
+        hint = f". Export it with export_policies: [{wanted}]"
+        text = f"{folder.path / POLICIES} has no {wanted} policy; it has {', '.join(others) or 'none'}"
+        raise ConfigError(f"kind: {text}{hint}")
+    if kind is not None and greedy not in (None, kind == "greedy"):
+        raise ConfigError(f"greedy: must be {kind == 'greedy'} with the kind {kind}, got {greedy}")
+    return folder.final_export, wanted == "greedy" if greedy is None else greedy

@@ -234,8 +234,10 @@ class Run:
         exit_code = stop.exit_code if stop is not None and stop.exit_code and not losses else supervisor.exit_code
         if failures or losses:
             return "failed" if failures else "unsaved", "; ".join(map(str, [*failures, *losses])), exit_code
-        if stop is not None:
-            return "stopped", "everything is saved" if stop.mode == "checkpoint" else "without saving", exit_code
+        if stop is not None and stop.mode == "now":
+            return "stopped", "without saving", exit_code
+        if stop is not None or supervisor.must_halt:  # stopped by a hook, and over before that was seen here
+            return "stopped", "everything is saved", exit_code
         return "finished", "", exit_code
 
     def _finish_commands(self) -> None:

@@ -217,7 +217,7 @@ def test_newest_of_a_folder_is_loaded(cartpole: Path) -> None:
     [
         ("nowhere", {}, "nowhere: no such file or folder"),
         ("", {"behavior": "Pol"}, r'behavior: must be Pole, got "Pol"\. Did you mean Pole\?'),
-        ("Pole/policies", {}, "policies: no behavior in it has exported policies"),
+        ("Pole/policies", {}, "policies: no behavior in it has an exported policy"),
         ("Pole/policies/newest-greedy.onnx", {"kind": "raw"}, "kind: must be greedy, which .* is, got raw"),
         ("Pole/policies/newest-greedy.onnx", {"greedy": False}, "a greedy policy never samples its actions"),
         ("Pole/policies/newest-stochastic.onnx", {"greedy": True}, "a stochastic policy samples its actions"),
@@ -233,6 +233,23 @@ def test_what_cannot_be_loaded_is_refused(cartpole: Path, path: str, keywords: d
         path = str(sorted(folder.glob(f"*{kind}"))[-1].relative_to(cartpole))
     with pytest.raises(rl_tui.RlTuiError, match=message):
         rl_tui.load_policy(cartpole / path, **keywords)
+
+
+def test_file_for_unity_takes_the_place_of_graphs_that_a_run_did_not_export(cartpole: Path, tmp_path: Path) -> None:
+    shutil.copytree(cartpole, tmp_path / "run", ignore=shutil.ignore_patterns("policies"))
+    newest = rl_tui.load_policy(cartpole)
+    for kind, greedy, is_greedy in (
+        (None, None, True),
+        ("greedy", None, True),
+        ("stochastic", None, False),
+        (None, False, False),
+    ):
+        policy = rl_tui.load_policy(tmp_path / "run", kind, greedy=greedy)  # type: ignore[arg-type]  # its words
+        assert (policy.behavior, policy.step, policy.is_greedy) == ("Pole", newest.step, is_greedy)
+    with pytest.raises(rl_tui.ConfigError, match=r"greedy: must be True with the kind greedy, got False"):
+        rl_tui.load_policy(tmp_path / "run", "greedy", greedy=False)
+    with pytest.raises(rl_tui.ConfigError, match=r"has no raw policy; it has none\. Export it with export_policies"):
+        rl_tui.load_policy(tmp_path / "run", "raw")
 
 
 def test_several_behaviors_need_a_name_and_missing_kinds_are_named(cartpole: Path, tmp_path: Path) -> None:
