@@ -17,6 +17,7 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError
 EnvironmentName: TypeAlias = "str | Callable[..., Any]"  # Any: what a user's factory takes and makes
 
 _PATHS = {flag.keyword: flag.path for flag in run_flags.IN_PYTHON}
+_KEYWORDS = {path: keyword for keyword, path in _PATHS.items()}
 _MAIN = "__main__:"
 
 
@@ -50,13 +51,18 @@ class RunKeywords(TypedDict, total=False):
 
 def runnable_config(settings: SettingsLike, keywords: RunKeywords) -> RunConfig:
     """The settings of a run, all of which are supported. Raises ConfigError and NotSupportedError."""
-    config = read_run_config(settings, _overrides(keywords))
+    config = read_run_config(settings, _overrides(keywords), name_of=_argument_of)
     if keywords.get("deterministic"):
         config = config.acting_deterministically()
     if unsupported := find_unsupported(config):
         raise NotSupportedError("\n".join(unsupported))
     _require_importable(config)
     return config
+
+
+def _argument_of(dotted: str) -> str:
+    """The argument that sets a path: its keyword, or the key of `set`."""
+    return _KEYWORDS.get(dotted, dotted)
 
 
 def _overrides(keywords: RunKeywords) -> dict[str, object]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from rl_tui.engine.config import run_flags
-from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, visible
+from rl_tui.engine.config.diagnostics import DEEPEST, LARGEST_WHOLE, Diagnostic, KeyPath, suggest, visible
 from rl_tui.engine.errors import ConfigError
 
 Setting: TypeAlias = "bool | int | float | str | list[Setting] | dict[str, Setting] | None"
@@ -41,10 +41,11 @@ def set_flags(
     """Put values by dotted path into a file's; returns the name of each path in messages, and the refused values."""
     flags: dict[KeyPath, str] = {}
     refused: list[Diagnostic] = []
-    for dotted, value in overrides.items():
+    in_order = sorted(overrides.items(), key=lambda one: one[0].startswith("behaviors."))  # env may name behaviors
+    for dotted, value in in_order:
         path = _key_path(dotted, raw)
         flags[path] = name_of(dotted)
-        if reason := _why_unusable(path, value):
+        if reason := _why_unusable(path, value) or _why_misplaced(path, raw):
             refused.append(Diagnostic(path, reason))
         else:
             _set(raw, path, value)
@@ -112,6 +113,20 @@ def _set(raw: dict[str, object], path: KeyPath, value: object) -> None:
             section = section[str(part)]
     if isinstance(section, dict):
         section[str(path[-1])] = value
+
+
+def _why_misplaced(path: KeyPath, raw: Mapping[str, object]) -> str:
+    """That a setting is of a behavior which the file does not have, and for which it has no defaults; else empty."""
+    behaviors, environments = raw.get("behaviors"), raw.get("env_settings")
+    if path[0] != "behaviors" or len(path) < 3 or not isinstance(behaviors, dict) or not behaviors:
+        return ""
+    mapped = environments.get("env") if isinstance(environments, dict) else None
+    name = str(path[1])
+    if name in behaviors or raw.get("default_settings") is not None or (isinstance(mapped, dict) and name in mapped):
+        return ""
+    *others, last = map(visible, behaviors)
+    there_are = f" There are {', '.join(others)} and {last}." if others else f" There is {last}."
+    return f"no such behavior.{suggest(name, behaviors) or there_are}"
 
 
 def _why_unusable(path: KeyPath, value: object) -> str:

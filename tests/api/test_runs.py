@@ -166,8 +166,12 @@ def test_every_flag_of_a_setting_is_a_keyword() -> None:
             "env: must be a name, or a class or function at the top level .*, got .*<lambda>",
         ),
         ({"env": {"Walker": 3}}, "env: must be a name, .*, got a int"),
-        ({"set": {"behaviors.Walker.max_step": 3}}, "max_step: unknown key. Did you mean max_steps?"),
+        ({"set": {"behaviors.Walker.max_step": 3}}, "^behaviors.Walker.max_step: unknown key. Did you mean max_steps?"),
         ({"set": {"behaviors.Walker.max_steps": float("nan")}}, "must be finite"),
+        (
+            {"set": {"behaviors.walker.max_steps": 3}},
+            r"^behaviors\.walker\.max_steps: no such behavior\. Did you mean Walker\?$",
+        ),
         ({"resume": True, "run_id": "other"}, "--resume: no run in"),
     ],
 )

@@ -940,3 +940,18 @@ def test_keys_that_cannot_be_statistics_are_refused(written: str, words: str) ->
     text = f"behaviors: {{A: {{}}}}\nenv_settings: {{env: 'toy:line', metrics: {written}}}\n"
     with pytest.raises(ConfigError, match=words):
         parse_config(text.encode(), "test.yaml")
+
+
+def test_flag_for_a_behavior_that_there_is_not_is_refused_by_name() -> None:
+    two = "behaviors: {CartPole: {}, Walker: {}}\n"
+    (line,) = errors(two, {"behaviors.Cartpole.max_steps": 3})
+    assert line == "--set behaviors.Cartpole.max_steps: no such behavior. Did you mean CartPole?"
+    (line,) = errors(two, {"behaviors.Ant.network_settings.num_layers": 3})
+    assert line == "--set behaviors.Ant.network_settings.num_layers: no such behavior. There are CartPole and Walker."
+    for fits in ("default_settings: {}\n" + two, "behaviors: {}\n"):
+        assert parse(fits, {"behaviors.Ant.max_steps": 3}).behaviors["Ant"].max_steps == 3
+    everywhere = dict.fromkeys(("CartPole", "Walker", "Ant"), "toy:line")
+    mapped: dict[str, object] = {"behaviors.Ant.max_steps": 3, "env_settings.env": everywhere}
+    assert parse(two, mapped).behaviors["Ant"].max_steps == 3
+    whole: dict[str, object] = {"behaviors.Ant": {}, "behaviors.Ant.max_steps": 3}
+    assert parse(two, whole).behaviors["Ant"].max_steps == 3
