@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
@@ -15,23 +15,21 @@ from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.running.hooks import Hooks, MilestoneHook
 from rl_tui.engine.running.preflight import require_startable
 from rl_tui.engine.session.view import RunView
+from rl_tui.engine.storage.run_summary import summarize
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A run that has ended well. view: its last state, with all curves."""
+    """A run that has ended well.
+
+    returns: the mean return of each behavior's newest hundred episodes, or of its newest checkpoint where it had
+    nothing left to train; None without any. view: the run's last state, with all curves.
+    """
 
     path: Path
     exit_code: int
-    view: RunView
-
-    @property
-    def returns(self) -> Mapping[str, float | None]:
-        """The mean return of each behavior's newest hundred episodes; None without any."""
-        return {name: behavior.mean_return for name, behavior in self.view.behaviors.items()}
-
-    def __repr__(self) -> str:
-        return f"RunResult(path={str(self.path)!r}, exit_code={self.exit_code}, returns={dict(self.returns)})"
+    returns: Mapping[str, float | None]
+    view: RunView = field(repr=False)
 
 
 def start(
@@ -78,7 +76,18 @@ def train(
     if run.error is not None:
         raise run.error
     assert run.exit_code is not None
-    return RunResult(run.path, run.exit_code, run.view)
+    path, view = run.path, run.view
+    return RunResult(path, run.exit_code, _returns(path, view), view)
+
+
+def _returns(path: Path, view: RunView) -> dict[str, float | None]:
+    """What this process has seen, or else an earlier one."""
+    returns = {name: behavior.mean_return for name, behavior in view.behaviors.items()}
+    recorded = summarize(path) if None in returns.values() else None
+    for behavior in () if recorded is None else recorded.behaviors:
+        if behavior.name in returns and returns[behavior.name] is None:
+            returns[behavior.name] = behavior.last_return
+    return returns
 
 
 def _follow(run: RunHandle, progress: Progress) -> None:

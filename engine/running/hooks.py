@@ -21,8 +21,8 @@ T = TypeVar("T")
 class Milestone:
     """A behavior has reached or crossed a multiple of an interval.
 
-    multiple: the newest. step: how many steps it has made, the multiple or somewhat more. mean_return: by which a
-    checkpoint would be ranked now, of the newest evaluation or else of the newest episodes; None before the first.
+    multiple: the newest. step: how many steps it has made, the multiple or somewhat more. mean_return: of the newest
+    hundred episodes of training, None before the first. evaluated_return: of the newest evaluation, None without any.
     """
 
     behavior: str
@@ -30,6 +30,7 @@ class Milestone:
     step: int
     num_updates: int
     mean_return: float | None
+    evaluated_return: float | None
 
 
 MilestoneHook: TypeAlias = Callable[[Milestone], object]

@@ -274,8 +274,8 @@ class Learner:
 
     def _call(self, trigger: Trigger[int], hook: MilestoneHook, multiple: int) -> None:
         trigger.restart(self.step)  # one that raises is not called again for the same multiple
-        mean_return = self._save_context.mean_return
-        call_hook(hook, Milestone(self.behavior, multiple, self.step, self.num_updates, mean_return))
+        evaluated = None if self.evaluator is None else self.evaluator.mean_return
+        call_hook(hook, Milestone(self.behavior, multiple, self.step, self.num_updates, self.mean_return, evaluated))
 
     def serve(self, may_wait: bool = False) -> None:
         """Answer the pending commands in their order.

@@ -591,8 +591,12 @@ def test_evaluation_needs_environments_of_its_own(tmp_path: Path) -> None:
     settings = behavior(evaluation={"interval": 64, "episodes": 2})
     with pytest.raises(rl_tui.NotSupportedError, match="evaluation: needs environments of its own"):
         rl_tui.Learner(settings, Counting(), tmp_path / "a")
+    milestones = list[rl_tui.Milestone]()
     with rl_tui.Learner(settings, Counting, tmp_path / "a") as learner:
+        learner.every(64, milestones.append)
         learner.run(2)
+        assert milestones[-1].mean_return == learner.mean_return
+        assert milestones[-1].evaluated_return == 3.0
     assert "EvaluationReported" in (tmp_path / "a/events.jsonl").read_text()
 
 

@@ -219,7 +219,9 @@ def test_training_returns_what_was_reached(tmp_path: Path, capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"[INFO] Run {RUN} started in {tmp_path / RUN}")
     assert lines[-1] == "[INFO] Run finished (exit code 0)"
-    rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, resume=True, quiet=True)
+    again = rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, resume=True, quiet=True)
+    assert again.returns["Walker"] == pytest.approx(result.returns["Walker"], abs=0.2), "of its checkpoint"
+    assert repr(again) == f"RunResult(path={result.path!r}, exit_code=0, returns={again.returns})"
     with pytest.raises(rl_tui.ConfigError, match="holds an earlier run"):
         rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, quiet=True)
     assert capsys.readouterr() == ("", "")

@@ -44,6 +44,7 @@ def test_hooks_see_every_train_step_and_every_multiple_of_each_behavior(threaded
         assert updates == sorted(set(updates))
         assert 5 <= updates[-1] <= 500 // 64
         assert own[-1].mean_return is not None
+        assert own[-1].evaluated_return is None
     assert 2 * 400 < sum(step.sample.num_rows for step in steps) <= 2 * 512, "one pass over what was learned from"
     assert all({"Losses/Policy Loss", "Losses/Value Loss"} <= step.losses.keys() for step in steps)
 
