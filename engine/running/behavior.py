@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rl_tui.engine.errors import HookError, NonFiniteError, OutOfMemory, PluginError, RlTuiError
+from rl_tui.engine.errors import HookError, PluginError, RlTuiError
 from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.learner import Learner
 from rl_tui.engine.running.threads import Control
@@ -111,7 +111,7 @@ class Behavior:
         except HookStop as stop:
             learner.stop(str(stop))
             self.finish()
-        except (HookError, NonFiniteError, OutOfMemory, PluginError) as error:
+        except RlTuiError as error:  # one of its trainer, of a hook, of another rank
             learner.fail(error)
             self.finish()
         if learner.is_finished:

@@ -6,14 +6,16 @@ import gc
 import json
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-from rl_tui.engine.errors import CheckpointError
-from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.errors import CheckpointError, SyncError
+from rl_tui.engine.learning.ppo.trainer import PPOTrainer
+from rl_tui.engine.learning.trainer import Metrics, Trainer
 from rl_tui.engine.running import building, command_router
 from rl_tui.engine.running import run as run_module
 from rl_tui.engine.running.learner import Learner
@@ -30,6 +32,7 @@ from rl_tui.engine.session.messages import (
     RunStarted,
     RunStateChanged,
     TimeSplit,
+    WorkerFailed,
 )
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from rl_tui.engine.storage.event_log import read_events
@@ -51,6 +54,26 @@ ML_AGENTS_TAGS = {
 }
 OUR_TAGS = {"Policy/KL Divergence", "Policy/Clip Fraction"}
 LAG_TAG = "Policy/Version Lag"  # with `threaded` only
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_a_rank_that_is_lost_ends_the_run_with_everything_saved(
+    threaded: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    update = PPOTrainer.update
+
+    def updated(trainer: PPOTrainer, step: int, should_continue: Callable[[], bool]) -> Metrics:
+        if trainer.num_updates == 2:
+            raise SyncError("this is rank 0 of 2, and rank 1 has left")
+        return update(trainer, step, should_continue)
+
+    monkeypatch.setattr(PPOTrainer, "update", updated)
+    run = run_to_end(configuration(tmp_path, {"Walker": behavior(threaded=threaded)}))
+    assert (run.launch.exit_code, str(run.launch.failure)) == (1, "this is rank 0 of 2, and rank 1 has left")
+    assert isinstance(run.launch.failure, SyncError), "and no internal error"
+    assert run.of(WorkerFailed) == []
+    assert [event.reason for event in run.of(CheckpointSaved)] == ["error"]
+    assert run.of(BehaviorStateChanged)[-1].reason == "this is rank 0 of 2, and rank 1 has left"
 
 
 def test_run_ends_with_its_files_named_as_ml_agents_names_them(tmp_path: Path) -> None:
