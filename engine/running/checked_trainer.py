@@ -3,7 +3,7 @@ OutOfMemory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from rl_tui.engine import registry
@@ -67,6 +67,21 @@ class CheckedTrainer:
         """Trainer.load_replay. Raises CheckpointError, too."""
         with self._blaming("load_replay"):
             self.trainer.load_replay(replay)
+
+    def replay(self) -> State | None:
+        """Trainer.replay."""
+        with self._blaming("replay"):
+            return self.trainer.replay()
+
+    def hyperparameters(self) -> Mapping[str, float]:
+        """Trainer.hyperparameters."""
+        with self._blaming("hyperparameters"):
+            return self.trainer.hyperparameters()
+
+    def set_hyperparameter(self, name: str, value: float) -> None:
+        """Trainer.set_hyperparameter. Raises ConfigError, too."""
+        with self._blaming("set_hyperparameter"):
+            self.trainer.set_hyperparameter(name, value)
 
     def _numbers(self, metrics: Metrics) -> dict[str, float]:
         return {tag: float(number) for tag, number in self._results.metrics(metrics).items()}

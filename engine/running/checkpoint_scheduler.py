@@ -129,4 +129,4 @@ class CheckpointScheduler:
         """A copy, unless one is being written: there is never more than one."""
         if not self._config.hyperparameters.saves_replay or not self._saver.has_written_replay(self._behavior):
             return None
-        return self._trainer.trainer.replay()
+        return self._trainer.replay()

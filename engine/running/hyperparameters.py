@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from rl_tui.engine.config.types import Settings
 from rl_tui.engine.errors import ConfigError
-from rl_tui.engine.learning.trainer import Trainer
+from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import HyperparameterChanged, HyperparametersReported, Range
 from rl_tui.engine.specs import Json, State
@@ -22,12 +22,12 @@ class LiveHyperparameters:
     """Used in its learner's thread. Knows the file's values of its trainer's hyperparameters and what was set since,
     and publishes changes.
 
-    Made before anything is set. has_changed: something was set in this process.
+    Made before anything is set. Everything here may raise PluginError. has_changed: something was set in this process.
     """
 
     has_changed = False
 
-    def __init__(self, behavior: str, trainer: Trainer, settings: Settings, bus: EventBus):
+    def __init__(self, behavior: str, trainer: CheckedTrainer, settings: Settings, bus: EventBus):
         self._behavior = behavior
         self._trainer = trainer
         self._settings = settings

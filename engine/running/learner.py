@@ -65,7 +65,6 @@ class Learner:
         self.failure: RlTuiError | None = None
         self.is_stopped = False  # by a hook, which ends the run
         self.commands: deque[LearnerCommand] = deque()
-        self.hyperparameters = LiveHyperparameters(self.behavior, trainer, config.hyperparameters, bus)
         self.evaluator = evaluator
         self.metrics: Metrics = {}  # of the newest update of this process
         self.update_seconds = 0.0
@@ -73,6 +72,7 @@ class Learner:
         self._settings = settings
         self._trainer = trainer
         self._checked = CheckedTrainer(trainer, config.trainer_type)
+        self.hyperparameters = LiveHyperparameters(self.behavior, self._checked, config.hyperparameters, bus)
         self.weights = PublishedWeights(self._checked, step if settings.is_training else None)
         self._saver = saver
         self._bus = bus
@@ -336,7 +336,9 @@ class Learner:
             if self._unchangeable:
                 raise ConfigError(self._unchangeable)
             change = self.hyperparameters.set(command.name, command.value, self.step)
-        except ConfigError as error:
+        except (ConfigError, PluginError) as error:
+            if isinstance(error, PluginError):
+                self.fail(error)
             self._answer([command.id], False, str(error))
         else:
             self._answer([command.id], True, f"{change} from step {self.step}")
@@ -347,11 +349,12 @@ class Learner:
             if self._unchangeable and not self.can_roll_back:
                 raise CheckpointError(self._unchangeable)
             path = Path(command.path)
+            before = self.hyperparameters.values
             state, checkpoint = self._saver.roll_back(self.behavior, path, self._checked.state())
         except (CheckpointError, PluginError) as error:
             self._answer([command.id], False, str(error))
             return
-        newest, from_step, before = self.weights.version, self.step, self.hyperparameters.values
+        newest, from_step = self.weights.version, self.step
         try:
             self._checked.load(state.part("trainer"))
         except PluginError as error:
@@ -366,8 +369,13 @@ class Learner:
         self.weights.abandon(newest)
         self.weights.publish(self.step)
         self._bus.publish(BehaviorRolledBack(self.behavior, self.step, from_step, command.path))
-        self.hyperparameters.restore(state)
-        self.hyperparameters.publish_changes(before, self.step)
+        try:
+            self.hyperparameters.restore(state)
+            self.hyperparameters.publish_changes(before, self.step)
+        except PluginError as error:
+            self.fail(error)
+            self._answer([command.id], False, str(error))
+            return
         if has_failed:
             self._bus.publish(BehaviorStateChanged(self.behavior, "training"))
         self._answer([command.id], True, f"resumed from step {self.step}, {command.path}")

@@ -17,6 +17,8 @@ from rl_tui.engine.session.messages import (
     MetricsReported,
     PolicyExported,
     RollBack,
+    SaveCheckpoint,
+    SetHyperparameter,
 )
 from rl_tui.engine.storage.checkpoints import CheckpointStore
 from tests.packages import MAZE, PATCHES, Packages
@@ -176,6 +178,27 @@ def test_a_state_that_cannot_be_saved_later_names_the_checkpoint_that_is_left(
     step = run.of(PolicyExported)[-1].step
     lost = f"the state at step {step} is not saved: the newest checkpoint is {newest(run)}"
     assert lost in [event.message for event in run.of(LogEmitted)], "and the policy itself is kept"
+
+
+@pytest.mark.parametrize("arguments", ["hyperparameters()", "replay()", "set_hyperparameter(name, value)"])
+def test_what_a_trainer_does_wrong_with_its_values_or_its_replay_is_its_mistake(
+    arguments: str, packages: Packages, tmp_path: Path
+) -> None:
+    name = arguments.partition("(")[0]
+    method = f"def {arguments.replace('(', '(self, ')}:\n        if self.num_updates: raise ValueError('no luck')"
+    code = UNSAVED.replace("def state(self):", method).format(returned=f"super().{arguments}")
+    code = code.replace('Unsaved"', 'Unsaved"\n    saves_replay = property(lambda self: True)')
+    packages.install("unsaved", code, trainers="unsaved = unsaved:UnsavedSettings")
+    walker = behavior(trainer_type="unsaved", checkpoint_interval=ENDLESS if name == "replay" else 128)
+    with live(configuration(tmp_path, {"Walker": walker | {"max_steps": ENDLESS}})) as run:
+        run.wait_for(MetricsReported)
+        command = SetHyperparameter("Walker", "beta", 0.5) if name.startswith("set") else SaveCheckpoint()
+        assert not run.send(command).ok
+        run.wait()
+    reason = rf"unsaved of unsaved 1\.0 .*: {name} raised ValueError: no luck, at .*unsaved.py:\d+ in {name}"
+    assert re.fullmatch(reason, ending(run).reason), run.recent_events()
+    assert run.launch.exit_code == 2
+    assert run.of(PolicyExported), "and the policy is kept"
 
 
 def test_metrics_of_a_trainer_that_are_no_numbers_are_its_mistake(packages: Packages, tmp_path: Path) -> None:
