@@ -7,6 +7,7 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeAlias
@@ -21,6 +22,7 @@ from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, HookError, RlTuiError
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.running.hooks import Hooks, MilestoneHook
+from rl_tui.engine.running.hyperparameters import ranges
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.session.messages import ExportPolicy, SaveCheckpoint
 from rl_tui.engine.specs import Trajectories
@@ -65,13 +67,22 @@ class Learner:
         # One that is forgotten without being closed is like a process that was killed: its lock must not stay.
         weakref.finalize(self, _let_go, self._bench.folder, self._bench.logs, self._pid).atexit = False
 
+    def __repr__(self) -> str:
+        place = f"{self.behavior} in {self.folder}, step {self.step:,}"
+        return f"<{'closed ' if self._is_closed else ''}Learner of {place}, update {self.num_updates:,}>"
+
+    def __reduce_ex__(self, protocol: object) -> str:
+        raise TypeError(
+            "a Learner cannot be copied or pickled, since it has locked its folder; see save() and policy()"
+        )
+
     def run(self, iterations: int = 1) -> Losses:
         """Make that many updates, with the experience they need; the losses of the last one, by ML-Agents' tag.
 
         Fewer where max_steps is reached: everything is then saved.
         """
-        if iterations < 0:
-            raise ConfigError(f"iterations: must be at least 0, got {iterations}")
+        if not _is_whole(iterations) or iterations < 0:
+            raise ConfigError(f"iterations: must be a whole number of at least 0, got {iterations!r}")
         with _Training(self._begin, self._end):
             bench, learner = self._bench, self._learner
             target = learner.num_updates + iterations
@@ -215,8 +226,10 @@ class Learner:
 
     @property
     def hyperparameters(self) -> Mapping[str, float]:
-        """What `set_hyperparameter` can change, and its present values."""
-        return dict(self._learner.hyperparameters.values)
+        """What `set_hyperparameter` can change, and its present values; those that must be whole are int."""
+        values = self._learner.hyperparameters.values
+        allowed = ranges(self._bench.plan.settings.hyperparameters, values)
+        return {name: int(value) if allowed[name].is_whole else value for name, value in values.items()}
 
     def set_hyperparameter(self, name: str, value: float) -> None:
         """Use that value from the next update on, also after a restart. Raises ConfigError."""
@@ -258,6 +271,10 @@ class Learner:
         if self._learner.failure is not None:
             text = f"training has failed, and a new Learner continues from the last checkpoint: {self._learner.failure}"
             raise RlTuiError(text) from self._learner.failure
+
+
+def _is_whole(number: object) -> bool:
+    return not isinstance(number, bool) and isinstance(number, Integral)
 
 
 def _let_go(folder: RunFolder, logs: RunLogs, pid: int) -> None:

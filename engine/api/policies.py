@@ -18,7 +18,7 @@ from rl_tui.engine.running.evaluation.player import Player
 from rl_tui.engine.sampling.environments.action_space import ActionCodec
 from rl_tui.engine.sampling.environments.observation_space import observation_leaves, stack
 from rl_tui.engine.sampling.environments.space_json import space_from_json
-from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Observations, Policy
+from rl_tui.engine.specs import Actions, BehaviorSpec, Bool, DecisionSteps, Int64, Observations, Policy
 from rl_tui.engine.storage.behavior_folder import EXPORTED_KINDS, BehaviorFolder
 from rl_tui.engine.storage.file_names import POLICIES
 from rl_tui.engine.storage.run_folder import RunFolder
@@ -40,13 +40,18 @@ class ActingPolicy:
         self._player = Player(policy)
         self._spec = spec
         self._converter = None if spec.spaces is None else _Converter(spec)
-        self._num_rows = -1
+        self._num_rows: int | None = None  # of the last batch; None after `reset`
+        self._has_memory = policy.memory_size > 0
+
+    def __repr__(self) -> str:
+        return f"<{'greedy' if self.is_greedy else 'sampling'} ActingPolicy of {self.behavior} at step {self.step:,}>"
 
     def act(self, observation: Any, action_mask: Any = None) -> Any:  # Any: elements of the environment's spaces
         """The action for an observation as Gymnasium's `reset` and `step` return it, or for a batch of them.
 
         action_mask: `info["action_mask"]`, where the environment has one. For an Environment of rl-tui, observation is
-        the behavior's DecisionSteps, and the result Actions. Raises ConfigError for what is not of its spaces.
+        the behavior's DecisionSteps, and the result Actions. Raises ConfigError for what is not of its spaces, and with
+        memory for a batch of another size than the last one, without `reset` between them.
         """
         if isinstance(observation, DecisionSteps):
             return self._player.act(observation)
@@ -57,22 +62,37 @@ class ActingPolicy:
             )
         observations, mask, is_single = self._converter.columns(observation, action_mask)
         count = len(observations[0])
-        if count != self._num_rows:  # other agents
-            self._num_rows = count
-            self._player.forget()
+        if self._has_memory and self._num_rows not in (None, count):
+            must = f"must have {self._num_rows} rows as before, which are remembered, got {count}"
+            raise ConfigError(f"observation: {must}. Call reset() before others")
+        self._num_rows = count
         decisions = DecisionSteps(np.arange(count), observations, np.zeros(count, np.float32), mask)
         return self._converter.action(self._player.act(decisions), is_single)
 
     def reset(self, rows: NDArray[Any] | Sequence[int] | None = None) -> None:
         """Forget what was remembered: of all, or of the rows of a batch whose episodes ended, as numbers or a mask.
 
-        For an Environment of rl-tui, rows are the ids of agents. Without memory it does nothing.
+        For an Environment of rl-tui, rows are the ids of agents. Without memory it does nothing. Raises ConfigError for
+        rows that the last batch did not have.
         """
         if rows is None:
+            self._num_rows = None
             self._player.forget()
             return
-        numbers = np.asarray(rows)
-        self._player.forget(np.flatnonzero(numbers) if numbers.dtype == np.bool_ else numbers.astype(np.int64).ravel())
+        self._player.forget(self._row_numbers(np.asarray(rows)))
+
+    def _row_numbers(self, rows: NDArray[Any]) -> Int64:
+        count, is_mask = self._num_rows, rows.dtype == np.bool_
+        if rows.ndim != 1 or not (is_mask or rows.size == 0 or np.issubdtype(rows.dtype, np.integer)):
+            raise ConfigError(f"rows: must be a list of whole numbers or a mask, got {rows.tolist()!r}")
+        if is_mask and count not in (None, len(rows)):
+            raise ConfigError(
+                f"rows: a mask must have {count} entries, as many as the last batch has rows, got {len(rows)}"
+            )
+        numbers: Int64 = np.flatnonzero(rows) if is_mask else rows.astype(np.int64)
+        if count is not None and numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
+            raise ConfigError(f"rows: must be from 0 to {count - 1}, the rows of the last batch, got {rows.tolist()!r}")
+        return numbers
 
 
 class _Converter:

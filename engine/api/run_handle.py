@@ -48,6 +48,11 @@ class SentCommand:
         self.command = command
         self._live = live
 
+    def __repr__(self) -> str:
+        outcome = self._live.outcome(self.command.id)
+        state = "not finished" if outcome is None else f"{'done' if outcome.ok else 'refused'}: {outcome.message}"
+        return f"<{type(self.command).__name__}, {state}>"
+
     def wait(self, timeout: float | None = None) -> str:
         """What was done, such as the path of the checkpoint, once it is done.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import itertools
@@ -85,8 +86,12 @@ def test_iteration_is_an_update_and_returns_its_losses(tmp_path: Path) -> None:
         assert all(type(value) is float for value in losses.values())
         assert learner.run(0) == losses
         assert isinstance(learner.mean_return, float)
-        with pytest.raises(rl_tui.ConfigError, match="iterations: must be at least 0, got -1"):
-            learner.run(-1)
+        wrong: list[Any] = [-1, 1.5, "3", True, None]
+        for iterations in wrong:
+            with pytest.raises(
+                rl_tui.ConfigError, match=f"iterations: must be a whole .* at least 0, got {iterations!r}"
+            ):
+                learner.run(iterations)
         learner.run(1000)
         assert learner.is_finished
         step = learner.step
@@ -538,6 +543,19 @@ def test_closed_learner_is_saved_and_refuses_to_train(tmp_path: Path) -> None:
         learner.run(1)
 
 
+def test_learner_shows_where_it_is_and_cannot_be_copied(tmp_path: Path) -> None:
+    with line(tmp_path) as learner:
+        learner.run(1)
+        text = f"Learner of Agent in {tmp_path}/a, step {learner.step}, update 1>"
+        assert repr(learner) == f"<{text}"
+        for method in (copy.copy, copy.deepcopy, lambda own: own.__reduce_ex__(2)):
+            with pytest.raises(
+                TypeError, match="a Learner cannot be copied or pickled, since it has locked its folder"
+            ):
+                method(learner)
+    assert repr(learner) == f"<closed {text}"
+
+
 def test_fork_of_a_learner_is_refused_and_releases_nothing(tmp_path: Path) -> None:
     with line(tmp_path) as learner:
         child = os.fork()
@@ -579,6 +597,7 @@ def test_hyperparameter_set_by_hand_is_used_and_restored(tmp_path: Path) -> None
     with line(tmp_path) as learner:
         learner.set_hyperparameter("learning_rate", 1e-3)
         assert learner.hyperparameters["learning_rate"] == 1e-3
+        assert repr(learner.hyperparameters["num_epoch"]) == "1"
         assert learner.run(1)["Policy/Learning Rate"] < 1e-3
         with pytest.raises(rl_tui.ConfigError, match="learning_rte"):
             learner.set_hyperparameter("learning_rte", 1.0)

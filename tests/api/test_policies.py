@@ -173,7 +173,10 @@ def test_memory_lasts_until_it_is_reset(tmp_path: Path) -> None:
         assert not np.array_equal(third[1], first[1])
         policy.reset()
         np.testing.assert_array_equal(policy.act(rows), first)
-        np.testing.assert_allclose(policy.act(rows[:1]), first[:1], rtol=1e-5)  # other agents begin with none
+        with pytest.raises(rl_tui.ConfigError, match=r"observation: must have 2 rows as before, .* got 1\. Call reset"):
+            policy.act(rows[:1])
+        policy.reset()
+        np.testing.assert_allclose(policy.act(rows[:1]), first[:1], rtol=1e-5)
 
 
 def test_environment_of_our_own_acts_on_its_steps(tmp_path: Path) -> None:
@@ -250,6 +253,28 @@ def test_file_for_unity_takes_the_place_of_graphs_that_a_run_did_not_export(cart
         rl_tui.load_policy(tmp_path / "run", "greedy", greedy=False)
     with pytest.raises(rl_tui.ConfigError, match=r"has no raw policy; it has none\. Export it with export_policies"):
         rl_tui.load_policy(tmp_path / "run", "raw")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([7], r"rows: must be from 0 to 1, the rows of the last batch, got \[7\]"),
+        ([-1], "rows: must be from 0 to 1"),
+        ([True], "rows: a mask must have 2 entries, .* got 1"),
+        (True, "rows: must be a list of whole numbers or a mask, got True"),
+        ([0.5], r"rows: must be a list of whole numbers or a mask, got \[0.5\]"),
+        (["x"], "rows: must be a list of whole numbers or a mask"),
+    ],
+)
+def test_rows_that_the_last_batch_did_not_have_are_refused(cartpole: Path, rows: Any, message: str) -> None:
+    policy = rl_tui.load_policy(cartpole)
+    policy.act(np.zeros((2, 4), np.float32))
+    for allowed in ([1], [False, True], np.zeros(2, bool), [], None):
+        policy.reset(allowed)
+        policy.act(np.zeros((2, 4), np.float32))
+    with pytest.raises(rl_tui.ConfigError, match=message):
+        policy.reset(rows)
+    assert repr(policy) == f"<greedy ActingPolicy of Pole at step {policy.step}>"
 
 
 def test_several_behaviors_need_a_name_and_missing_kinds_are_named(cartpole: Path, tmp_path: Path) -> None:
