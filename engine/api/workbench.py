@@ -31,6 +31,7 @@ from rl_tui.engine.running.record import RunRecord
 from rl_tui.engine.running.run import limit_threads
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.threads import Control, UiPriority
+from rl_tui.engine.running.writers.event_lines import line_of
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
@@ -39,7 +40,6 @@ from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     EnvironmentFailed,
     ExportPolicy,
-    LogEmitted,
     RunStateChanged,
     SaveCheckpoint,
 )
@@ -51,6 +51,7 @@ from rl_tui.engine.storage.run_folder import RunFolder
 RECEIVE_SECONDS = 0.1  # how long one call may wait for worker processes
 WRITE_SECONDS = 0.5  # between two times that events are written
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+RAISED = (EnvironmentFailed, BehaviorStateChanged, RunStateChanged)  # their errors are the caller's already
 ONE_BEHAVIOR = "a Learner trains one behavior. A run trains several: rl_tui.start, rl_tui.train, or the command line."
 
 logger = logging.getLogger("rl_tui")
@@ -271,8 +272,10 @@ class Workbench:
 
     def _pass_on(self) -> None:
         for envelope in self._mail.drain():
-            if isinstance(event := envelope.event, LogEmitted):
-                logger.log(LEVELS[event.level], "%s: %s", event.source, event.message)
+            line = line_of(envelope.event)
+            if line is not None:
+                is_raised = isinstance(envelope.event, RAISED)
+                logger.log(logging.INFO if is_raised else LEVELS[line.level], "%s", line.text)
 
     def _note_outcome(self, command: str, _: str, is_ok: bool, message: str) -> None:
         self._outcomes[command] = is_ok, message

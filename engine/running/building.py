@@ -70,7 +70,7 @@ def device_of(config: RunConfig) -> torch.device:
     try:
         return torch.zeros(1, device=torch.device(name)).device
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = "torch was built without it" if isinstance(error, NotImplementedError) else str(error).splitlines()[0]
         is_unknown = reason.startswith("Expected one of")  # torch knows no such kind
         text = f'must be {DEVICES}, got "{name}"' if is_unknown else f"{name} is not available: {reason}"
         raise ConfigError(f"torch_settings.device: {text}") from error

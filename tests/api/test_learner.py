@@ -185,6 +185,27 @@ def test_learner_continues_from_the_newest_checkpoint_of_its_folder(
         assert learner.step > step
 
 
+def test_log_has_the_lines_of_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "rl_tui"):
+        with line(tmp_path) as learner:
+            learner.run(3)
+            learner.save()
+        with (
+            rl_tui.Learner(behavior(), Counting(fails_at=10), tmp_path / "b") as learner,
+            pytest.raises(rl_tui.EnvironmentFailure),
+        ):
+            learner.run(1)
+    for expected in (
+        r"Run a started in .*a \(seed 1, cpu; ",
+        r"\w+\. Step: 100\. Time Elapsed: .* Training\.",
+        r"\w+: saved checkpoint at step \d+: ",
+        r"Run stopped: everything is saved \(exit code 0\)",
+        r"Environment Counting failed, ending \w+: Counting, instance 0: step raised RuntimeError",
+    ):
+        assert re.search(expected, caplog.text), expected
+    assert {record.levelname for record in caplog.records} == {"INFO"}, "the failure itself is raised"
+
+
 def test_replay_buffer_is_restored_where_it_is_saved(tmp_path: Path) -> None:
     settings = behavior(**SAC)
     settings["hyperparameters"]["save_replay_buffer"] = True

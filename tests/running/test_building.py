@@ -402,7 +402,11 @@ def test_a_resume_that_is_refused_leaves_the_configuration_as_it_was(tmp_path: P
 
 @pytest.mark.parametrize(
     ("device", "said"),
-    [("gpu", 'must be cpu, cuda, cuda:N or mps, got "gpu"$'), ("cuda:99", "cuda:99 is not available: ")],
+    [
+        ("gpu", 'must be cpu, cuda, cuda:N or mps, got "gpu"$'),
+        ("cuda:99", "cuda:99 is not available: "),
+        ("xla", "xla is not available: torch was built without it$"),
+    ],
 )
 def test_device_that_torch_cannot_use_is_refused(device: str, said: str) -> None:
     with pytest.raises(ConfigError, match=f"^torch_settings.device: {said}"):
