@@ -17,7 +17,7 @@ from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import FROM_FACTORY, PROTOCOL, EnvironmentSource, checked
 from rl_tui.engine.sampling.environments.measuring import Measuring
-from rl_tui.engine.sampling.environments.user_factory import wrapped
+from rl_tui.engine.sampling.environments.user_factory import PROGRAM, wrapped
 
 AnyEnv: TypeAlias = "gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | Environment"  # Any: only its spaces know
 EnvironmentLike: TypeAlias = "str | AnyEnv | Callable[[], AnyEnv]"
@@ -96,7 +96,9 @@ def given_source(env: object, behavior: str, metrics: tuple[str, ...]) -> GivenS
     if _is_environment(env):
         return GivenSource(type(env).__name__, behavior, {}, metrics, given=env)
     if callable(env):
-        name = _factory_name(env)
+        name = factory_name(env)
+        if name is not None and name.startswith(f"{PROGRAM}:"):  # the run's folder outlives the program
+            name = None
         known_as = name or str(getattr(env, "__qualname__", type(env).__name__))
         return GivenSource(known_as, behavior, {}, metrics, given=env, name=name)
     raise ConfigError(f"env: must be {environment_names()}, or {_OBJECTS}; got {_described(env)}")
@@ -122,10 +124,10 @@ def _differs(spec: Any, registered: Any) -> bool:  # Any: EnvSpecs of Gymnasium
     return any(getattr(spec, field) != getattr(registered, field) for field in same)
 
 
-def _factory_name(factory: object) -> str | None:
-    """module:name, where importing that finds the same function."""
+def factory_name(factory: object) -> str | None:
+    """module:name, where importing that finds the same function or class; of the program itself, only here."""
     module, name = getattr(factory, "__module__", None), getattr(factory, "__qualname__", "")
-    if not isinstance(module, str) or module == "__main__" or "<" in name or not name:
+    if not isinstance(module, str) or "<" in name or not name:
         return None
     found: object = importlib.import_module(module)
     for attribute in name.split("."):

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypedDict
 
-from rl_tui.engine.api.environments import full_name
+from rl_tui.engine.api.environments import factory_name, full_name
 from rl_tui.engine.api.settings import SettingsLike, read_run_config
 from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import find_unsupported
 from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.sampling.environments.user_factory import PROGRAM
 
 EnvironmentName: TypeAlias = "str | Callable[..., Any]"  # Any: what a user's factory takes and makes
 
 _PATHS = {flag.keyword: flag.path for flag in run_flags.IN_PYTHON}
 _KEYWORDS = {path: keyword for keyword, path in _PATHS.items()}
-_MAIN = "__main__:"
+_MAIN = f"{PROGRAM}:"
 
 
 class RunKeywords(TypedDict, total=False):
@@ -81,21 +81,18 @@ def _named(env: object) -> object:
     """With the names of the callables in it."""
     if isinstance(env, Mapping):
         return {behavior: _named(each) for behavior, each in env.items()}
-    return full_name(env) if isinstance(env, str) else importable_name(env)
+    return full_name(env) if isinstance(env, str) else _importable_name(env)
 
 
-def importable_name(factory: object) -> str:
+def _importable_name(factory: object) -> str:
     """`module:name`, by which an environment's class or function is found. Raises ConfigError if it is not."""
-    module, name = getattr(factory, "__module__", None), getattr(factory, "__qualname__", "")
-    found: object = sys.modules.get(str(module))
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if found is not factory:
-        what = name or f"a {type(factory).__name__}"
+    name = factory_name(factory) if callable(factory) else None
+    if name is None:
+        what = getattr(factory, "__qualname__", None) or f"a {type(factory).__name__}"
         raise ConfigError(
             f"env: must be a name, or a class or function at the top level of a module or of a notebook, got {what}"
         )
-    return f"{module}:{name}"
+    return name
 
 
 def _require_importable(config: RunConfig) -> None:

@@ -66,8 +66,10 @@ def train(
     interrupt (Ctrl-C, or the stop button of a notebook) stops the run with everything saved, and is raised then; a
     second one does not wait for that.
     """
-    run = start(settings, on_train_step=on_train_step, every=every, **keywords)
-    with progress_of(run, quiet) as progress:
+    with (
+        start(settings, on_train_step=on_train_step, every=every, **keywords) as run,
+        progress_of(run, quiet) as progress,
+    ):
         try:
             _follow(run, progress)
         except BaseException:
