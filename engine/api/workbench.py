@@ -31,7 +31,7 @@ from rl_tui.engine.running.record import RunRecord
 from rl_tui.engine.running.run import limit_threads
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.threads import Control, UiPriority
-from rl_tui.engine.running.writers.event_lines import line_of
+from rl_tui.engine.running.writers.event_lines import line_of, run_state_line
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
@@ -272,9 +272,10 @@ class Workbench:
 
     def _pass_on(self) -> None:
         for envelope in self._mail.drain():
-            line = line_of(envelope.event)
+            event = envelope.event
+            line = run_state_line(event) if isinstance(event, RunStateChanged) else line_of(event)
             if line is not None:
-                is_raised = isinstance(envelope.event, RAISED)
+                is_raised = isinstance(event, RAISED)
                 logger.log(logging.INFO if is_raised else LEVELS[line.level], "%s", line.text)
 
     def _note_outcome(self, command: str, _: str, is_ok: bool, message: str) -> None:
