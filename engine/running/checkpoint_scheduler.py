@@ -80,8 +80,14 @@ class CheckpointScheduler:
         self._saver.has_written_replay(self._behavior, may_wait=True)
         self._saver.put(self._job(at, reason, with_export=self._config.export_interval != OFF))
 
-    def put_policy(self, at: SaveContext) -> None:
-        """Submit the policy alone, where the trainer's state cannot be saved; then report that."""
+    def put_rest(self, at: SaveContext) -> None:
+        """Submit what the trainer still gives: all but the replay buffer; else the policy alone, and report that."""
+        try:
+            self._saver.put(self._job(at, "error", with_replay=False))
+        except PluginError:
+            self._put_policy(at)
+
+    def _put_policy(self, at: SaveContext) -> None:
         on_done = partial(self.report_unsaved, at.step)
         try:
             self._saver.put(self._job(at, "error", on_done, with_state=False))
@@ -105,6 +111,7 @@ class CheckpointScheduler:
         on_done: Callable[[bool, str], None] | None = None,
         with_state: bool = True,
         with_export: bool = True,
+        with_replay: bool = True,
     ) -> SaveJob:
         return SaveJob(
             behavior=self._behavior,
@@ -115,7 +122,7 @@ class CheckpointScheduler:
             mean_return=at.mean_return,
             on_done=on_done,
             with_export=with_export,
-            replay=self._replay() if with_state else None,
+            replay=self._replay() if with_state and with_replay else None,
         )
 
     def _state(self, policy: State) -> State:

@@ -412,7 +412,7 @@ class Learner:
                 self._scheduler.put_final(self._save_context, reason)
             except PluginError as error:
                 self.fail(error)
-                self._scheduler.put_policy(self._save_context)
+                self._scheduler.put_rest(self._save_context)
         if self.evaluator is not None:
             self.evaluator.close()
         if self.failure is not None:

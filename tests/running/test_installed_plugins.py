@@ -199,6 +199,7 @@ def test_what_a_trainer_does_wrong_with_its_values_or_its_replay_is_its_mistake(
     assert re.fullmatch(reason, ending(run).reason), run.recent_events()
     assert run.launch.exit_code == 2
     assert run.of(PolicyExported), "and the policy is kept"
+    assert bool(run.of(CheckpointSaved)) == (not name.startswith("hyper")), "with the state, where that can be had"
 
 
 def test_metrics_of_a_trainer_that_are_no_numbers_are_its_mistake(packages: Packages, tmp_path: Path) -> None:
