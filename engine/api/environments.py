@@ -6,13 +6,14 @@ import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, TypeAlias, cast
 
 import gymnasium
 from gymnasium.vector import VectorEnv
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.environments import KIND, environment_names
+from rl_tui.engine.config.environments import KIND, environment_names, near_kind
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import FROM_FACTORY, PROTOCOL, EnvironmentSource, checked
@@ -30,8 +31,14 @@ _OBJECTS = "a gymnasium.Env, a gymnasium VectorEnv, an Environment of rl-tui or 
 def full_name(env: str) -> str:
     """The name of an environment with its kind, which a Gymnasium id may leave out."""
     kind, colon, _ = env.strip().partition(":")
-    is_bare = _GYMNASIUM_ID.fullmatch(env.strip()) and not (colon and registry.has(KIND, kind))
+    is_kind = colon and (registry.has(KIND, kind) or _is_misspelled(kind))
+    is_bare = _GYMNASIUM_ID.fullmatch(env.strip()) and not is_kind
     return f"gymnasium:{env.strip()}" if is_bare else env
+
+
+def _is_misspelled(kind: str) -> bool:
+    """Whether it is like a kind of environment, and no module has that name."""
+    return near_kind(kind) is not None and find_spec(kind.partition(".")[0]) is None
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeAlias
@@ -15,8 +13,9 @@ from typing import Literal, TypeAlias
 from rl_tui.engine.api.environments import EnvironmentLike
 from rl_tui.engine.api.experience_check import require_experience
 from rl_tui.engine.api.plan import plan_learner
-from rl_tui.engine.api.policies import ActingPolicy
+from rl_tui.engine.api.policies import ActingPolicy, is_whole, seed_or_random
 from rl_tui.engine.api.settings import SettingsLike
+from rl_tui.engine.api.wording import OF_LEARNER, worded
 from rl_tui.engine.api.workbench import Workbench
 from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, HookError, RlTuiError
@@ -57,7 +56,8 @@ class Learner:
         environment, its name, or a function that makes one and is called num_envs times; None for the one that the
         settings name. The keywords win over the settings. Raises RlTuiError.
         """
-        self._bench = Workbench(plan_learner(settings, env, folder, behavior, seed, num_envs, device))
+        with worded(OF_LEARNER):
+            self._bench = Workbench(plan_learner(settings, env, folder, behavior, seed, num_envs, device))
         self._learner = self._bench.behavior.learner
         self._pid = os.getpid()
         self._is_closed = False
@@ -81,7 +81,7 @@ class Learner:
 
         Fewer where max_steps is reached: everything is then saved.
         """
-        if not _is_whole(iterations) or iterations < 0:
+        if not is_whole(iterations) or iterations < 0:
             raise ConfigError(f"iterations: must be a whole number of at least 0, got {iterations!r}")
         with _Training(self._begin, self._end):
             bench, learner = self._bench, self._learner
@@ -149,7 +149,7 @@ class Learner:
         self._require_usable()
         if kind not in ("greedy", "stochastic"):
             raise ConfigError(f"kind: {must_be_one_of(('greedy', 'stochastic'), kind)}")
-        policy = self._bench.make_policy(kind == "greedy", secrets.randbits(64) if seed is None else seed)
+        policy = self._bench.make_policy(kind == "greedy", seed_or_random(seed))
         return ActingPolicy(policy, self._bench.spec, self.step, is_greedy=kind == "greedy")
 
     def save(self) -> Path:
@@ -271,10 +271,6 @@ class Learner:
         if self._learner.failure is not None:
             text = f"training has failed, and a new Learner continues from the last checkpoint: {self._learner.failure}"
             raise RlTuiError(text) from self._learner.failure
-
-
-def _is_whole(number: object) -> bool:
-    return not isinstance(number, bool) and isinstance(number, Integral)
 
 
 def _let_go(folder: RunFolder, logs: RunLogs, pid: int) -> None:

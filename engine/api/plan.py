@@ -11,7 +11,7 @@ from rl_tui.engine.api.settings import DEFAULT_BEHAVIOR, SettingsLike, is_of_one
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.support import find_unsupported
+from rl_tui.engine.config.support import require_supported
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 from rl_tui.engine.running.environments import named_environments
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
@@ -53,7 +53,7 @@ def plan_learner(
     device: str | None,
 ) -> LearnerPlan:
     """Read what the caller has passed. Raises ConfigError and NotSupportedError; nothing is created."""
-    path = Path(os.path.abspath(folder))
+    path = _absolute(folder)
     overrides: dict[str, object] = {
         "checkpoint_settings.run_id": path.name,
         "checkpoint_settings.results_dir": str(path.parent),
@@ -70,8 +70,7 @@ def plan_learner(
     name = chosen if is_named else _name_for(path, config.env_settings.env if env is None else env)
     config = _narrowed(config, chosen, name)
     given = None if env is None or isinstance(env, str) else given_source(env, name, tuple(config.env_settings.metrics))
-    if unsupported := find_unsupported(config, has_environment=given is not None):
-        raise NotSupportedError("\n".join(unsupported))
+    require_supported(config, has_environment=given is not None)
     if given is None:
         return LearnerPlan(config, name, is_named, named_environments(config)[0].source)
     config, source = _with_given(config, given, num_envs)
@@ -81,6 +80,13 @@ def plan_learner(
             " makes one"
         )
     return LearnerPlan(config, name, is_named, source)
+
+
+def _absolute(folder: object) -> Path:
+    name = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"folder: must be the path of a folder, got {name!r}")
+    return Path(os.path.abspath(name))
 
 
 def _keyword_of(dotted: str) -> str:

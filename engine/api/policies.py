@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -153,9 +154,23 @@ def load_policy(
         kind = None
     elif not place.exists():
         raise ConfigError(f"{place}: no such file or folder")
-    found = read_policy_file(place, greedy, secrets.randbits(64) if seed is None else seed)
+    found = read_policy_file(place, greedy, seed_or_random(seed))
     _require(place, found, kind, behavior)
     return ActingPolicy(found.policy, found.spec, found.step, is_greedy=found.is_greedy)
+
+
+def seed_or_random(seed: int | None) -> int:
+    """A random one for None. Raises ConfigError for what is no seed."""
+    if seed is None:
+        return secrets.randbits(64)
+    if not is_whole(seed) or seed < 0:
+        raise ConfigError(f"seed: must be a whole number of at least 0, got {seed!r}")
+    return int(seed)
+
+
+def is_whole(number: object) -> bool:
+    """Whether it is a whole number, of Python or of numpy."""
+    return not isinstance(number, bool) and isinstance(number, Integral)
 
 
 def _require(path: Path, found: PolicyFile, kind: Kind | None, behavior: str | None) -> None:

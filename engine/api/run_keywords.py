@@ -10,8 +10,8 @@ from rl_tui.engine.api.environments import factory_name, full_name
 from rl_tui.engine.api.settings import SettingsLike, read_run_config
 from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.support import find_unsupported
-from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.config.support import require_supported
+from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.user_factory import PROGRAM
 
 EnvironmentName: TypeAlias = "str | Callable[..., Any]"  # Any: what a user's factory takes and makes
@@ -54,8 +54,7 @@ def runnable_config(settings: SettingsLike, keywords: RunKeywords) -> RunConfig:
     config = read_run_config(settings, _overrides(keywords), name_of=_argument_of)
     if keywords.get("deterministic"):
         config = config.acting_deterministically()
-    if unsupported := find_unsupported(config):
-        raise NotSupportedError("\n".join(unsupported))
+    require_supported(config)
     _require_importable(config)
     return config
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, Field, create_model
 
 from rl_tui.engine import registry
-from rl_tui.engine.config.diagnostics import one_of, path_text
+from rl_tui.engine.config.diagnostics import closest, one_of, path_text
 from rl_tui.engine.config.plugin_settings import PluginSettings, settings_of_plugin, settings_of_plugins
 from rl_tui.engine.config.types import read_settings
 from rl_tui.engine.errors import ConfigError
@@ -51,6 +51,12 @@ def environment_names() -> str:
     every = settings_of_plugins(KIND, EnvironmentSettings)
     names = [f"{name}:{kind.pattern}" for name, kind in every.items() if kind.implementation]
     return one_of([*names, "package.module:factory"])
+
+
+def near_kind(word: str) -> str | None:
+    """The kind of environment that was probably meant: one that begins so, or is similar."""
+    kinds = registry.names(KIND)
+    return next((kind for kind in kinds if len(word) > 1 and kind.startswith(word)), None) or closest(word, kinds)
 
 
 def strict_kinds() -> dict[str, type[EnvironmentSettings]]:

@@ -5,11 +5,10 @@ from typing import Annotated, ClassVar, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationInfo, field_validator
 
-from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
-from rl_tui.engine.config.diagnostics import SourceMap, closest, describe, must_be, visible
+from rl_tui.engine.config.diagnostics import SourceMap, describe, must_be, visible
 from rl_tui.engine.config.environment_parameters import EnvironmentParameter
-from rl_tui.engine.config.environments import KIND, environment_names, kind_of, read_arguments
+from rl_tui.engine.config.environments import environment_names, kind_of, near_kind, read_arguments
 from rl_tui.engine.config.types import (
     PathText,
     Positive,
@@ -42,7 +41,8 @@ def _check_environment(name: object, *at: str) -> None:
     if is_known and rest.strip():
         return
     if is_known or not _FACTORY.fullmatch(name):
-        near = closest(scheme, registry.names(KIND)) if rest else None if colon else f"gymnasium:{name.strip()}"
+        kind = near_kind(scheme) if rest else None
+        near = f"{kind}:{rest}" if kind else None if colon else f"gymnasium:{name.strip()}"
         refused = must_be(environment_names(), name)
         raise refusal(f"{refused}. Did you mean {visible(near)}?" if near else refused, *at)
 

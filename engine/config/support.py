@@ -13,6 +13,7 @@ from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
 from rl_tui.engine.config.types import OFF
+from rl_tui.engine.errors import ConfigError, NotSupportedError
 
 _LATER = "is not supported yet"
 
@@ -27,6 +28,14 @@ def find_unsupported(config: RunConfig, has_environment: bool = False) -> list[s
     if has_environment:
         found = [one for one in found if one.path[:1] != ("env_settings",)]
     return config.source.lines(found)
+
+
+def require_supported(config: RunConfig, has_environment: bool = False) -> None:
+    """Raise ConfigError where something is missing or contradictory, otherwise NotSupportedError for what is not
+    supported yet, with every line of `find_unsupported`."""
+    if found := find_unsupported(config, has_environment):
+        is_wrong = not set(config.source.lines(_incomplete(config))).isdisjoint(found)
+        raise (ConfigError if is_wrong else NotSupportedError)("\n".join(found))
 
 
 def find_unsupported_defaults(config: RunConfig) -> list[str]:

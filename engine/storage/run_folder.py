@@ -281,7 +281,8 @@ class RunFolder:
 
     def _busy(self, process: str) -> RunBusyError:
         if process == this_process():
-            text = "this process itself is writing to this run: close what does (close()), or choose another folder"
+            what = "this process itself is writing to this run"
+            text = f"{what}: end what does (close() of a Learner, stop() of a run), or choose another folder"
             return RunBusyError(f"{self.path}: {text}")
         return RunBusyError(
             f"{self.path}: another process ({process}) is writing to this run. Stop it, watch it with `rl-tui"

@@ -305,7 +305,8 @@ def test_environment_of_the_caller_is_not_closed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("env", "changes", "message"),
     [
-        (None, {}, "env: must be set"),
+        (None, {}, "^env: must be set: gymnasium:ID, "),
+        ("gym:CartPole-v1", {}, r'got "gym:CartPole-v1"\. Did you mean gymnasium:CartPole-v1\?$'),
         (3, {}, "env: must be gymnasium:ID, .* or a function that makes one; got a int"),
         ("CartPole", {}, 'env: must be gymnasium:ID, .* got "CartPole"'),
         ("NoSuch-v1", {}, "gymnasium:NoSuch-v1: no such Gymnasium environment"),
@@ -532,12 +533,21 @@ def test_two_learners_in_one_process_do_not_disturb_each_other(tmp_path: Path) -
 def test_folder_has_one_writer(tmp_path: Path) -> None:
     with line(tmp_path) as learner:
         learner.run(1)
-        with pytest.raises(rl_tui.RunBusyError, match=r"this process itself is writing to this run: close what does"):
+        with pytest.raises(rl_tui.RunBusyError, match=r"this process itself is writing to this run: end what does"):
             line(tmp_path)
         learner.run(1)
+    wrong: list[tuple[Any, str]] = [
+        (None, "folder: must be the path of a folder, got None"),
+        ("", "folder: must be the path of a folder, got ''"),
+        (tmp_path / "file/a", r"cannot be created|cannot create the run folder .* It must be in a folder that can be"),
+    ]
+    (tmp_path / "file").touch()
+    for folder, message in wrong:
+        with pytest.raises(rl_tui.ConfigError, match=message):
+            rl_tui.Learner(behavior(), "toy:line", folder)
     (tmp_path / "other").mkdir()
     (tmp_path / "other/letter.txt").write_text("mine")
-    with pytest.raises(rl_tui.ConfigError, match=r"holds other files than those of a run of rl-tui \(letter.txt\)"):
+    with pytest.raises(rl_tui.ConfigError, match=r"of rl-tui \(letter.txt\)\. .* choose another folder\.$"):
         rl_tui.Learner(behavior(), "toy:line", tmp_path / "other")
     assert os.listdir(tmp_path / "other") == ["letter.txt"]
 

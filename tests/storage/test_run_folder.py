@@ -195,7 +195,7 @@ def test_resume_or_start_is_refused_where_resume_is(tmp_path: Path) -> None:
 def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     with RunFolder(tmp_path, "first") as first:
         first.open()
-        with pytest.raises(RunBusyError, match=r"this process itself is writing to this run: close what does"):
+        with pytest.raises(RunBusyError, match=r"this process itself is writing to this run: end what does"):
             RunFolder(tmp_path, "first").open(resume=True)
         (first.path / "run.lock").write_text(f"pid 1 on {socket.gethostname()}\n")  # as of another process
         for resume, force in ((False, False), (True, False), (False, True)):

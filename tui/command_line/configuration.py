@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_tui.engine.config.diagnostics import closest, one_of, visible
-from rl_tui.engine.errors import ConfigError, NotSupportedError
+from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.process.imports import imports_that_stay
 from rl_tui.tui.command_line.commands import COMMANDS
 from rl_tui.tui.command_line.train_arguments import TrainArguments
@@ -32,13 +32,11 @@ def read_configuration(arguments: TrainArguments) -> RunConfig:
 
 
 def runnable_configuration(arguments: TrainArguments) -> RunConfig:
-    """The same, with nothing in it that is not supported yet. Raises NotSupportedError otherwise."""
+    """The same, complete and with nothing in it that is not supported yet. Raises ConfigError and NotSupportedError."""
     with imports_that_stay():
-        from rl_tui.engine.config.support import find_unsupported
+        from rl_tui.engine.config.support import require_supported
     config = read_configuration(arguments)
-    unsupported = find_unsupported(config)
-    if unsupported:
-        raise NotSupportedError("\n".join(unsupported))
+    require_supported(config)
     return config
 
 

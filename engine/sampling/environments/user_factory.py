@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
-from rl_tui.engine import registry
-from rl_tui.engine.config.environments import KIND, OpenArguments
+from rl_tui.engine.config.environments import OpenArguments, near_kind
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment, EnvironmentKind
 from rl_tui.engine.sampling.environments.modules import import_named
@@ -75,8 +74,8 @@ def find_factory(env: str) -> Callable[..., Any]:  # Any: a user's function
     try:
         found: Any = import_named(env, module)
     except ModuleNotFoundError as error:
-        near = difflib.get_close_matches(module.partition(".")[0], registry.names(KIND), n=1)
-        hint = f". Did you mean {near[0]}:{name}?" if near else ""
+        kind = near_kind(module.partition(".")[0])
+        hint = f". Did you mean {kind}:{name}?" if kind else ""
         raise ConfigError(f"{env}: no module named {error.name!r}{hint}") from error
     for attribute in name.split("."):
         if not hasattr(found, attribute):
