@@ -30,8 +30,8 @@ def test_table_has_a_row_for_each_behavior(tmp_path: Path) -> None:
     run = start(tmp_path)
     assert "starting" in text_of(progress.table_of(run)) or run.wait(20)
     assert run.wait(20)
-    title, _, head, _, row, *_ = text_of(progress.table_of(run)).splitlines()
-    assert title.rstrip() == f"{tmp_path}/run: finished"[:100]
+    title, _, head, _, row, *_ = text_of(progress.table_of(run), width=300).splitlines()
+    assert title.strip() == f"{tmp_path}/run: finished"
     assert head.split() == ["behavior", "step", "steps/s", "return", "left"]
     assert row.split()[0] == "Walker"
     assert "512 of 512" in row
