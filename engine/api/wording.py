@@ -9,6 +9,7 @@ from rl_tui.engine.errors import RlTuiError
 
 OF_LEARNER = {  # what the messages have, and what a Learner calls it
     "env_settings.env: must be set (or use --env)": "env: must be set",
+    "torch_settings.device: ": "device: ",
     " (or --env)": "",
     "--env": "env",
     "--results-dir must be a writable folder": "It must be in a folder that can be written to",
