@@ -15,7 +15,7 @@ from rl_tui.engine.api.experience_check import require_experience
 from rl_tui.engine.api.plan import plan_learner
 from rl_tui.engine.api.policies import ActingPolicy, is_whole, seed_or_random
 from rl_tui.engine.api.settings import SettingsLike
-from rl_tui.engine.api.wording import OF_LEARNER, worded
+from rl_tui.engine.api.wording import of_learner, worded
 from rl_tui.engine.api.workbench import Workbench
 from rl_tui.engine.config.diagnostics import must_be_one_of
 from rl_tui.engine.errors import CheckpointError, ConfigError, ExportError, HookError, RlTuiError
@@ -56,7 +56,7 @@ class Learner:
         environment, its name, or a function that makes one and is called num_envs times; None for the one that the
         settings name. The keywords win over the settings. Raises RlTuiError.
         """
-        with worded(OF_LEARNER):
+        with worded(of_learner):
             self._bench = Workbench(plan_learner(settings, env, folder, behavior, seed, num_envs, device))
         self._learner = self._bench.behavior.learner
         self._pid = os.getpid()

@@ -12,8 +12,10 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import get_args
 
 from rl_tui.engine.api.live_view import LiveView
+from rl_tui.engine.api.wording import of_run, reword
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.errors import CommandError, RlTuiError
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
@@ -69,6 +71,16 @@ class SentCommand:
         return outcome.message
 
 
+def _require_command(command: object) -> None:
+    """A run does not check what its own threads get. Raises CommandError."""
+    if not isinstance(command, get_args(Command)):
+        raise CommandError(f"must be a command of rl_tui.messages, such as Stop(), got {command!r}")
+    for name in ("behavior", "name", "path", "text"):
+        value = getattr(command, name, "")
+        if not isinstance(value, str) and not (name == "behavior" and value is None):
+            raise CommandError(f"{name}: must be text, got {value!r}")
+
+
 class RunHandle:
     """A run in threads of this process. Any thread may call its methods; one at a time iterates over `events`.
 
@@ -109,7 +121,7 @@ class RunHandle:
         while True:
             is_over = self._launch.wait(ANSWER_SECONDS)
             if self._launch.error is not None:
-                raise self._launch.error
+                raise self.error or self._launch.error
             with self._live.reading() as view:
                 if view.run is not None:
                     return Path(view.run.path)
@@ -140,6 +152,8 @@ class RunHandle:
     def error(self) -> RlTuiError | None:
         """Why the run could not start, or what ended it early; None while it goes on, and where nothing did."""
         failure = self._launch.failure
+        if isinstance(failure, RlTuiError):
+            reword(failure, of_run)
         if failure is None or isinstance(failure, RlTuiError):
             return failure
         error = RlTuiError(f"an internal error ended the run: {type(failure).__name__}: {failure}")
@@ -173,7 +187,8 @@ class RunHandle:
             is_over = self._launch.wait(POLL_SECONDS)
 
     def send(self, command: Command) -> SentCommand:
-        """Send a command of `rl_tui.messages` and return at once."""
+        """Send a command of `rl_tui.messages` and return at once. Raises CommandError for what is none."""
+        _require_command(command)
         self._launch.send(command)
         return SentCommand(command, self._live)
 

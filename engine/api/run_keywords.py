@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypedDict
 from rl_tui.engine.api.environments import factory_name, full_name
 from rl_tui.engine.api.settings import SettingsLike, read_run_config
 from rl_tui.engine.config import run_flags
+from rl_tui.engine.config.diagnostics import suggest
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
 from rl_tui.engine.errors import ConfigError
@@ -70,7 +71,11 @@ def _overrides(keywords: RunKeywords) -> dict[str, object]:
     given.pop("deterministic", None)
     others = given.pop("set", {})
     if unknown := [keyword for keyword in given if keyword not in _PATHS]:
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+        advice = suggest(unknown[0], RunKeywords.__annotations__) or " Other settings are given in `set`."
+        raise TypeError(f"rl_tui.train and rl_tui.start have no argument {unknown[0]!r}.{advice}")
+    if not isinstance(others, Mapping) or not all(isinstance(path, str) for path in others):
+        expected = 'a mapping from settings to values, such as {"behaviors.Walker.max_steps": 10000}'
+        raise ConfigError(f"set: must be {expected}, got {others!r}")
     if "env" in given:
         given["env"] = _named(given["env"])
     return {_PATHS[keyword]: value for keyword, value in given.items()} | dict(others)

@@ -11,6 +11,8 @@ from rl_tui.engine.api.progress import Progress, progress_of
 from rl_tui.engine.api.run_handle import POLL_SECONDS, RunHandle
 from rl_tui.engine.api.run_keywords import RunKeywords, runnable_config
 from rl_tui.engine.api.settings import SettingsLike
+from rl_tui.engine.api.wording import of_run, worded
+from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.learning.train_step import TrainStepHook
 from rl_tui.engine.running.hooks import Hooks, MilestoneHook
 from rl_tui.engine.running.preflight import require_startable
@@ -47,9 +49,13 @@ def start(
     with a StopIteration it ends well. Raises RlTuiError where the configuration is wrong or the run's folder cannot be
     used; what goes wrong later is the handle's `error`.
     """
-    config = runnable_config(settings, keywords)
-    require_startable(config)
-    return RunHandle(config, Hooks((on_train_step,) if on_train_step else (), tuple((every or {}).items())))
+    if every is not None and not isinstance(every, Mapping):
+        raise ConfigError(f"every: must be a mapping from intervals in steps to functions, got {every!r}")
+    hooks = Hooks(() if on_train_step is None else (on_train_step,), tuple((every or {}).items()))
+    with worded(of_run):
+        config = runnable_config(settings, keywords)
+        require_startable(config)
+    return RunHandle(config, hooks)
 
 
 def train(

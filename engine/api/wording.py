@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rl_tui.engine.config import run_flags
 from rl_tui.engine.errors import RlTuiError
 
-OF_LEARNER = {  # what the messages have, and what a Learner calls it
+_OF_LEARNER = {  # what the messages have, and what a Learner calls it
     "env_settings.env: must be set (or use --env)": "env: must be set",
     "torch_settings.device: ": "device: ",
     " (or --env)": "",
@@ -15,16 +17,40 @@ OF_LEARNER = {  # what the messages have, and what a Learner calls it
     "--results-dir must be a writable folder": "It must be in a folder that can be written to",
     "--run-id": "folder",
 }
+_SETTING = re.compile(r"--set ([\w.-]+)=([^\s,;]+)")
+_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)(:?)")
+_FLAGS = {flag.name: flag for flag in run_flags.IN_PYTHON}
+
+
+def of_learner(text: str) -> str:
+    """With the arguments of a Learner instead of flags."""
+    for flag, argument in _OF_LEARNER.items():
+        text = text.replace(flag, argument)
+    return text
+
+
+def of_run(text: str) -> str:
+    """With the arguments of `train` and `start` instead of flags: `resume=True`, or `resume: ` before a message."""
+    return _FLAG.sub(_keyword, _SETTING.sub(r'set={"\1": \2}', text))
 
 
 @contextmanager
-def worded(words: Mapping[str, str]) -> Iterator[None]:
+def worded(words: Callable[[str], str]) -> Iterator[None]:
     """What is raised within names arguments instead of the flags of the command line."""
     try:
         yield
     except RlTuiError as error:
-        text = str(error)
-        for flag, argument in words.items():
-            text = text.replace(flag, argument)
-        error.args = (text,)
+        reword(error, words)
         raise
+
+
+def reword(error: RlTuiError, words: Callable[[str], str]) -> None:
+    """Its message names arguments, too."""
+    error.args = (words(str(error)),)
+
+
+def _keyword(found: re.Match[str]) -> str:
+    flag, colon = _FLAGS.get(found[1]), found[2]
+    if flag is None:
+        return found[0]
+    return f"{flag.keyword}{'=True' if flag.kind == 'true' and not colon else ''}{colon}"

@@ -18,10 +18,12 @@ import pytest
 
 import rl_tui
 from rl_tui.engine.api.run_keywords import RunKeywords
+from rl_tui.engine.api.wording import of_run
 from rl_tui.engine.config import run_flags
 from rl_tui.engine.config.loading import effective_yaml, parse_config
 from rl_tui.engine.sampling.environments.toys.line import Line
 from rl_tui.engine.session.messages import (
+    AddNote,
     CheckpointSaved,
     CommandFinished,
     Envelope,
@@ -121,6 +123,9 @@ def test_commands_are_sent_by_methods_and_their_outcomes_waited_for(tmp_path: Pa
         assert run.resume().wait(20) == "Walker training"
         with pytest.raises(rl_tui.CommandError, match="there is no behavior Runner"):
             run.send(Pause("Runner")).wait(20)
+        for wrong in ("stop", Pause, Pause(3), AddNote(3)):  # type: ignore[arg-type]  # of a program without types
+            with pytest.raises(rl_tui.CommandError, match=r"must be a command of rl_tui\.messages|must be text"):
+                run.send(wrong)  # type: ignore[arg-type]
         assert (run.exit_code, run.error, run.wait(0)) == (None, None, False)
     assert run.view.state == "stopped"
     assert run.exit_code == 0
@@ -172,7 +177,11 @@ def test_every_flag_of_a_setting_is_a_keyword() -> None:
             {"set": {"behaviors.walker.max_steps": 3}},
             r"^behaviors\.walker\.max_steps: no such behavior\. Did you mean Walker\?$",
         ),
-        ({"resume": True, "run_id": "other"}, "--resume: no run in"),
+        ({"resume": True, "run_id": "other"}, "^resume: no run in .*. Remove resume=True to start a new one"),
+        ({"initialize_from": "other"}, "^initialize_from: no run in"),
+        ({"every": 5}, "every: must be a mapping from intervals in steps to functions, got 5"),
+        ({"set": "a=b"}, "set: must be a mapping from settings to values, such as .*, got 'a=b'"),
+        ({"set": {1: 2}}, "set: must be a mapping from settings to values, such as .*, got {1: 2}"),
     ],
 )
 def test_what_is_wrong_is_said_at_the_start(keywords: dict[str, Any], complaint: str, tmp_path: Path) -> None:
@@ -182,8 +191,17 @@ def test_what_is_wrong_is_said_at_the_start(keywords: dict[str, Any], complaint:
 
 
 def test_keyword_that_there_is_not_is_refused_as_by_any_function(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'seeds'"):
-        start(tmp_path, seeds=3)
+    for keyword, advice in (("seeds", "Did you mean seed?"), ("gamma", "Other settings are given in `set`.")):
+        with pytest.raises(TypeError) as raised:
+            start(tmp_path, **{keyword: 3})
+        assert str(raised.value) == f"rl_tui.train and rl_tui.start have no argument '{keyword}'. {advice}"
+
+
+def test_messages_are_in_the_words_of_python() -> None:
+    assert of_run("raise max_steps with --set behaviors.A.max_steps=1000000, or use --resume or another --run-id") == (
+        'raise max_steps with set={"behaviors.A.max_steps": 1000000}, or use resume=True or another run_id'
+    )
+    assert of_run("--resume: no run. `rl-tui ls --json`") == "resume: no run. `rl-tui ls --json`"
 
 
 def test_settings_may_be_objects_and_keywords_win_over_them(tmp_path: Path) -> None:
@@ -222,7 +240,7 @@ def test_training_returns_what_was_reached(tmp_path: Path, capsys: pytest.Captur
     again = rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, resume=True, quiet=True)
     assert again.returns["Walker"] == pytest.approx(result.returns["Walker"], abs=0.2), "of its checkpoint"
     assert repr(again) == f"RunResult(path={result.path!r}, exit_code=0, returns={again.returns})"
-    with pytest.raises(rl_tui.ConfigError, match="holds an earlier run"):
+    with pytest.raises(rl_tui.ConfigError, match=r"holds an earlier run\. Continue it with resume=True, replace"):
         rl_tui.train(settings(), run_id=RUN, results_dir=tmp_path, quiet=True)
     assert capsys.readouterr() == ("", "")
 
@@ -232,6 +250,11 @@ def test_failing_run_raises_its_error_and_has_saved_what_it_learned(tmp_path: Pa
     with pytest.raises(rl_tui.EnvironmentFailure, match="the floor was wet"):
         rl_tui.train(settings(max_steps=ENDLESS), run_id=RUN, results_dir=tmp_path, quiet=True, **wrong)
     assert len(list((tmp_path / RUN / "Walker/checkpoints").iterdir())) == 1
+
+
+def test_environment_of_an_unknown_kind_is_refused_with_the_one_that_is_meant(tmp_path: Path) -> None:
+    with pytest.raises(rl_tui.ConfigError, match=r"Did you mean gymnasium:CartPole-v1\?$"):
+        rl_tui.train(settings(), env="gym:CartPole-v1", run_id=RUN, results_dir=tmp_path, quiet=True)
 
 
 def test_run_that_cannot_start_has_the_error_and_no_folder(tmp_path: Path) -> None:
