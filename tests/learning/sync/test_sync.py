@@ -79,7 +79,7 @@ def test_ranks_that_make_different_calls_are_reported_as_such(two: Ranks) -> Non
 
 @pytest.mark.parametrize("name", ["ppo", "sac"])
 def test_ranks_begin_with_the_same_weights_and_draw_differently(two: Ranks, name: str) -> None:
-    """Also after both have loaded one state. `loss`, which only one of them asks for, waits for nobody."""
+    """Also after both have loaded one state. `loss`, which only one of them calls, waits for no other rank."""
     case = Case(name, CONTINUOUS, (2, 2))
     first, second = two.results(calls.made, case)
     same([first["weights"], second["weights"]])
