@@ -67,7 +67,7 @@ class SentCommand:
                 raise TimeoutError(f"{type(self.command).__name__} is not finished after {timeout:g} s")
             time.sleep(ANSWER_SECONDS)
         if not outcome.ok:
-            raise CommandError(outcome.message)
+            raise CommandError(of_run(outcome.message))
         return outcome.message
 
 
