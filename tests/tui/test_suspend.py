@@ -91,7 +91,7 @@ def test_screen_goes_to_the_shell_and_comes_back_whole(shell: Shell) -> None:
 
 def test_screen_that_could_not_prepare_for_a_stop_comes_back_whole(shell: Shell) -> None:
     shell.job.send_signal(signal.SIGSTOP)
-    shell.terminal.wait_for("Stopped")
+    shell.terminal.wait_for("shell> ")  # a sequence that was cut short may swallow a letter of what comes before
     shell.answers("stopped without notice")
     shell.job.send_signal(signal.SIGCONT)
     shell.answers("continued by another")
