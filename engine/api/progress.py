@@ -132,12 +132,16 @@ def table_of(run: RunHandle) -> Table:
     from rich.table import Table
 
     with run.live.reading() as view:
-        table = Table(box=box.SIMPLE_HEAD, title=title_of(view), title_justify="left", title_style="bold")
-        for name in ("behavior", "", "step", "steps/s", "return", "left", ""):
-            table.add_column(name, justify="left" if name in ("behavior", "") else "right", no_wrap=True)
+        title, padding = title_of(view), (0, 1, 0, 0)
+        table = Table(box=box.SIMPLE_HEAD, padding=padding, title=title, title_justify="left", title_style="bold")
+        table.add_column("behavior", no_wrap=True)
+        table.add_column(max_width=BAR_WIDTH)  # the only column that gives way where there is little room
+        for name in ("step", "steps/s", "return", "left"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(no_wrap=True)
         for behavior in view.behaviors.values():
             name, *figures = row_of(behavior)
-            bar = ProgressBar(total=max(1, behavior.max_steps), completed=behavior.step, width=BAR_WIDTH)
+            bar = ProgressBar(total=max(1, behavior.max_steps), completed=behavior.step)
             table.add_row(name, bar if behavior.max_steps else "", *figures)
     return table
 
