@@ -302,8 +302,8 @@ def test_behavior_that_has_ended_stays_where_it_is(tmp_path: Path) -> None:
     }
     with live(configuration(tmp_path, behaviors, {"Walker": "toy:line", "Other": "toy:line"})) as run:
         run.wait_for(BehaviorStateChanged, lambda e: (e.behavior, e.state) == ("Walker", "finished"))
-        checkpoints = [e.path for e in run.of(CheckpointSaved) if e.behavior == "Walker"]
-        assert refused(run, checkpoints[0]) == "Walker has ended; --resume continues from a checkpoint"
+        saved_one = run.wait_for(CheckpointSaved, lambda e: e.behavior == "Walker")
+        assert refused(run, saved_one.path) == "Walker has ended; --resume continues from a checkpoint"
 
 
 def test_roll_back_asked_for_with_a_stop_has_an_outcome_and_the_run_can_be_resumed(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from rl_tui.tui.terminal.sequences import copy_text
 LINES_KEPT = 100
 ROWS_SHOWN = 12  # the last, so that the keys stay visible
 READ_BYTES = 4096
+ENDING_SECONDS = 2.0  # that a program may take to end
 
 
 class EvaluationScreen(PaneDialog):
@@ -52,6 +53,8 @@ class EvaluationScreen(PaneDialog):
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGTERM)
+                with suppress(TimeoutError):  # its pipe must not be left open
+                    await asyncio.wait_for(process.communicate(), ENDING_SECONDS)
 
     def action_end(self) -> None:
         """It ends, if it has not; back to the runs."""
