@@ -17,7 +17,6 @@ from rl_tui.engine.config.environments import KIND, environment_names, near_kind
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import FROM_FACTORY, PROTOCOL, EnvironmentSource, checked
-from rl_tui.engine.sampling.environments.measuring import Measuring
 from rl_tui.engine.sampling.environments.user_factory import PROGRAM, wrapped
 
 AnyEnv: TypeAlias = "gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | Environment"  # Any: only its spaces know
@@ -56,18 +55,14 @@ class GivenSource(EnvironmentSource):
         """Whether there is one environment only, which belongs to the program."""
         return _is_environment(self.given)
 
-    def make(self, first: int, count: int) -> list[Environment]:
+    def _make(self, count: int) -> list[Environment]:
         """As EnvironmentSource does. An object's own copies are all there are."""
         if self.is_object:
             copies = [self.given]
         else:
             factory = cast(Callable[[], object], self.given)
             copies = [factory() for _ in range(count)]
-        made = checked(self.env, wrapped(self.env, self.behavior, copies), FROM_FACTORY)
-        for environment in made:
-            if self.metrics and isinstance(environment, Measuring):
-                environment.measure(self.metrics)
-        return made
+        return checked(self.env, wrapped(self.env, self.behavior, copies), FROM_FACTORY)
 
     @property
     def has_one_behavior(self) -> bool:

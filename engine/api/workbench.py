@@ -23,6 +23,7 @@ from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.building import Builder, Place, device_of, run_seed
 from rl_tui.engine.running.collection import Collection
+from rl_tui.engine.running.environments import make_pool
 from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.logs import RunLogs
 from rl_tui.engine.running.machine.memory import keep_freed_memory
@@ -33,8 +34,6 @@ from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.running.writers.event_lines import line_of, run_state_line
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.process import ProcessPool
-from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
@@ -123,11 +122,7 @@ class Workbench:
         leaving.callback(self._end)
 
     def _make_pool(self, plan: LearnerPlan) -> EnvironmentPool:
-        settings, source = plan.config.env_settings, plan.source
-        if settings.num_workers:
-            timeout, logs = settings.timeout_wait, self.folder.run_logs
-            return ProcessPool(source, settings.num_envs, settings.num_workers, timeout, logs)
-        return SerialPool(source.env, source.make, settings.num_envs)
+        return make_pool(plan.source, plan.config.env_settings, self.folder.run_logs)
 
     def begin(self) -> None:
         """Environments begin new episodes; experience that was not passed on is dropped."""

@@ -30,7 +30,7 @@ from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
-from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
+from rl_tui.engine.running.environments import NamedEnvironment, make_pool, named_environments, settings_of
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.learner import Learner
@@ -42,7 +42,7 @@ from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool
+from rl_tui.engine.sampling.pools.process import START_SECONDS
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStarted
@@ -141,20 +141,14 @@ class Builder:
     def _worker(self, environment: NamedEnvironment, index: int, saver: Saver) -> EnvironmentWorker:
         settings, source = self._config.env_settings, environment.source
 
-        def make_pool() -> EnvironmentPool:
-            if settings.num_workers:
-                workers = min(settings.num_workers, settings.num_envs)
-                return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, self._folder.run_logs)
-            return SerialPool(source.env, source.make, settings.num_envs)
-
         # ML-Agents gives environment i seed + i; the workers of a run must not share seeds
         seed = self._seed + index * 1_000_003
         start_seconds = None if settings.num_workers else max(START_SECONDS, settings.timeout_wait)
         output = self._folder.output
-        names = environment.behaviors
+        names, make = environment.behaviors, partial(make_pool, source, settings, self._folder.run_logs)
         maker = _EnvironmentBehaviors(self, environment, index, saver)
         return EnvironmentWorker(
-            source.env, make_pool, maker, seed, self._bus, self._ui_priority, output, start_seconds, names
+            source.env, make, maker, seed, self._bus, self._ui_priority, output, start_seconds, names
         )
 
     def require_behaviors(self, environment: NamedEnvironment, specs: Mapping[str, BehaviorSpec]) -> None:

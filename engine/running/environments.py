@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.config.environments import environment_names
-from rl_tui.engine.config.run import NO_UNITY, RunConfig
+from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.pools.serial import SerialPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +67,11 @@ def _kwargs_of(kwargs: Mapping[str, object], behavior: str) -> Mapping[str, obje
     own = kwargs.get(behavior, {})
     assert isinstance(own, Mapping)
     return own
+
+
+def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path) -> EnvironmentPool:
+    """A new pool of `num_envs` copies: in worker processes, which log to that folder, or in this process."""
+    if settings.num_workers:
+        workers = min(settings.num_workers, settings.num_envs)
+        return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, run_logs)
+    return SerialPool(source.env, source.make, settings.num_envs)

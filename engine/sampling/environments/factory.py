@@ -45,11 +45,15 @@ class EnvironmentSource:
 
     def make(self, first: int, count: int) -> list[Environment]:
         """Instances that hold `count` copies, the first of which is copy number `first` of the run."""
-        made = make_environments(self.env, self.behavior, count, self.kwargs, self.drawn)
+        made = self._make(count)
         for environment in made:
             if self.metrics and isinstance(environment, Measuring):
                 environment.measure(self.metrics)
         return made
+
+    def _make(self, count: int) -> list[Environment]:
+        """The instances of so many copies, which measure nothing yet."""
+        return make_environments(self.env, self.behavior, count, self.kwargs, self.drawn)
 
     @property
     def has_one_behavior(self) -> bool:
