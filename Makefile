@@ -76,7 +76,7 @@ clean:
 	rm -rf $(VENV) .venv-3.* build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # torch comes first and alone: it is by far the largest, and the build that was chosen is then kept.
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml constraints.txt $(wildcard engine/sampling/environments/unity/*.proto)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "rl-tui needs Python 3.11 or newer; name one with PYTHON=python3.12" >&2; exit 1; }
 	@test -d src/rl_tui/engine || \
