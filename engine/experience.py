@@ -17,7 +17,16 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_tui.engine.specs import BehaviorSpec, DecisionSteps, Int64, TerminalSteps, Trajectories, add_up
+from rl_tui.engine.specs import (
+    BehaviorSpec,
+    DecisionSteps,
+    GatheredStatistic,
+    Int64,
+    TerminalSteps,
+    Trajectories,
+    add_up,
+)
+from rl_tui.engine.statistics import merge
 
 Number = TypeVar("Number", bound=np.generic)
 RowShape = Callable[[BehaviorSpec, int], tuple[int, ...]]
@@ -179,8 +188,10 @@ def join_trajectories(blocks: Sequence[Trajectories]) -> Trajectories:
         if column.has_next
     }
     measured: dict[str, tuple[float, int]] = {}
+    statistics: dict[str, GatheredStatistic] = {}
     for block in blocks:
         add_up(measured, block.measured)
+        merge(statistics, block.statistics)
     return Trajectories(
         observations=join_observations(block.observations for block in blocks),
         next_observations=join_observations(block.next_observations for block in blocks),
@@ -192,6 +203,7 @@ def join_trajectories(blocks: Sequence[Trajectories]) -> Trajectories:
         episode_lengths=joined([block.episode_lengths for block in blocks]),
         policy_version=min(block.policy_version for block in blocks),
         measured=measured,
+        statistics=statistics,
         departed=_join_departed(blocks),
         **join_columns(_TRAJECTORIES, blocks, rows),
         **following,

@@ -5,9 +5,11 @@ Shapes: N agents or rows, P segments, A continuous action dimensions, K discrete
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -19,7 +21,10 @@ Bool: TypeAlias = NDArray[np.bool_]
 Observation: TypeAlias = NDArray[Any]  # float32 or uint8, as in its spec
 Observations: TypeAlias = tuple[Observation, ...]
 Measured: TypeAlias = Mapping[str, tuple[float, int]]  # statistic -> sum and number of finite values
+Aggregation: TypeAlias = Literal["average", "last", "sum", "histogram"]
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+HISTOGRAM_VALUES = 100_000  # the newest of each statistic between two summaries
 
 
 def add_up(totals: dict[str, tuple[float, int]], more: Measured) -> None:
@@ -150,14 +155,56 @@ class TerminalSteps:
         return _total(self.rewards, self.group_rewards)
 
 
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A value that an environment reports under a name of its own.
+
+    method: what a summary shows of the values since the one before: their average, the last one, their sum, or their
+    average and distribution.
+    """
+
+    name: str
+    value: float
+    method: Aggregation = "average"
+
+
+@dataclass(slots=True)
+class GatheredStatistic:
+    """The values of one statistic over several steps: their sum, their number, the last one, and for a histogram the
+    values themselves. num_not_finite: others, which are left out of all of these."""
+
+    method: Aggregation
+    total: float = 0.0
+    count: int = 0
+    last: float = 0.0
+    values: deque[float] = field(default_factory=partial(deque[float], maxlen=HISTOGRAM_VALUES))
+    num_not_finite: int = 0
+
+    @property
+    def value(self) -> float:
+        """What a summary shows; count must not be 0."""
+        match self.method:
+            case "average" | "histogram":
+                return self.total / self.count
+            case "last":
+                return self.last
+            case "sum":
+                return self.total
+
+
 @dataclass(slots=True)
 class Steps:
     """The result of one environment step for one behavior. Terminal steps precede decisions in time: an agent may be in
-    both, then its next episode has already begun. measured: statistics other than rewards."""
+    both, then its next episode has already begun.
+
+    measured: statistics other than rewards, those that `env_settings.metrics` names. statistics: what the environment
+    reports under names of its own; where the teams of a behavior have the same tuple, it counts once.
+    """
 
     decisions: DecisionSteps
     terminals: TerminalSteps | None = None
     measured: Measured | None = None
+    statistics: tuple[Statistic, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +231,7 @@ class Trajectories:
     memories: f32[N, M], the policy's memory before it acted; None without memory
     next_action_mask: bool[P, sum of branches], after cut segments, True after others; None: everything is allowed
     measured: what the environment measures besides rewards, since the last block: sums and counts by name
+    statistics: what the environment reported under names of its own since the last block, by name
     departed: i64[D], agents that left in an episode and are not back
     group_rewards: f32[N], of the agent's group; as the next two, None until the first one appears
     group_ids: i64[N], -1 without a group
@@ -208,6 +256,7 @@ class Trajectories:
     memories: Float32 | None = None
     next_action_mask: Bool | None = None
     measured: Measured = field(default_factory=dict)
+    statistics: Mapping[str, GatheredStatistic] = field(default_factory=dict)
     departed: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
     group_rewards: Float32 | None = None
     group_ids: Int64 | None = None

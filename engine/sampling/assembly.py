@@ -30,13 +30,16 @@ from rl_tui.engine.specs import (
     Choice,
     DecisionSteps,
     Float32,
+    GatheredStatistic,
     Int64,
     Measured,
     Observations,
+    Statistic,
     TerminalSteps,
     Trajectories,
     add_up,
 )
+from rl_tui.engine.statistics import gather
 
 MIN_ROWS = 16  # of whole segments that a slot has room for: short segments need not leave one by one
 _NO_VERSION = 2**62  # newer than any
@@ -97,6 +100,7 @@ class Assembly:
         self._episodes: list[tuple[NDArray[np.float64], Int64]] = []
         self._new_episodes: list[tuple[NDArray[np.float64], Int64]] = []
         self._measured: dict[str, tuple[float, int]] = {}
+        self._statistics: dict[str, GatheredStatistic] = {}
         self._version = 0
         self._oldest_version = _NO_VERSION
         self.num_complete = 0  # rows of whole segments that `drain` would give
@@ -119,6 +123,10 @@ class Assembly:
     def measure(self, measured: Measured) -> None:
         """Add what the environment reports besides rewards to the next block."""
         add_up(self._measured, measured)
+
+    def gather(self, statistics: tuple[Statistic, ...]) -> None:
+        """Add what the environment reports under names of its own to the next block."""
+        gather(self._statistics, statistics)
 
     def end(self, terminals: TerminalSteps) -> None:
         """Close the episodes of these agents. An agent that never acted in its episode leaves nothing."""
@@ -218,12 +226,13 @@ class Assembly:
             episode_lengths=np.concatenate([np.empty(0, np.int64), *episode_lengths]),
             policy_version=self._oldest_version,
             measured=self._measured,
+            statistics=self._statistics,
             departed=self._slots.pop_departed(),
             **values,
             **self._next_columns(order),
         )
         self._slots.emitted[:] = self._slots.begun
-        self._segments, self._episodes, self._measured = [], [], {}
+        self._segments, self._episodes, self._measured, self._statistics = [], [], {}, {}
         self.num_complete, self._oldest_version = 0, _NO_VERSION
         return block
 

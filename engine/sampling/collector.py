@@ -79,6 +79,8 @@ class Collector:
                 assembly = self._assemblies[name]
                 if steps.measured is not None:
                     assembly.measure(steps.measured)
+                if steps.statistics:
+                    assembly.gather(steps.statistics)
                 if steps.terminals is not None and len(steps.terminals.agent_ids):
                     assembly.end(steps.terminals)
                 if len(steps.decisions.agent_ids):

@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rl_tui.engine.errors import EnvironmentFailure, NonFiniteError
 from rl_tui.engine.experience import Column, columns_of, values_of
-from rl_tui.engine.specs import BehaviorSpec, Bool, DecisionSteps, Int64, Measured, Steps, TerminalSteps
+from rl_tui.engine.specs import (
+    Aggregation,
+    BehaviorSpec,
+    Bool,
+    DecisionSteps,
+    Int64,
+    Measured,
+    Statistic,
+    Steps,
+    TerminalSteps,
+)
+
+_METHODS = get_args(Aggregation)
 
 
 class AnswerCheck:
@@ -39,6 +51,8 @@ class AnswerCheck:
             self._decisions[behavior].check(steps.decisions)
             if steps.measured is not None:
                 _check_measured(behavior, steps.measured)
+            if steps.statistics:
+                _check_statistics(behavior, steps.statistics)
             if steps.decisions.agent_ids is not self._unique.get(behavior):
                 self._unique[behavior] = _unique(steps.decisions.agent_ids, behavior)
             if steps.decisions.action_mask is not None:
@@ -121,6 +135,7 @@ def require_types(answer: object) -> None:
         for name, pair in _items_of(behavior, steps.measured):
             is_pair = isinstance(pair, tuple | list) and len(pair) == 2
             _require(is_pair, f"{behavior}: measured[{name!r}] must be a sum and a count", pair)
+        _require_statistics(behavior, steps.statistics)
 
 
 def _require_arrays(behavior: str, which: str, steps: DecisionSteps | TerminalSteps) -> None:
@@ -152,6 +167,16 @@ def _items_of(behavior: str, measured: object) -> Iterable[tuple[object, object]
     return measured.items() if isinstance(measured, Mapping) else ()
 
 
+def _require_statistics(behavior: str, statistics: object) -> None:
+    is_tuple = statistics is None or isinstance(statistics, tuple | list)
+    _require(is_tuple, f"{behavior}: statistics must be a tuple of Statistic", statistics)
+    for index, one in enumerate(statistics if isinstance(statistics, tuple | list) else ()):
+        _require(isinstance(one, Statistic), f"{behavior}: statistics[{index}] must be a Statistic", one)
+        _require(isinstance(one.name, str), f"{behavior}: statistics[{index}].name must be text", one.name)
+        is_number = isinstance(one.value, int | float | np.number)
+        _require(is_number, f"{behavior}: the statistic {one.name!r} must be a number", one.value)
+
+
 def _require(is_fine: bool, expected: str, found: object) -> None:
     if not is_fine:
         raise EnvironmentFailure(f"{expected}, got {in_words(found)}")
@@ -171,6 +196,19 @@ def _check_measured(behavior: str, measured: Measured) -> None:
             raise EnvironmentFailure(
                 f"{behavior}: measured[{name!r}] must be a finite sum and a count, got {total}, {count}"
             )
+
+
+def _check_statistics(behavior: str, statistics: tuple[Statistic, ...]) -> None:
+    """Names and methods; a value that is not finite is left out where it is gathered."""
+    for statistic in statistics:
+        if not statistic.name.strip():
+            raise EnvironmentFailure(f"{behavior}: the name of a statistic must not be empty, got {statistic.name!r}")
+        if statistic.method not in _METHODS:
+            raise EnvironmentFailure(
+                f"{behavior}: the method of statistic {statistic.name!r} must be one of {', '.join(_METHODS)}, "
+                f"got {statistic.method!r}"
+            )
+        math.isfinite(statistic.value)  # raises TypeError for what is no number
 
 
 def _check_mask(spec: BehaviorSpec, mask: Bool, ids: Int64) -> None:

@@ -96,9 +96,9 @@ class PoolIds:
             self._last[instance, behavior] = (seen.agent_ids, ids)
         decisions = DecisionSteps(ids, *self._numbered(instance, seen))
         if (final := steps.terminals) is None:
-            return Steps(decisions, measured=steps.measured)
+            return Steps(decisions, measured=steps.measured, statistics=steps.statistics)
         terminals = TerminalSteps(self.number(instance, final.agent_ids), *self._numbered(instance, final))
-        return Steps(decisions, terminals, steps.measured)
+        return Steps(decisions, terminals, steps.measured, steps.statistics)
 
     def _numbered(self, instance: int, steps: DecisionSteps | TerminalSteps) -> list[Any]:
         """What follows the agents' ids in a class of steps, in its order."""

@@ -170,7 +170,7 @@ class ProcessPool:
         instance = worker.first_instance + local
         if not self._common.has(instance, worker.specs[local]):
             self._add_specs(worker, local, instance, "step")
-        return instance, worker.block(local).read_steps(scale=len(self._instances), offset=instance)
+        return instance, worker.read_steps(local, scale=len(self._instances), offset=instance)
 
     def _add_specs(self, worker: WorkerProcess, local: int, instance: int, doing: str) -> None:
         """What that instance has by now. Raises InstanceFailure."""

@@ -5,6 +5,7 @@ Shapes: N agents of all teams.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ import numpy as np
 
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions, join_terminals
-from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Measured, Steps, add_up
+from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Measured, Statistic, Steps, add_up
 
 _NAME = re.compile(r"(?P<behavior>[^?]+)(\?team=(?P<team>[0-9]{1,9}))?", re.DOTALL)
 
@@ -98,7 +99,10 @@ class Teams:
         decisions = join_decisions(ids, [self._of_team(name, steps.decisions) for name, steps in named.items()])
         terminals = [steps.terminals for steps in named.values() if steps.terminals is not None]
         measured = [steps.measured for steps in named.values() if steps.measured is not None]
-        return Steps(decisions, join_terminals(terminals) if terminals else None, _sum(measured))
+        statistics = [steps.statistics for steps in named.values() if steps.statistics]
+        return Steps(
+            decisions, join_terminals(terminals) if terminals else None, _sum(measured), _without_repetition(statistics)
+        )
 
     def _of_team(self, name: str, decisions: DecisionSteps) -> DecisionSteps:
         """The decisions with the team of that name."""
@@ -143,3 +147,9 @@ def _sum(measured: Sequence[Measured]) -> Measured | None:
     for numbers in measured:
         add_up(totals, numbers)
     return totals or None
+
+
+def _without_repetition(statistics: Sequence[tuple[Statistic, ...]]) -> tuple[Statistic, ...] | None:
+    """What the teams report; a tuple that several of them have is of the environment, and counts once."""
+    different = {id(reported): reported for reported in statistics}
+    return tuple(itertools.chain.from_iterable(different.values())) or None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
-from rl_tui.engine.specs import ActionSpec, BehaviorSpec, Json, ObservationSpec
+from rl_tui.engine.specs import ActionSpec, Aggregation, BehaviorSpec, Json, ObservationSpec, Statistic, Steps
 
 _RECORD = struct.Struct("<cxxxIq")  # kind, instance within the worker, value (length of the payload where there is one)
 _CHUNK = 65536
@@ -25,12 +26,13 @@ class Kind(Enum):
     DRAW = b"D"  # to the worker: value is the largest width times 65536 and the largest height, in pixels
     READY = b"H"  # from the worker, with a payload: its instances
     GROWN = b"G"  # from the worker, with a payload: an instance's behaviors, and where its larger block is
+    STATISTICS = b"T"  # from the worker, with a payload, before the answer that they belong to
     ANSWER = b"A"  # from the worker: the steps are in shared memory
     PICTURE = b"P"  # from the worker, with a payload: see pictures.py
     FAULT = b"F"  # from the worker, with a payload: what went wrong
 
 
-_WITH_PAYLOAD = {Kind.BEGIN, Kind.READY, Kind.GROWN, Kind.PICTURE, Kind.FAULT}
+_WITH_PAYLOAD = {Kind.BEGIN, Kind.READY, Kind.GROWN, Kind.STATISTICS, Kind.PICTURE, Kind.FAULT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +118,20 @@ def spec_from_json(fields: SpecJson) -> BehaviorSpec:
     )
     actions = ActionSpec(fields["continuous"], tuple(fields["branches"]))
     return BehaviorSpec(fields["name"], observations, actions, fields["spaces"])
+
+
+StatisticsJson: TypeAlias = dict[str, list[tuple[str, float, Aggregation]]]  # by behavior: name, value, method
+
+
+def statistics_to_json(answer: Mapping[str, Steps]) -> Json:
+    """What the behaviors report under names of their own, as `statistics_from_json` reads it; empty without any."""
+    return {
+        behavior: [[one.name, float(one.value), one.method] for one in steps.statistics]
+        for behavior, steps in answer.items()
+        if steps.statistics
+    }
+
+
+def statistics_from_json(reported: StatisticsJson) -> dict[str, tuple[Statistic, ...]]:
+    """The statistics that were encoded, by behavior."""
+    return {behavior: tuple(Statistic(*one) for one in entries) for behavior, entries in reported.items()}

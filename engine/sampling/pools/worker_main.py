@@ -18,7 +18,7 @@ from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.pictures import picture_of, picture_to_json
 from rl_tui.engine.sampling.pools.process_group import die_with
 from rl_tui.engine.sampling.pools.shared_memory import Block, Capacities, SharedFile, Status, larger
-from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json, write
+from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json, statistics_to_json, write
 from rl_tui.engine.specs import Json, Steps
 
 _DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the end says most
@@ -108,14 +108,14 @@ class Worker:
         with self._calling("reset", instance):
             answer = self._instances[instance].reset(seed)
             replies = self._make_room(instance, answer)
-        return [*replies, self._answer(instance, answer)]
+        return [*replies, *self._answer(instance, answer)]
 
     def _step(self, instance: int) -> list[Record]:
         actions = {name: columns.read_actions() for name, columns in self._blocks[instance].behaviors.items()}
         with self._calling("step", instance):
             answer = self._instances[instance].step(actions)
             replies = self._make_room(instance, answer)
-        return [*replies, self._answer(instance, answer)]
+        return [*replies, *self._answer(instance, answer)]
 
     def _draw(self, instance: int, width: int, height: int) -> Record:
         picture = picture_of(self._instances[instance].environment, self._calling("render", instance), width, height)
@@ -129,9 +129,11 @@ class Worker:
         self._blocks[instance] = self._new_block(self._instances[instance], answer, block.capacities)
         return [Record(Kind.GROWN, instance, payload=self._describe(instance))]
 
-    def _answer(self, instance: int, answer: Mapping[str, Steps]) -> Record:
+    def _answer(self, instance: int, answer: Mapping[str, Steps]) -> list[Record]:
         self._blocks[instance].write_steps(answer)
-        return Record(Kind.ANSWER, instance)
+        statistics = statistics_to_json(answer)
+        reported = [Record(Kind.STATISTICS, instance, payload=statistics)] if statistics else []
+        return [*reported, Record(Kind.ANSWER, instance)]
 
     def _new_block(
         self, instance: Instance, answer: Mapping[str, Steps], capacities: Capacities | None = None

@@ -20,8 +20,17 @@ from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import InstanceFailure, NonFiniteAnswer
 from rl_tui.engine.sampling.pools.pictures import Picture, picture_from_json
 from rl_tui.engine.sampling.pools.shared_memory import Block, Status, anonymous_file
-from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, SpecJson, spec_from_json, write
-from rl_tui.engine.specs import Actions, BehaviorSpec, Json
+from rl_tui.engine.sampling.pools.wire import (
+    Kind,
+    Record,
+    RecordReader,
+    SpecJson,
+    StatisticsJson,
+    spec_from_json,
+    statistics_from_json,
+    write,
+)
+from rl_tui.engine.specs import Actions, BehaviorSpec, Json, Statistic, Steps
 
 # Not `python -m`: the worker must find exactly the modules that this process finds, and not run its __main__. With `-P`
 # the working folder, which may have a json.py, is not searched before that.
@@ -76,6 +85,7 @@ class WorkerProcess:
         self._num_waiting: list[int] = []  # replies that are pending, by instance
         self._num_drawing = 0  # pictures that are pending
         self._picture: Picture | None = None
+        self._statistics: dict[int, Mapping[str, tuple[Statistic, ...]]] = {}  # of the newest answer, by instance
         self.first_instance: int | None = None
         self.specs: dict[int, Mapping[str, BehaviorSpec]] = {}  # by instance; another object once there are more
         self.num_agents: dict[int, Mapping[str, int]] = {}  # by instance
@@ -182,15 +192,18 @@ class WorkerProcess:
             elif record.kind is Kind.PICTURE:
                 self._num_drawing -= 1
                 self._picture = picture_from_json(record.payload)
-            else:
-                self._num_waiting[record.instance] -= 1
-                if self._num_waiting[record.instance] == 0:
-                    answered.append(record.instance)
+            elif record.kind is Kind.STATISTICS:
+                self._statistics[record.instance] = statistics_from_json(cast(StatisticsJson, record.payload))
+            elif self._is_newest(record.instance):
+                answered.append(record.instance)
         return answered
 
-    def block(self, instance: int) -> Block:
-        """The shared columns of one instance."""
-        return self._blocks[instance]
+    def read_steps(self, instance: int, scale: int, offset: int) -> Mapping[str, Steps]:
+        """The newest answer of one instance: views of shared memory, with agent ids as id * scale + offset."""
+        answer = self._blocks[instance].read_steps(scale, offset)
+        for behavior, statistics in self._statistics.pop(instance, {}).items():
+            answer[behavior].statistics = statistics
+        return answer
 
     def seconds_left(self) -> float | None:
         """Until the pending call is overdue; None without one."""
@@ -232,6 +245,14 @@ class WorkerProcess:
         status = self._process.wait()
         self._process = None
         return status
+
+    def _is_newest(self, instance: int) -> bool:
+        """Count an answer; whether it is that to the last request. Otherwise it is dropped."""
+        self._num_waiting[instance] -= 1
+        is_newest = self._num_waiting[instance] == 0
+        if not is_newest:
+            self._statistics.pop(instance, None)
+        return is_newest
 
     def _request_answer(self, record: Record) -> None:
         self._num_waiting[record.instance] += 1
