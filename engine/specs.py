@@ -181,15 +181,16 @@ class GatheredStatistic:
     num_not_finite: int = 0
 
     @property
+    def is_mean(self) -> bool:
+        """Whether `value` is the mean of `count` values."""
+        return self.method in ("average", "histogram")
+
+    @property
     def value(self) -> float:
         """What a summary shows; count must not be 0."""
-        match self.method:
-            case "average" | "histogram":
-                return self.total / self.count
-            case "last":
-                return self.last
-            case "sum":
-                return self.total
+        if self.is_mean:
+            return self.total / self.count
+        return self.last if self.method == "last" else self.total
 
 
 @dataclass(slots=True)

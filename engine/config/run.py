@@ -20,6 +20,7 @@ from rl_tui.engine.config.types import (
 )
 from rl_tui.engine.config.writers import Writers, default_writers
 from rl_tui.engine.errors import PluginError
+from rl_tui.engine.session.behavior_view import RETURN
 
 DEVICES = "cpu, cuda, cuda:N or mps"
 NO_UNITY = "Unity players are not supported yet"
@@ -83,11 +84,17 @@ _OUR_TAGS = (
     *("Environment/Cumulative Reward", "Environment/Episode Length", STEPS_PER_SECOND),
     *("Losses/", "Policy/", "Evaluation/"),
 )
+_OUR_NAMES = frozenset({RETURN, "Step", "Is Training"})  # of a curve on the screen, and of gauges in timers.json
 
 
 def metric_tag(key: str) -> str:
     """The name of a statistic: a key with a slash is the name itself, as with StatsRecorder of ML-Agents."""
     return key if "/" in key else f"Environment/{key}"
+
+
+def is_our_tag(tag: str) -> bool:
+    """Whether rl-tui reports something under this name, or may do so."""
+    return tag in _OUR_NAMES or tag.startswith(_OUR_TAGS)
 
 
 class EnvSettings(Settings):
@@ -125,7 +132,7 @@ class EnvSettings(Settings):
                 raise refusal(must_be("a key of info, which is not empty", key), index)
             if key in keys[:index]:
                 raise refusal(f"must be named once, got {describe(key)} twice", index)
-            if metric_tag(key).startswith(_OUR_TAGS):
+            if is_our_tag(metric_tag(key)):
                 raise refusal(f"must be renamed in info: {describe(key)} is a statistic of rl-tui's own", index)
         return keys
 

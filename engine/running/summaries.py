@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +16,34 @@ from rl_tui.engine.config.run import STEPS_PER_SECOND, metric_tag
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.learning.trainer import Metrics, Samples
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
+from rl_tui.engine.running.reported_names import ReportedNames
 from rl_tui.engine.running.throughput import Throughput
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import Histogram, MetricsReported
 from rl_tui.engine.session.returns import RECENT_EPISODES, RecentEpisodes
-from rl_tui.engine.specs import Measured, Trajectories, add_up
+from rl_tui.engine.specs import GatheredStatistic, Measured, Trajectories, add_up
+from rl_tui.engine.statistics import merge
 
 HISTOGRAM_BINS = 30  # as many as can be distinguished in a TensorBoard panel
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Means by tag, of how many values each is the mean, and the returns f32[E] of the episodes that ended."""
+    """Metrics by tag, of how many values each is the mean where it is one, the returns f32[E] of the episodes that
+    ended, and the distributions of other metrics by tag."""
 
     metrics: Mapping[str, float]
     counts: Mapping[str, int]
     returns: NDArray[np.float32]
+    histograms: Mapping[str, Histogram]
 
 
 class SummaryStatistics:
-    """Means of every metric since the last `flush`, and the episodes that ended since."""
+    """Means of every metric since the last `flush`, what the environment reported, and the episodes that ended."""
 
     def __init__(self) -> None:
         self._totals: dict[str, tuple[float, int]] = {}  # by tag: sum and count
+        self._reported: dict[str, GatheredStatistic] = {}
         self._returns: list[NDArray[np.float32]] = []
         self._lengths: list[NDArray[np.int64]] = []
 
@@ -56,20 +62,28 @@ class SummaryStatistics:
             self._lengths.append(lengths)
 
     def add_measured(self, measured: Measured) -> None:
-        """Count what the environment reported besides rewards."""
+        """Count what the environment measured besides rewards."""
         add_up(self._totals, measured)
+
+    def add_reported(self, statistics: Mapping[str, GatheredStatistic]) -> None:
+        """Count what the environment reported under names of its own; each has a finite value."""
+        merge(self._reported, statistics)
 
     def flush(self) -> Summary:
         """Return everything so far; the next summary starts empty."""
-        metrics = {tag: total / count for tag, (total, count) in self._totals.items() if count}
-        counts = {tag: count for tag, (_, count) in self._totals.items() if count}
+        metrics = {name: statistic.value for name, statistic in self._reported.items()}
+        metrics |= {tag: total / count for tag, (total, count) in self._totals.items() if count}
+        counts = {name: reported.count for name, reported in self._reported.items() if reported.is_mean}
+        counts |= {tag: count for tag, (_, count) in self._totals.items() if count}
+        drawn = {name: histogram(np.array(reported.values)) for name, reported in self._reported.items()}
+        histograms = {name: found for name, found in drawn.items() if found is not None}
         returns = np.concatenate([np.empty(0, np.float32), *self._returns])
         if len(returns):
             episodes = {"Cumulative Reward": returns, "Episode Length": np.concatenate(self._lengths)}
             metrics |= {f"Environment/{name}": float(values.mean()) for name, values in episodes.items()}
             counts |= {f"Environment/{name}": len(values) for name, values in episodes.items()}
-        self._totals, self._returns, self._lengths = {}, [], []
-        return Summary(metrics, counts, returns)
+        self._totals, self._reported, self._returns, self._lengths = {}, {}, [], []
+        return Summary(metrics, counts, returns, histograms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,7 @@ class SummaryReporter:
     def __init__(self, settings: LearnerSettings, bus: EventBus):
         self._settings = settings
         self._missing_metrics = set(settings.metrics)
+        self._names = ReportedNames(settings.behavior, [metric_tag(key) for key in settings.metrics], bus)
         self._has_group_rewards = False  # in some block
         self._bus = bus
         self._throughput = Throughput(settings.clock)
@@ -108,13 +123,14 @@ class SummaryReporter:
         return self._recent.mean
 
     def add_block(self, block: Trajectories) -> None:
-        """Count the episodes in a block of experience, and what its environment measured."""
+        """Count the episodes in a block of experience, and what its environment reported."""
         if block.group_rewards is not None and not self._has_group_rewards:
             self._has_group_rewards = True
             text = "the rewards of its groups are added to those of their agents"
             self._bus.log("info", self._settings.behavior, text)
         if self._settings.config.summary_freq != OFF:  # else nothing would ever flush them
             self.statistics.add_episodes(block.episode_returns, block.episode_lengths)
+            self.statistics.add_reported(self._names.admit(block.statistics))
         for value in block.episode_returns[-RECENT_EPISODES:].tolist():
             self._recent.add(1, value)
         if self._settings.metrics:
@@ -148,12 +164,13 @@ class SummaryReporter:
                 returns=histogram(returns),
                 is_training=is_training,
                 counts=summary.counts,
+                histograms=summary.histograms,
             )
         )
 
 
-def histogram(values: NDArray[np.float32]) -> Histogram | None:
-    """The distribution of f32[E] in equal bins, of the finite ones; None without any of these."""
+def histogram(values: NDArray[np.floating[Any]]) -> Histogram | None:
+    """The distribution of float[E] in equal bins, of the finite ones; None without any of these."""
     values = values[np.isfinite(values)]
     if not len(values):
         return None

@@ -127,7 +127,7 @@ class MetricsReported:
     """A summary, at a multiple of summary_freq: metrics by ML-Agents' tag.
 
     mean_return and std_return are over the episodes that ended since the last summary, None without any. counts: how
-    many values each metric is the mean of.
+    many values each metric is the mean of, where it is one. histograms: of metrics by tag, besides the returns.
     """
 
     behavior: str
@@ -139,6 +139,7 @@ class MetricsReported:
     returns: Histogram | None
     is_training: bool
     counts: Mapping[str, int] = field(default_factory=dict)
+    histograms: Mapping[str, Histogram] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

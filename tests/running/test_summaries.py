@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
 from rl_tui.engine.running.summaries import HISTOGRAM_BINS, SummaryStatistics, histogram
+from rl_tui.engine.specs import Aggregation, GatheredStatistic, Statistic
+from rl_tui.engine.statistics import gather
 
 
 def returns(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -34,8 +38,25 @@ def test_metrics_are_means_since_the_last_summary() -> None:
         "Environment/Episode Length": 3,
     }
     assert summary.returns.tolist() == [3.0, 5.0, 10.0]
+    assert not summary.histograms
     empty = statistics.flush()
     assert (empty.metrics, empty.counts, len(empty.returns)) == ({}, {}, 0)
+
+
+def test_statistics_of_the_environment_are_aggregated_as_each_asks() -> None:
+    statistics = SummaryStatistics()
+    for values in ((1.0, 2.0), (6.0,)):  # two blocks of experience
+        reported: dict[str, GatheredStatistic] = {}
+        for value in values:
+            gather(reported, [Statistic(method, value, method) for method in get_args(Aggregation)])
+        statistics.add_reported(reported)
+    statistics.add({"average": 100.0})  # a trainer's metric of the same name stays what it is
+    summary = statistics.flush()
+    assert summary.metrics == {"average": 100.0, "last": 6.0, "sum": 9.0, "histogram": 3.0}
+    assert summary.counts == {"average": 1, "histogram": 3}
+    assert summary.histograms == {"histogram": histogram(np.array([1.0, 2.0, 6.0]))}
+    empty = statistics.flush()
+    assert (empty.metrics, empty.histograms) == ({}, {})
 
 
 def test_histogram_counts_every_return_once() -> None:

@@ -59,7 +59,7 @@ class TensorBoardWriter:
         match envelope.event:
             case MetricsReported() as event:
                 metrics = {tag: value for tag, value in event.metrics.items() if tag not in HIDDEN_TAGS}
-                self._file(event.behavior).write_summary(envelope.time, event.step, metrics, event.returns)
+                self._file(event.behavior).write_summary(envelope.time, event.step, metrics, histograms_of(event))
             case HyperparameterChanged() as event:
                 text = f"{event.name} {event.old:.6g} -> {event.new:.6g}"
                 self._file(event.behavior).write_text(envelope.time, event.step, CHANGES_TAG, text)
@@ -105,11 +105,13 @@ class _EventFile:
     def failed(self) -> str | None:
         return self._file.failed
 
-    def write_summary(self, now: float, step: int, metrics: Mapping[str, float], returns: Histogram | None) -> None:
-        """Append one record with every scalar and the histogram."""
+    def write_summary(
+        self, now: float, step: int, metrics: Mapping[str, float], histograms: Mapping[str, Histogram]
+    ) -> None:
+        """Append one record with every scalar and every histogram, each by its tag."""
         values = [self._summary.Summary.Value(tag=tag, simple_value=value) for tag, value in metrics.items()]
-        if returns is not None:
-            values.append(self._summary.Summary.Value(tag=RETURNS_TAG, histo=self._histogram(returns)))
+        for tag, histogram in histograms.items():
+            values.append(self._summary.Summary.Value(tag=tag, histo=self._histogram(histogram)))
         self._append(self._event(wall_time=now, step=step, summary=self._summary.Summary(value=values)))
 
     def write_text(self, now: float, step: int, tag: str, text: str) -> None:
@@ -124,15 +126,15 @@ class _EventFile:
     def close(self) -> None:
         self._file.close()
 
-    def _histogram(self, returns: Histogram) -> Any:
+    def _histogram(self, histogram: Histogram) -> Any:
         return self._summary.HistogramProto(
-            min=returns.minimum,
-            max=returns.maximum,
-            num=returns.count,
-            sum=returns.total,
-            sum_squares=returns.total_squares,
-            bucket_limit=returns.limits,
-            bucket=returns.counts,
+            min=histogram.minimum,
+            max=histogram.maximum,
+            num=histogram.count,
+            sum=histogram.total,
+            sum_squares=histogram.total_squares,
+            bucket_limit=histogram.limits,
+            bucket=histogram.counts,
         )
 
     def _append(self, event: Any) -> None:
@@ -143,6 +145,12 @@ class _EventFile:
         buffer = io.BytesIO()
         self._record_writer(buffer).write(event.SerializeToString())
         return buffer.getvalue()
+
+
+def histograms_of(event: MetricsReported) -> dict[str, Histogram]:
+    """Every distribution of a summary by its tag, which is its metric's with `_hist`, as in ML-Agents."""
+    returns = {} if event.returns is None else {RETURNS_TAG: event.returns}
+    return returns | {f"{tag}_hist": histogram for tag, histogram in event.histograms.items()}
 
 
 def _new_path(folder: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.running.writers.base import WriterContext
 from rl_tui.engine.running.writers.settings import WandbSettings
-from rl_tui.engine.running.writers.tensorboard import RETURNS_TAG
+from rl_tui.engine.running.writers.tensorboard import histograms_of
 from rl_tui.engine.running.writers.tracking import PROJECT, earlier_id, keep_id, numbers_of, text_of, with_line
 from rl_tui.engine.session.messages import Envelope, MetricsReported, RunStateChanged
 from rl_tui.engine.storage.file_names import RUN_LOGS
@@ -52,10 +52,9 @@ class WandbWriter:
         if numbers := numbers_of(event):
             behavior = numbers.behavior.replace(".", "_")  # dots in the name of an axis would mean nested values
             values: dict[str, Any] = {f"{behavior}/{tag}": value for tag, value in numbers.values.items()}
-            if isinstance(event, MetricsReported) and event.returns is not None:
-                edges = [event.returns.minimum, *event.returns.limits]
-                histogram = self._wandb.Histogram(np_histogram=(list(event.returns.counts), edges))
-                values[f"{behavior}/{RETURNS_TAG}"] = histogram
+            for tag, histogram in histograms_of(event).items() if isinstance(event, MetricsReported) else ():
+                edges = [histogram.minimum, *histogram.limits]
+                values[f"{behavior}/{tag}"] = self._wandb.Histogram(np_histogram=(list(histogram.counts), edges))
             self._run.log(values | {self._axis_of(behavior): numbers.step})
         if line := text_of(event):
             self._notes = self._run.notes = with_line(self._notes, line)
