@@ -29,6 +29,10 @@ class NonFiniteAnswer(InstanceFailure, NonFiniteError):
     exit_code = NonFiniteError.exit_code
 
 
+class InstanceStopped(InstanceFailure):
+    """The user has stopped one instance and may start it again, as with Play in the Unity Editor: no failure counts."""
+
+
 class Guard(AbstractContextManager["Guard"]):
     """Turns any exception of an environment's code into an InstanceFailure that names the environment.
 

@@ -384,6 +384,39 @@ class EnvironmentFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvironmentRestarting:
+    """A worker process of an environment failed and is started again, alone; its agents' episodes were cut short.
+
+    behaviors: those of the environment. count: restarts of this worker so far, this one included. reason is one line;
+    detail may hold a traceback.
+    """
+
+    environment: str
+    worker: int
+    behaviors: tuple[str, ...]
+    reason: str
+    detail: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentRestarted:
+    """That worker's environments act again, so many seconds after its failure."""
+
+    environment: str
+    worker: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentAwaits:
+    """What the user has to do before an environment continues; text is "" once nothing is."""
+
+    environment: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerFailed:
     """An internal error: the run stops with everything saved."""
 
@@ -436,6 +469,9 @@ Event: TypeAlias = (
     | DevicesSampled
     | LogEmitted
     | EnvironmentFailed
+    | EnvironmentRestarting
+    | EnvironmentRestarted
+    | EnvironmentAwaits
     | WorkerFailed
     | CommandAsked
     | CommandFinished

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
+from rl_tui.engine.session.environment_view import EnvironmentView
 from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -21,7 +22,10 @@ from rl_tui.engine.session.messages import (
     CommandFinished,
     DevicesSampled,
     Envelope,
+    EnvironmentAwaits,
     EnvironmentFailed,
+    EnvironmentRestarted,
+    EnvironmentRestarting,
     EpisodesFinished,
     EvaluationReported,
     ExportFailed,
@@ -117,6 +121,7 @@ class RunView:
     now: float = 0.0  # wall time of the newest event
     last_number: int = 0
     behaviors: dict[str, BehaviorView] = field(default_factory=dict)  # in order of appearance
+    environments: dict[str, EnvironmentView] = field(default_factory=dict)  # of which something was reported
     devices: DevicesSampled | None = None
     device_histories: dict[str, History] = field(default_factory=dict)  # percent, by "cpu", "memory", "gpu 0", ...
     warnings: dict[tuple[str, str], tuple[float, WarningRaised]] = field(default_factory=dict)  # by kind and behavior
@@ -142,6 +147,10 @@ class RunView:
     def behavior(self, name: str) -> BehaviorView:
         """The view of that behavior, made when it is new."""
         return self.behaviors.setdefault(name, BehaviorView(name))
+
+    def environment(self, name: str) -> EnvironmentView:
+        """The view of that environment, made when it is new."""
+        return self.environments.setdefault(name, EnvironmentView(name))
 
     def add_log(self, time: float, level: LogLevel, kind: str, source: str, message: str) -> None:
         """Append one log line."""
@@ -172,6 +181,7 @@ class RunView:
 def _run_started(view: RunView, event: RunStarted, time: float) -> None:
     view.run, view.started_at = event, time
     view.warnings.clear()  # those of a process that was killed
+    view.environments.clear()
     view.state, view.reason, view.exit_code = "starting", "", None  # a resumed run has not ended
     for behavior in view.behaviors.values():
         behavior.has_started = False
@@ -349,11 +359,39 @@ def _log(view: RunView, event: LogEmitted, time: float) -> None:
 
 
 def _environment_failed(view: RunView, event: EnvironmentFailed, time: float) -> None:
-    named = event.reason.startswith(event.environment)
-    reason = event.reason if named else f"{event.environment}: {event.reason}"
+    reason = _with_environment(event)
+    view.environments.pop(event.environment, None)
     view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, event.behaviors, reason, event.detail)]
     text = f"{reason}\n{excerpt(event.detail)}".rstrip()
     view.add_log(time, "error", "ENV", ", ".join(event.behaviors), text)
+
+
+def _with_environment(event: EnvironmentFailed | EnvironmentRestarting) -> str:
+    """Its reason, which names the environment."""
+    is_named = event.reason.startswith(event.environment)
+    return event.reason if is_named else f"{event.environment}: {event.reason}"
+
+
+def _restarting(view: RunView, event: EnvironmentRestarting, time: float) -> None:
+    environment = view.environment(event.environment)
+    environment.behaviors = event.behaviors
+    environment.restarting[event.worker] = time
+    environment.num_restarts += 1
+    text = f"{_with_environment(event)}; restart {event.count} of worker {event.worker}"
+    view.add_log(time, "warning", "ENV", ", ".join(event.behaviors), f"{text}\n{excerpt(event.detail)}".rstrip())
+
+
+def _restarted(view: RunView, event: EnvironmentRestarted, time: float) -> None:
+    environment = view.environment(event.environment)
+    environment.restarting.pop(event.worker, None)
+    text = f"{event.environment}: worker {event.worker} acts again after {event.seconds:.1f} s"
+    view.add_log(time, "info", "ENV", ", ".join(environment.behaviors), text)
+
+
+def _awaits(view: RunView, event: EnvironmentAwaits, time: float) -> None:
+    view.environment(event.environment).awaited = event.text
+    if event.text:
+        view.add_log(time, "info", "ENV", "", f"{event.environment}: {event.text}")
 
 
 def _worker_failed(view: RunView, event: WorkerFailed, time: float) -> None:
@@ -388,6 +426,9 @@ _RUN_FOLDS: Mapping[type, Callable[[RunView, Any, float], None]] = {
     DevicesSampled: _devices,
     LogEmitted: _log,
     EnvironmentFailed: _environment_failed,
+    EnvironmentRestarting: _restarting,
+    EnvironmentRestarted: _restarted,
+    EnvironmentAwaits: _awaits,
     WorkerFailed: _worker_failed,
     CommandAsked: _asked,
     CommandFinished: _finished,

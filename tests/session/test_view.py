@@ -20,7 +20,10 @@ from rl_tui.engine.session.messages import (
     CommandFinished,
     DevicesSampled,
     Envelope,
+    EnvironmentAwaits,
     EnvironmentFailed,
+    EnvironmentRestarted,
+    EnvironmentRestarting,
     EpisodesFinished,
     EvaluationReported,
     ExportFailed,
@@ -118,6 +121,10 @@ STORY = (
     WarningRaised("entropy", "B", "entropy 0.01", "raise beta"),
     BehaviorRolledBack("B", 16, 40, "results/first/B/16"),
     WarningCleared("entropy", "B"),
+    EnvironmentAwaits("gymnasium:CartPole-v1", "press Play"),
+    EnvironmentAwaits("gymnasium:CartPole-v1", ""),
+    EnvironmentRestarting("gymnasium:CartPole-v1", 1, ("B",), "died", "trace", 1),
+    EnvironmentRestarted("gymnasium:CartPole-v1", 1, 2.5),
     EnvironmentFailed("gymnasium:CartPole-v1", ("B",), "hung", "trace"),
     WorkerFailed("learner:B", "ValueError: no", "trace"),
     BehaviorStateChanged("B", "failed", "its environment hung"),
@@ -438,3 +445,19 @@ def test_behavior_that_has_not_appeared_is_absent_once_others_have() -> None:
     for number, event in enumerate([replace(RUN, resumed=True), started(), RunStateChanged("training")]):
         view.apply(Envelope(4 + number, 100.0, event))
     assert view.is_absent(late), "a resumed run has new environments"
+
+
+def test_workers_that_restart_and_what_is_awaited_are_shown_until_the_environment_acts_again():
+    restarting = [EnvironmentRestarting("unity:Ball", worker, ("B",), "died", "", 1) for worker in (0, 2)]
+    view = fold(*restarting, EnvironmentRestarted("unity:Ball", 0, 2.5), EnvironmentAwaits("unity:Ball", "press Play"))
+    environment = view.environments["unity:Ball"]
+    assert (list(environment.restarting), environment.num_restarts) == ([2], 2)
+    assert (environment.behaviors, environment.awaited) == (("B",), "press Play")
+    assert [line.message for line in view.log] == [
+        "unity:Ball: died; restart 1 of worker 0",
+        "unity:Ball: died; restart 1 of worker 2",
+        "unity:Ball: worker 0 acts again after 2.5 s",
+        "unity:Ball: press Play",
+    ]
+    ended = fold(*restarting, EnvironmentFailed("unity:Ball", ("B",), "died", ""))
+    assert ended.environments == {}

@@ -14,7 +14,10 @@ from rl_tui.engine.session.messages import (
     CheckpointSaved,
     CommandAsked,
     DevicesSampled,
+    EnvironmentAwaits,
     EnvironmentFailed,
+    EnvironmentRestarted,
+    EnvironmentRestarting,
     EvaluationReported,
     Event,
     ExportFailed,
@@ -45,7 +48,13 @@ class Line(NamedTuple):
 
 def line_of(event: Event) -> Line | None:
     """The line of an event that needs no earlier one to be described; None for any other."""
-    return _run_line(event) or _behavior_line(event) or _report_line(event) or _file_line(event)
+    return (
+        _run_line(event)
+        or _environment_line(event)
+        or _behavior_line(event)
+        or _report_line(event)
+        or _file_line(event)
+    )
 
 
 def summary_line(event: MetricsReported) -> str:
@@ -137,14 +146,27 @@ def _run_line(event: Event) -> Line | None:
             return Line("info", f"Run {event.run_id} {verb} in {place}")
         case LogEmitted():
             return Line(event.level, f"{prefixed(event.source)}{event.message}")
-        case EnvironmentFailed():
-            ending = f", ending {', '.join(event.behaviors)}" if event.behaviors else ""
-            text = f"Environment {event.environment} failed{ending}: {event.reason}"
-            return Line("error", text, event.detail)
         case WorkerFailed():
             return Line("error", f"{event.worker} failed: {event.error}", event.traceback)
         case NoteAdded():
             return Line("info", f"Note{f' on {event.behavior}' if event.behavior else ''}: {event.text}")
+    return None
+
+
+def _environment_line(event: Event) -> Line | None:
+    match event:
+        case EnvironmentFailed():
+            ending = f", ending {', '.join(event.behaviors)}" if event.behaviors else ""
+            text = f"Environment {event.environment} failed{ending}: {event.reason}"
+            return Line("error", text, event.detail)
+        case EnvironmentRestarting():
+            count = f"restart {event.count} of worker {event.worker}"
+            return Line("warning", f"Environment {event.environment}, {count}: {event.reason}", event.detail)
+        case EnvironmentRestarted():
+            text = f"worker {event.worker} acts again after {event.seconds:.1f} s"
+            return Line("info", f"Environment {event.environment}: {text}")
+        case EnvironmentAwaits() if event.text:
+            return Line("info", f"Environment {event.environment}: {event.text}")
     return None
 
 

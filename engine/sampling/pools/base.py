@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 
@@ -59,6 +60,15 @@ class EnvironmentPool(Protocol):
         Raises EnvironmentFailure naming the instance when one raised, died, exceeded its deadline, or returned
         something of the wrong shape or that is not finite (naming the observation and the agent).
         """
+
+    def pop_lost(self) -> list[int]:
+        """Instances since the last call whose episodes ended and whose last actions have no known outcome.
+
+        Their worker failed, or the user stopped them; they are reset, and `receive` returns their first steps.
+        """
+
+    def pop_reports(self) -> list[Report]:
+        """What happened to the workers since the last call, in order."""
 
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
         """Let one instance act; a later `receive` returns its steps."""

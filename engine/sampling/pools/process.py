@@ -13,6 +13,7 @@ from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
 from rl_tui.engine.sampling.pools.numbering import CommonSpecs
 from rl_tui.engine.sampling.pools.pictures import Picture
+from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.sampling.pools.worker_process import WorkerProcess
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
@@ -125,6 +126,14 @@ class ProcessPool:
             for worker in self._workers:
                 worker.fail_if_overdue()
         return received
+
+    def pop_lost(self) -> list[int]:
+        """None: a failure here ends the pool."""
+        return []
+
+    def pop_reports(self) -> list[Report]:
+        """None."""
+        return []
 
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
         """Let one instance act; the actions are copied."""

@@ -12,6 +12,7 @@ from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
 from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.numbering import CommonSpecs, PoolIds
+from rl_tui.engine.sampling.pools.reports import Report
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 logger = logging.getLogger(__name__)
@@ -82,6 +83,14 @@ class SerialPool:
         """Steps of every instance that has a request since the last call, which are carried out now."""
         requests, self._requests = self._requests, {}
         return [(instance, self._call(instance, request)) for instance, request in requests.items()]
+
+    def pop_lost(self) -> list[int]:
+        """None: a failure here ends the pool."""
+        return []
+
+    def pop_reports(self) -> list[Report]:
+        """None."""
+        return []
 
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
         """Let one instance act in the next `receive`; the actions must not change until then."""

@@ -21,7 +21,10 @@ from rl_tui.engine.session.messages import (
     CommandFinished,
     DevicesSampled,
     Envelope,
+    EnvironmentAwaits,
     EnvironmentFailed,
+    EnvironmentRestarted,
+    EnvironmentRestarting,
     EpisodesFinished,
     ExportFailed,
     HyperparameterChanged,
@@ -47,6 +50,7 @@ QUIET = (
     DevicesSampled((), "no NVIDIA driver", 0, 1, 1, 1, 1, 1, 1),
     EpisodesFinished("B", 1, 1, 1, 1, 1, 1),
     HyperparametersReported("B", {"beta": 0.1}),
+    EnvironmentAwaits("unity:editor", ""),
 )
 
 
@@ -93,6 +97,15 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
             EnvironmentFailed("gym:X", ("A", "B"), "hung"),
             "[ERROR] Environment gym:X failed, ending A, B: hung",
         ),
+        (
+            EnvironmentRestarting("gym:X", 1, ("A", "B"), "gym:X, worker 1: step raised", "", 3),
+            "[WARNING] Environment gym:X, restart 3 of worker 1: gym:X, worker 1: step raised",
+        ),
+        (
+            EnvironmentRestarted("gym:X", 1, 2.25),
+            "[INFO] Environment gym:X: worker 1 acts again after 2.2 s",
+        ),
+        (EnvironmentAwaits("unity:editor", "press Play"), "[INFO] Environment unity:editor: press Play"),
         (CommandAsked("1f", "Pause", None), "[INFO] Requested: pause of all behaviors"),
         (CommandAsked("1f", "SaveCheckpoint", "B"), "[INFO] Requested: checkpoint of B"),
         (CommandAsked("1f", "Stop", None), "[INFO] Requested: stop"),
