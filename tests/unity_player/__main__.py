@@ -18,7 +18,7 @@ from tests.unity_player.player import Ended, Player
 def main(arguments: list[str]) -> int:
     """Play; the exit code."""
     options = parse(arguments)
-    signal.alarm(options.lifetime)  # a test that fails leaves nobody behind for ever
+    signal.alarm(options.lifetime)  # also where a test fails
     if options.wrapper:
         words = [word for word in arguments if word != "--wrapper"]
         return subprocess.call([sys.executable, "-m", "tests.unity_player", *words])

@@ -136,7 +136,7 @@ class BallEnvironment:
         return {self._behavior: Steps(self._decisions(np.zeros(self._num, np.float32)))}
 
     def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
-        """Every agent acts at every step, and begins anew at once."""
+        """Every agent acts at every step; where an episode ends, the next one starts in the same step."""
         rewards, fallen, interrupted = self._balls.step(actions[self._behavior].continuous)
         ended = np.flatnonzero(fallen | interrupted)
         if not len(ended):

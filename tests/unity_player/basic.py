@@ -26,7 +26,7 @@ class BasicWorld:
         self._places, self._steps = [START] * num, [0] * num
 
     def reset(self) -> Said:
-        """Everybody in the middle."""
+        """All agents in the middle."""
         self._places, self._steps = [START] * len(self._places), [0] * len(self._places)
         return self._said([], [0.0] * len(self._places))
 

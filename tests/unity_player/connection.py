@@ -18,7 +18,7 @@ OPTIONS = [
 
 
 class NoTrainer(Exception):
-    """Nobody listens, or not any more."""
+    """No trainer listens, or it is gone."""
 
 
 class Connection:

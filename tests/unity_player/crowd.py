@@ -101,7 +101,7 @@ class CrowdWorld:
         }
 
     def reset(self) -> Said:
-        """Everybody begins anew, without a word about what was running."""
+        """New episodes of all agents; those that were running get no terminal message."""
         for members in self._members.values():
             for member in members:
                 member.steps, member.reward, member.group_reward = 0, 0.0, 0.0
@@ -155,7 +155,7 @@ class CrowdWorld:
                 leaves = self._leaves(group, member)
                 is_interrupted = not leaves and (member.number + member.episodes) % 2 == 1
                 over.append(self._info(group, member, is_done=True, is_interrupted=is_interrupted))
-                self._begin_anew(group, member, leaves)
+                self._start_episode(group, member, leaves)
         return over
 
     def _is_over(self, group: Group, member: Member) -> bool:
@@ -170,7 +170,7 @@ class CrowdWorld:
             return member.number % group.size == group.size - 1
         return bool(group.absent) and member.episodes % 2 == 0
 
-    def _begin_anew(self, group: Group, member: Member, leaves: bool) -> None:
+    def _start_episode(self, group: Group, member: Member, leaves: bool) -> None:
         member.episodes, member.steps, member.is_waiting = member.episodes + 1, 0, False
         if leaves:
             member.back = self._time + max(group.absent, group.episode // 2 if group.size else 1)
@@ -182,7 +182,7 @@ class CrowdWorld:
         return self._next_id - 1
 
     def _said(self, over: Mapping[str, Sequence[Info]]) -> Said:
-        """Ends first, then whoever waits; an empty list of a behavior with nothing to say."""
+        """Terminal infos first, then those of agents that wait; an empty list of a behavior without either."""
         lists, waiting = {}, {}
         for group in self._groups:
             name = group.brain.name

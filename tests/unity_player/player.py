@@ -27,7 +27,7 @@ class Ended(Exception):
 
 
 class Player:
-    """Plays until the trainer closes the connection, or somebody ends it. Lives in the main thread of its process."""
+    """Plays until the trainer closes the connection, or a signal ends it. Lives in the main thread of its process."""
 
     def __init__(self, options: Options, log: Log, connection: Connection) -> None:
         self._options, self._log, self._connection = options, log, connection
@@ -53,7 +53,7 @@ class Player:
             if command == messages.QUIT:
                 raise Ended("Received QUIT")
             said = self._reset(world) if command == messages.RESET else world.step(acts)
-            while not any(said.lists.values()):  # a frame in which nobody has anything to say
+            while not any(said.lists.values()):  # a frame without any info
                 said = world.step({})
 
     def _met(self) -> World:
