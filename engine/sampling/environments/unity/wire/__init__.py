@@ -1,0 +1,1 @@
+"""The bytes inside Unity's messages, as numpy columns and values."""
