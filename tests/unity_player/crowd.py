@@ -227,9 +227,9 @@ class CrowdWorld:
         return info
 
     def _seen(self, sensor: Sensor, member: Member) -> NDArray[np.float32]:
-        shape = sensor.shape
+        shape = sensor.shape_seen
         if len(shape) == 3:
-            texture = self._rng.random(shape[1:], np.float32) / 8
+            texture = self._rng.random(shape, np.float32) / 8
             return np.full(shape, member.wanted * 7 / 8, np.float32) + texture
         seen = self._rng.uniform(-1, 1, shape).astype(np.float32)
         seen[..., 0] = member.wanted

@@ -24,13 +24,7 @@ def _chunk(kind: bytes, content: bytes = b"") -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-def pngs(image: NDArray[np.float32], mapping: tuple[int, ...] = ()) -> bytes:
-    """The files of an image f32[C, H, W] from 0 to 1, one after another, for a mapping of channels that is sent along.
-
-    Without a mapping, one channel is sent three times, as Unity's gray images are.
-    """
-    channels = mapping or ((0, 0, 0) if len(image) == 1 else tuple(range(len(image))))
-    channels += (-1,) * (-len(channels) % 3)
-    values = np.concatenate([image, np.zeros_like(image[:1])])[list(channels)]  # -1: black
-    levels = np.round(values * 255).astype(np.uint8)
+def pngs(channels: NDArray[np.float32]) -> bytes:
+    """The files of an image f32[T, H, W] from 0 to 1, one after another, for three channels each."""
+    levels = np.round(channels * 255).astype(np.uint8)
     return b"".join(png(levels[first : first + 3].transpose(1, 2, 0)) for first in range(0, len(levels), 3))

@@ -6,7 +6,7 @@ Shapes: A continuous actions, K discrete branches, N agents that wait.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ class Sensor:
 
     shape: as it is announced, (C, H, W) of an image. form: "height first" are floats of an image in the order H, W, C,
     as version 3.0.0-exp.1 sent them. mapping: the channel of the image that each channel of the PNG files counts
-    towards. properties: of each dimension, bits.
+    towards, -1 for none. properties: of each dimension, bits.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Sensor:
     is_goal: bool = False
 
     def message(self, values: NDArray[np.float32]) -> messages.ObservationProto:
-        """What it sees now. values: of its shape, those of PNG files from 0 to 1."""
+        """What it sees now. values: of its shape; for PNG files from 0 to 1, of `shape_seen`."""
         said = messages.ObservationProto(
             shape=self.shape,
             dimension_properties=self.properties,
@@ -44,11 +44,25 @@ class Sensor:
         )
         if self.form == "png":
             said.compression_type = messages.PNG
-            said.compressed_data = pngs(values, self.mapping)
+            said.compressed_data = pngs(values)
             said.compressed_channel_mapping.extend(self.mapping)
         else:
-            said.float_data.data.extend((values.transpose(1, 2, 0) if self.form == "height first" else values).ravel())
+            seen = self._mapped(values)
+            said.float_data.data.extend((seen.transpose(1, 2, 0) if self.form == "height first" else seen).ravel())
         return said
+
+    @property
+    def shape_seen(self) -> tuple[int, ...]:
+        """Of what it is given: as many channels as its PNG files have, three each."""
+        num = len(self.mapping) or self.shape[0]
+        return (num + -num % 3, *self.shape[1:]) if self.form == "png" else self.shape
+
+    def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What a trainer makes of the channels of PNG files: the mean of those that count towards a channel."""
+        if values.shape == self.shape:
+            return values
+        mapping = np.array(self.mapping or ([0, 0, 0] if self.shape[0] == 1 else range(len(values))))
+        return np.stack([values[mapping == channel].mean(0) for channel in range(self.shape[0])])
 
     def sent_to(self, capabilities: messages.UnityRLCapabilitiesProto) -> Sensor:
         """Itself, or uncompressed where the trainer cannot read its PNG files."""
@@ -57,7 +71,7 @@ class Sensor:
         needs_more = (is_stack and not capabilities.concatenatedPngObservations) or (
             is_mapped and not capabilities.compressedChannelMapping
         )
-        return Sensor(self.name, self.shape, "floats", (), self.properties, self.is_goal) if needs_more else self
+        return replace(self, form="floats") if needs_more else self
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,13 @@ class Trainer:
         self._player = subprocess.Popen([player, "--mlagents-port", str(self.port), *arguments])
         return self._player
 
+    def heard_bytes(self) -> bytes:
+        """The next request, as it came."""
+        return self._requests.get(timeout=DEADLINE)
+
     def heard(self) -> messages.UnityMessageProto:
         """The next request."""
-        return messages.UnityMessageProto.FromString(self._requests.get(timeout=DEADLINE))
+        return messages.UnityMessageProto.FromString(self.heard_bytes())
 
     def say(self, message: messages.UnityMessageProto) -> None:
         """Answer the request that was heard last."""
