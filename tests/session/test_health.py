@@ -19,6 +19,8 @@ from rl_tui.engine.session.messages import (
     CheckpointSaved,
     DevicesSampled,
     Envelope,
+    EnvironmentAwaits,
+    EnvironmentRestarting,
     EpisodesFinished,
     Gpu,
     HyperparametersReported,
@@ -441,6 +443,48 @@ def test_steps_that_stop_are_warned_about_after_half_a_minute_even_in_silence():
 def test_a_behavior_that_never_steps_is_warned_about():
     story = Story()
     assert "no step" in only([w for _ in range(40) for w in story.publish(DEVICES, 1.0)]).message
+
+
+def test_waiting_for_the_user_is_no_silence():
+    story = Story()
+    story.steps()
+    story.publish(EnvironmentAwaits("gymnasium:Walker", "press Play"))
+    assert [w for _ in range(600) for w in story.publish(DEVICES, 1.0)] == []
+    story.publish(EnvironmentAwaits("gymnasium:Walker", ""))
+    assert story.steps() == []
+    assert "no step for 30" in only([w for _ in range(40) for w in story.publish(DEVICES, 1.0)]).message
+
+
+def test_waiting_in_another_environment_excuses_nothing():
+    story = Story()
+    story.publish(EnvironmentAwaits("unity:editor", "press Play"))
+    assert "no step" in only([w for _ in range(40) for w in story.publish(DEVICES, 1.0)]).message
+
+
+def restart(story, behavior="Walker", after=60.0):
+    """A worker fails after so many seconds of training."""
+    for _ in range(int(after / 10)):
+        story.steps(after=10.0)
+    event = EnvironmentRestarting("unity:Ball", 1, (behavior,), "unity:Ball: killed by SIGSEGV" + "." * 300, "", 1)
+    return story.publish(event)
+
+
+def test_workers_that_fail_again_and_again_are_warned_about_until_they_hold_for_half_an_hour():
+    story = Story()
+    assert restart(story) == restart(story) == []
+    warning = only(restart(story))
+    assert (warning.kind, warning.behavior) == ("frequent_restarts", "Walker")
+    assert warning.message.startswith("3 restarts of its environment's workers, the last: unity:Ball: killed by SIG")
+    assert len(warning.message) <= LONGEST_MESSAGE
+    assert restart(story, after=1700) == []
+    assert [w for _ in range(180) for w in story.steps(after=10.0)] == []
+    assert story.steps(after=10.0) == [WarningCleared("frequent_restarts", "Walker")]
+
+
+def test_rare_restarts_and_those_of_another_environment_give_no_warning():
+    story = Story()
+    assert [w for _ in range(5) for w in restart(story, after=1000)] == []
+    assert [w for _ in range(5) for w in restart(story, "Crawler")] == []
 
 
 def test_long_updates_are_waited_for_where_they_are_known():

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.entropy import EntropyCollapse
+from rl_tui.engine.session.health.environments import FrequentRestarts
 from rl_tui.engine.session.health.learning import (
     ClippedUpdates,
     DivergenceSpike,
@@ -55,6 +56,7 @@ COMMON_RULES: Mapping[str, Callable[[], Rule]] = {  # by kind of warning
     "return_drop": ReturnDrop,
     "no_episodes": NoEpisodes,
     "no_steps": NoSteps,
+    "frequent_restarts": FrequentRestarts,
     OF_FILES: CheckpointTrouble,
 }
 MACHINE_RULES: Mapping[str, Callable[[], MachineRule]] = {

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.rules import Finding, Verdict, short_count
-from rl_tui.engine.session.messages import CheckpointFailed, CheckpointSaved, EpisodesFinished, Event, ProgressReported
+from rl_tui.engine.session.messages import (
+    CheckpointFailed,
+    CheckpointSaved,
+    EnvironmentAwaits,
+    EpisodesFinished,
+    Event,
+    ProgressReported,
+)
 
 LONG_WAIT = 30_000  # steps of all agents without the end of an episode
 LONG_EPISODE = 3_000  # steps of each agent, longer than nearly all episodes in practice
@@ -40,18 +47,24 @@ class NoEpisodes:
 
 
 class NoSteps:
-    """No step is made, although training is not paused."""
+    """No step is made, although training is not paused and no environment waits for the user."""
 
     def __init__(self) -> None:
         self._advanced_at = 0.0
         self._longest = 0.0
+        self._is_excused = False
+        self._excused_until = 0.0
 
     def judge(self, event: Event, history: BehaviorHistory) -> Verdict:
         """Judge the time since the last step, with more patience after longer gaps."""
+        if isinstance(event, EnvironmentAwaits) and _is_of(event, history):
+            self._is_excused = bool(event.text)
+        if self._is_excused:
+            self._excused_until = history.seconds
         if history.advanced_at > self._advanced_at:
-            self._longest = max(self._longest, history.advanced_at - self._advanced_at)
+            self._longest = max(self._longest, history.advanced_at - max(self._advanced_at, self._excused_until))
             self._advanced_at = history.advanced_at
-        quiet = history.seconds - history.advanced_at
+        quiet = history.seconds - max(history.advanced_at, self._excused_until)
         if not history.is_training or quiet == 0:
             return "fine"
         if quiet < min(max(30.0, 3 * self._longest), 300.0):
@@ -60,6 +73,10 @@ class NoSteps:
             f"no step for {quiet:.0f} seconds, at step {short_count(history.step)}",
             "check whether the environment hangs (env_settings.timeout_wait ends it) or an update takes that long",
         )
+
+
+def _is_of(event: EnvironmentAwaits, history: BehaviorHistory) -> bool:
+    return history.started is not None and history.started.environment == event.environment
 
 
 class CheckpointTrouble:
