@@ -375,7 +375,7 @@ def _with_environment(event: EnvironmentFailed | EnvironmentRestarting) -> str:
 def _restarting(view: RunView, event: EnvironmentRestarting, time: float) -> None:
     environment = view.environment(event.environment)
     environment.behaviors = event.behaviors
-    environment.restarting[event.worker] = time
+    environment.restarting[event.worker] = time, event
     environment.num_restarts += 1
     text = f"{_with_environment(event)}; restart {event.count} of worker {event.worker}"
     view.add_log(time, "warning", "ENV", ", ".join(event.behaviors), f"{text}\n{excerpt(event.detail)}".rstrip())

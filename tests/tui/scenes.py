@@ -16,7 +16,10 @@ from rl_tui.engine.session.messages import (
     CheckpointSaved,
     DevicesSampled,
     Envelope,
+    EnvironmentAwaits,
     EnvironmentFailed,
+    EnvironmentRestarted,
+    EnvironmentRestarting,
     EpisodesFinished,
     EvaluationReported,
     Event,
@@ -44,6 +47,7 @@ TRACEBACK = """Traceback (most recent call last):
     torque = self.motors[joint].limit(action)
              ~~~~~~~~~~~^^^^^^^
 IndexError: list index out of range"""
+PLAYER = "unity:builds/Walker"
 LONG_NAME = "AVeryLongBehaviorNameOfSixtyCharactersThatNobodyWouldTypeTwice"[:60]
 
 
@@ -73,14 +77,14 @@ class Story:
         story.published, story.chance = [*self.published], copy.deepcopy(self.chance)
         return story
 
-    def begin(self, *names: str, max_steps: int = 500_000, algorithm: str = "ppo") -> None:
+    def begin(self, *names: str, max_steps: int = 500_000, algorithm: str = "ppo", environment: str = "") -> None:
         """The run and its behaviors start."""
         versions = {"torch": "2.13.0", "gymnasium": "1.4.0"}
         self.publish(RunStarted("walker-ppo", "results/walker-ppo", 1, "cpu", False, versions))
         self.publish(RunStateChanged("training"), after=1.4)
         for name in names:
-            environment = f"gymnasium:{name}-v5"
-            self.publish(BehaviorStarted(name, algorithm, environment, 0, max_steps, 8, 9347, True))
+            started_in = environment or f"gymnasium:{name}-v5"
+            self.publish(BehaviorStarted(name, algorithm, started_in, 0, max_steps, 8, 9347, True))
             self.publish(BehaviorStateChanged(name, "training"))
 
     def devices(self, *gpus: Gpu, note: str = "no NVIDIA driver") -> None:
@@ -167,17 +171,17 @@ def warming_up() -> Story:
     return story
 
 
-def healthy(number: int = 1, gpus: int = 0) -> Story:
+def healthy(number: int = 1, gpus: int = 0, environment: str = "") -> Story:
     """`number` behaviors train well."""
-    return _healthy(number, gpus).copied()
+    return _healthy(number, gpus, environment).copied()
 
 
 @functools.cache
-def _healthy(number: int, gpus: int) -> Story:
+def _healthy(number: int, gpus: int, environment: str) -> Story:
     story = Story()
     base = ("Walker", "Crawler", "Hopper", "HalfCheetah", "Ant", "Pusher", "Reacher", "Swimmer", "Humanoid", "Push")
     names = [*base, "Worm", LONG_NAME][:number]
-    story.begin(*names)
+    story.begin(*names, environment=environment)
     for index, name in enumerate(names):
         goal = (412.0, -250.0, 1900.0)[index % 3]
         story.train(name, 240 if number <= 3 else 60, 160_000 + 7_000 * index, goal)
@@ -304,6 +308,41 @@ def environment_failed() -> Story:
     reason = "worker 3 exited with code -9 while stepping environment 12"
     story.publish(EnvironmentFailed("gymnasium:Walker-v5", ("Walker",), reason, TRACEBACK))
     story.publish(BehaviorStateChanged("Walker", "failed", reason))
+    return story
+
+
+PRESS_PLAY = (
+    "press Play in the Unity Editor, which connects on port 5004; there is no hurry: this waits without a limit;"
+    " to train in another environment, name it: --env gymnasium:CartPole-v1, or --env builds/player for a player that"
+    " was built"
+)
+
+
+def awaiting_editor() -> Story:
+    """Nothing trains before Play is pressed in the Editor."""
+    story = Story()
+    story.begin()
+    story.publish(EnvironmentAwaits("unity:editor", PRESS_PLAY), after=1)
+    story.devices()
+    return story
+
+
+def play_stopped() -> Story:
+    """Play was stopped in the Editor while two behaviors trained."""
+    story = healthy(2, environment="unity:editor")
+    story.publish(EnvironmentAwaits("unity:editor", PRESS_PLAY))
+    story.time += 40
+    return story
+
+
+def restarting() -> Story:
+    """One of three players is being restarted, another was before."""
+    story = healthy(2, environment=PLAYER)
+    exited = f"{PLAYER}, instance 0, worker 0: the player exited with code 1"
+    story.publish(EnvironmentRestarting(PLAYER, 0, ("Walker", "Crawler"), exited, "", 1))
+    story.publish(EnvironmentRestarted(PLAYER, 0, 2.4), after=2.4)
+    crashed = f"{PLAYER}, instance 2, worker 2: the player was killed by SIGSEGV"
+    story.publish(EnvironmentRestarting(PLAYER, 2, ("Walker", "Crawler"), crashed, TRACEBACK, 1), after=30)
     return story
 
 

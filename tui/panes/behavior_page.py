@@ -25,6 +25,7 @@ from rl_tui.tui.panes.detail import (
     time_lines,
     warnings_of,
 )
+from rl_tui.tui.panes.environments import awaited_for, awaited_of_user, num_restarts, restarts_of, standing_lines
 from rl_tui.tui.panes.histogram import returns_lines
 from rl_tui.tui.panes.hyperparameter_list import moved_to
 
@@ -50,9 +51,10 @@ class BehaviorPage(Pane):
         """Which behavior, how much is known of it, and how far the page is scrolled."""
         one, view = frame.behavior, frame.view
         if one is None:
-            return self._top, len(view.failures)
+            return self._top, len(view.failures), awaited_of_user(view)
         happened = len(one.lessons), len(one.changes), len(one.exports), len(one.evaluations)
-        known = len(one.metrics), happened, one.num_parameters
+        environment = awaited_for(one, view), len(restarts_of(one, view)), num_restarts(one, view)
+        known = len(one.metrics), happened, one.num_parameters, environment
         return self._top, one.name, one.reason, known, tuple(view.warnings), len(view.failures)
 
     def titled(self, frame: Frame) -> str:
@@ -108,10 +110,12 @@ class BehaviorPage(Pane):
         """Every section that has any lines, each at most `width` cells wide."""
         behavior = frame.behavior
         if behavior is None:
-            return _failures(frame, width) or [line(Span(" the run has no behavior yet", "dim"))]
+            awaited = f": {awaited_of_user(frame.view)}" if awaited_of_user(frame.view) else ""
+            words = wrapped(f"the run has no behavior yet{safe_text(awaited)}", max(2, width - 2))
+            return _failures(frame, width) or [line(Span(f" {row}", "dim")) for row in words]
         key = frame.keymap.of_id("copy-failure").shown
         sections = {
-            "": [_standing(behavior, frame)],
+            "": [_standing(behavior, frame), *standing_lines(behavior, frame, width)],
             f"Why it ended ({key} copies it)": _failures(frame, width),
             "Warnings": _warnings(behavior, frame, width),
             "Progress": course_lines(behavior, frame, width),

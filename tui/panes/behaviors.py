@@ -16,6 +16,7 @@ from rl_tui.tui.drawing.lines import Line, Span, Tone, line, state_tone
 from rl_tui.tui.drawing.text import count, duration, left, number, percent, right
 from rl_tui.tui.keys.keymap import Place
 from rl_tui.tui.panes.base import BEAT, Frame, series_tone
+from rl_tui.tui.panes.environments import awaited_for, awaited_of_user, restarting_forms
 from rl_tui.tui.panes.list import Entry, ListPane, filtered
 from rl_tui.tui.panes.row_trends import RowTrend, RowTrends
 
@@ -80,7 +81,8 @@ class BehaviorsPane(ListPane, inherit_bindings=False):
     def inputs(self, frame: Frame) -> object:
         """The states, the warnings and the filter."""
         states = [(b.state, b.name, b.max_steps) for b in frame.view.behaviors.values()]
-        return states, frame.state.filters.get(self.topic), tuple(frame.view.warnings)
+        waits = awaited_of_user(frame.view), restarting_forms(frame.view)
+        return states, waits, frame.state.filters.get(self.topic), tuple(frame.view.warnings)
 
     def heading(self, frame: Frame) -> str:
         """Which one is selected, of how many."""
@@ -211,11 +213,10 @@ def state_sign(behavior: BehaviorView, frame: Frame) -> Span:
     """The state in a sign and a word; a behavior with a warning has the warning's sign."""
     if frame.view.is_absent(behavior):
         return Span(f"{frame.glyphs.waiting} absent", "dim")
+    if behavior.state == "training" and awaited_for(behavior, frame.view):
+        return Span(f"{frame.glyphs.waiting} waiting", "wait")
     if awaited_words(behavior, frame):
-        if behavior.waits_for == "environment":
-            return Span(f"{frame.glyphs.warning} no step", "warning")
-        word = "updating" if behavior.waits_for == "update" else "eval"
-        return Span(f"{frame.glyphs.waiting} {word}", "wait")
+        return _silence_sign(behavior, frame.glyphs)
     word = "filling" if behavior.is_filling else behavior.state
     if is_warned(behavior, frame.view) and behavior.state in ("training", "paused"):
         return Span(f"{frame.glyphs.warning} {word}", "warning")
@@ -224,10 +225,18 @@ def state_sign(behavior: BehaviorView, frame: Frame) -> Span:
     return Span(f"{frame.glyphs.of(behavior.state)} {word}", state_tone(behavior.state))
 
 
+def _silence_sign(behavior: BehaviorView, glyphs: Glyphs) -> Span:
+    """What it does instead of steps."""
+    if behavior.waits_for == "environment":
+        return Span(f"{glyphs.warning} no step", "warning")
+    word = "updating" if behavior.waits_for == "update" else "eval"
+    return Span(f"{glyphs.waiting} {word}", "wait")
+
+
 def awaited_words(behavior: BehaviorView, frame: Frame) -> str:
     """ "no step for 12s"; what that is where no step is normal; "" while steps come."""
     since = behavior.silent_since
-    if since is None or behavior.state != "training":
+    if since is None or behavior.state != "training" or awaited_for(behavior, frame.view):
         return ""
     seconds = frame.time - since
     doing = {"update": "updating", "evaluation": "evaluating"}.get(behavior.waits_for, "no step")

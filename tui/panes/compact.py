@@ -8,6 +8,7 @@ from rl_tui.tui.drawing.lines import Line, Span, line, pack, wrap
 from rl_tui.tui.drawing.text import count, left, number, percent, right
 from rl_tui.tui.panes.base import Frame, Pane
 from rl_tui.tui.panes.behaviors import first_visible, state_sign
+from rl_tui.tui.panes.environments import has_only_notice, notice_lines
 
 WARNING_LINES = 3  # that the newest warning may take where no behavior needs them
 
@@ -17,6 +18,8 @@ class CompactPane(Pane):
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """The selected behavior stays visible."""
+        if has_only_notice(frame.view):
+            return notice_lines(frame, width, height)
         behaviors = list(frame.view.behaviors.values())
         warning = warning_lines(frame, width, min(WARNING_LINES, max(1, height - len(behaviors))))
         room = height - len(warning)

@@ -20,6 +20,7 @@ from rl_tui.tui.drawing.text import count, duration, fit, fit_path, left, number
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import ELO, direction_sign
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
+from rl_tui.tui.panes.environments import awaited_for, num_restarts, restarts_of, standing_lines
 
 METRICS = {  # short name by ML-Agents' tag, in order of interest; others follow under their own names
     ELO: "elo",
@@ -61,7 +62,9 @@ class DetailPane(Pane):
         if one is None:
             return None
         known = len(one.metrics), len(one.lessons), len(one.evaluations)
-        return one.name, one.reason, one.num_parameters, known, tuple(frame.view.warnings)
+        view = frame.view
+        environment = awaited_for(one, view), len(restarts_of(one, view)), num_restarts(one, view)
+        return one.name, one.reason, environment, one.num_parameters, known, tuple(frame.view.warnings)
 
     def heading(self, frame: Frame) -> str:
         """Which behavior."""
@@ -76,7 +79,8 @@ class DetailPane(Pane):
         behavior = frame.behavior
         if behavior is None:
             return []
-        top = [*reason_lines(behavior, frame, width), *warning_lines(behavior, frame, width)]
+        standing = standing_lines(behavior, frame, width)
+        top = [*reason_lines(behavior, frame, width), *standing, *warning_lines(behavior, frame, width)]
         figures = [*course_lines(behavior, frame, width), *pair_lines(metric_pairs(behavior), width)]
         split = time_lines(behavior.time_split, frame, width)
         setup = [*pair_lines(setup_pairs(behavior), width), *environment_line(behavior, frame, width)]
@@ -222,11 +226,13 @@ def setup_pairs(behavior: BehaviorView) -> list[Pair]:
 
 
 def environment_line(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
-    """Where it lives."""
+    """Where it lives, and how often a worker of it was restarted."""
     if not behavior.environment:
         return []
-    name = fit_path(safe_text(behavior.environment), width - NAME_WIDTH - 3, frame.glyphs.ellipsis)
-    return [line(Span(" " + left("environment", NAME_WIDTH + 1), "dim"), name)]
+    restarts = num_restarts(behavior, frame.view)
+    words = f"  {count(restarts)} restart{'s' if restarts > 1 else ''}" if restarts else ""
+    name = fit_path(safe_text(behavior.environment), width - NAME_WIDTH - 3 - len(words), frame.glyphs.ellipsis)
+    return [line(Span(" " + left("environment", NAME_WIDTH + 1), "dim"), name, Span(words, "warning"))]
 
 
 def pair_lines(pairs: list[Pair], width: int) -> list[Line]:

@@ -12,6 +12,7 @@ from rl_tui.tui.drawing.text import count, duration, fit, left, percent, right, 
 from rl_tui.tui.panes.base import BEAT, Frame, Pane
 from rl_tui.tui.panes.behaviors import awaited_words
 from rl_tui.tui.panes.devices import DISK_LOW_BYTES
+from rl_tui.tui.panes.environments import has_only_notice, restarting_forms, waiting_forms
 from rl_tui.tui.runs.browsing import is_of_no_run
 
 STALE_SECONDS = 5.0  # the engine samples devices every second, so this much silence means it is stuck
@@ -39,7 +40,8 @@ class StateLine(Pane):
         """What is more than a figure."""
         view = frame.view
         states = [behavior.state for behavior in view.behaviors.values()]
-        return states, frame.notes, len(view.warnings), _silent_seconds(frame) > 0, view.last_checkpoint_at
+        waits = waiting_forms(view), restarting_forms(view)
+        return states, waits, frame.notes, len(view.warnings), _silent_seconds(frame) > 0, view.last_checkpoint_at
 
     def lines(self, frame: Frame, width: int, height: int) -> list[Line]:
         """One line."""
@@ -49,14 +51,17 @@ class StateLine(Pane):
 def state_line(frame: Frame, width: int) -> Line:
     """The run's line, as much of it as fits `width`; its progress stands at the right end."""
     view, glyphs = frame.view, frame.glyphs
-    sign = glyphs.of(view.state)
-    state = line(Span(f"{sign} {_state_word(view)}", state_tone(view.state)))
+    is_waiting = has_only_notice(view)
+    sign = glyphs.waiting if is_waiting else glyphs.of(view.state)
+    tone: Tone = "wait" if is_waiting else state_tone(view.state)
+    state = line(Span(f"{sign} {'WAITING' if is_waiting else _state_word(view)}", tone))
     if cells(state) >= width:
-        state = line(Span(sign, state_tone(view.state)))
+        state = line(Span(sign, tone))
     parts = [*_name_parts(frame, width), Part(0, (state,))]
     if frame.is_frozen:
         parts.append(_said(1, "flag", " VIEW FROZEN ", " FROZEN "))
     parts += [_said(2, "warning", *(f"{glyphs.warning} {words}" for words in alarm)) for alarm in _alarms(frame)]
+    parts += [_said(2, "wait", *(f"{glyphs.waiting} {words}" for words in forms)) for forms in _waits(frame)]
     parts += _figures(frame)
     parts += [_said(7, "accent", note) for note in frame.notes]
     share = share_done(view)
@@ -119,6 +124,13 @@ def _alarms(frame: Frame) -> list[tuple[str, ...]]:
     if view.warnings:
         alarms.append((f"{len(view.warnings)} warning{'s' if len(view.warnings) > 1 else ''}",))
     return alarms
+
+
+def _waits(frame: Frame) -> list[tuple[str, ...]]:
+    """What the environments wait for, if no notice says so, and which of their workers are restarting."""
+    view = frame.view
+    waits = [] if has_only_notice(view) else [waiting_forms(view)]
+    return [forms for forms in (*waits, restarting_forms(view)) if forms]
 
 
 def _silent_seconds(frame: Frame) -> float:

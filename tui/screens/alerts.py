@@ -19,6 +19,7 @@ from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
     CheckpointSaved,
+    EnvironmentRestarting,
     Event,
     LogEmitted,
     RunStateChanged,
@@ -33,6 +34,7 @@ from rl_tui.tui.drawing.text import count, number
 from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.chart import ChartPane
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
+from rl_tui.tui.panes.environments import bare_reason, worker_word
 from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.terminal.sequences import notice_sequence
 from rl_tui.tui.textual_private import ToastRack, write
@@ -169,7 +171,12 @@ def alert_for(event: Event, view: RunView, roll_back_key: str = "R") -> Alert | 
         case RunStateChanged(state=state) if state in ENDS:
             return _end_alert(event, view)
         case _:
-            return None
+            return _restart_alert(event) if isinstance(event, EnvironmentRestarting) else None
+
+
+def _restart_alert(event: EnvironmentRestarting) -> Alert:
+    who = f"{worker_word(event.environment)} {event.worker} of {event.environment} is restarting"
+    return Alert(who, f"{bare_reason(event)}; the others go on", "warning")
 
 
 def _end_alert(event: RunStateChanged, view: RunView) -> Alert:

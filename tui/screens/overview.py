@@ -15,6 +15,7 @@ from rl_tui.tui.panes.checkpoints import CheckpointsPane
 from rl_tui.tui.panes.compact import CompactPane
 from rl_tui.tui.panes.detail import DetailPane
 from rl_tui.tui.panes.devices import DevicesPane
+from rl_tui.tui.panes.environments import NoticePane, has_only_notice
 from rl_tui.tui.panes.histogram import HistogramPane
 from rl_tui.tui.panes.log_list import LogList
 from rl_tui.tui.panes.metric_grid import MetricGrid
@@ -59,6 +60,7 @@ class OverviewScreen(ChartActions):
             with Vertical(id="side"):
                 yield DetailPane()
                 yield HistogramPane()
+        yield NoticePane()
         yield SummaryPane()
         with Horizontal(id="strip"):
             yield CheckpointsPane()
@@ -70,6 +72,9 @@ class OverviewScreen(ChartActions):
         """Bring every pane up to `frame` and return what is to be painted."""
         if frame.view.is_over != self.has_class("-over"):
             self.toggle_class("-over")
+        if has_only_notice(frame.view) != self.has_class("-notice"):
+            self.toggle_class("-notice")
+            self.call_after_refresh(self.context.redraw)
         if self.focused is None:  # the pane that had the keys was hidden
             self._behaviors.focus()
         return super().draw(frame)

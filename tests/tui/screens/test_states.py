@@ -15,7 +15,16 @@ from tests.tui import scenes
 from tests.tui.snapshots import check, screen_text, settled_text
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
-WIDE_STATES = ("starting", "three-with-gpus", "twelve", "eventful", "finished-twelve", "failed")
+WIDE_STATES = (
+    "starting",
+    "awaiting-editor",
+    "restarting",
+    "three-with-gpus",
+    "twelve",
+    "eventful",
+    "finished-twelve",
+    "failed",
+)
 STATES: dict[str, Callable[[], RunView]] = {
     "empty": RunView,
     "starting": scenes.starting_view,
@@ -28,6 +37,9 @@ STATES: dict[str, Callable[[], RunView]] = {
     "paused": lambda: scenes.paused().view(),
     "nan": lambda: scenes.nan().view(),
     "environment-failed": lambda: scenes.environment_failed().view(),
+    "awaiting-editor": lambda: scenes.awaiting_editor().view(),
+    "play-stopped": lambda: scenes.play_stopped().view(),
+    "restarting": lambda: scenes.restarting().view(),
     "huge": lambda: scenes.huge().view(),
     "finished": lambda: scenes.finished().view(),
     "finished-twelve": lambda: scenes.finished(12).view(),
