@@ -58,8 +58,8 @@ class Mazes(EnvironmentKind[MazeSettings]):
         if name not in ("small", "large"):
             raise ConfigError(f"maze:{name}: must be maze:small or maze:large")
 
-    def make(self, name, behavior, num_copies, settings):
-        made = [Line(behavior, num_copies, masked=settings.masked)]
+    def make(self, name, behavior, copies, settings):
+        made = [Line(behavior, len(copies), masked=settings.masked)]
         made[0].size = settings.size
         return made
 """

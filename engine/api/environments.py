@@ -55,14 +55,14 @@ class GivenSource(EnvironmentSource):
         """Whether there is one environment only, which belongs to the program."""
         return _is_environment(self.given)
 
-    def _make(self, count: int) -> list[Environment]:
+    def _make(self, copies: range) -> list[Environment]:
         """As EnvironmentSource does. An object's own copies are all there are."""
         if self.is_object:
-            copies = [self.given]
+            made = [self.given]
         else:
             factory = cast(Callable[[], object], self.given)
-            copies = [factory() for _ in range(count)]
-        return checked(self.env, wrapped(self.env, self.behavior, copies), FROM_FACTORY)
+            made = [factory() for _ in copies]
+        return checked(self.env, wrapped(self.env, self.behavior, made), FROM_FACTORY)
 
     @property
     def has_one_behavior(self) -> bool:

@@ -10,6 +10,8 @@ from rl_tui.engine.api.environments import EnvironmentLike, GivenSource, behavio
 from rl_tui.engine.api.settings import DEFAULT_BEHAVIOR, SettingsLike, is_of_one_behavior, keyword_of, read_run_config
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import must_be_one_of, one_of
+from rl_tui.engine.config.environment_name import EDITOR
+from rl_tui.engine.config.environments import environment_names
 from rl_tui.engine.config.run import RunConfig
 from rl_tui.engine.config.support import require_supported
 from rl_tui.engine.errors import ConfigError, NotSupportedError
@@ -72,7 +74,7 @@ def plan_learner(
     given = None if env is None or isinstance(env, str) else given_source(env, name, tuple(config.env_settings.metrics))
     require_supported(config, has_environment=given is not None)
     if given is None:
-        return LearnerPlan(config, name, is_named, named_environments(config)[0].source)
+        return LearnerPlan(config, name, is_named, _named_source(config))
     config, source = _with_given(config, given, num_envs)
     if config.behaviors[name].evaluation is not None and given.is_object:
         raise NotSupportedError(
@@ -80,6 +82,16 @@ def plan_learner(
             " makes one"
         )
     return LearnerPlan(config, name, is_named, source)
+
+
+def _named_source(config: RunConfig) -> EnvironmentSource:
+    source = named_environments(config)[0].source
+    if source.env == EDITOR:
+        raise ConfigError(
+            f"env: must be {environment_names()}. The Unity Editor, which is trained in where no environment is named,"
+            " is for `rl-tui`, rl_tui.train and rl_tui.start: a Learner does not wait for it"
+        )
+    return source
 
 
 def _absolute(folder: object) -> Path:

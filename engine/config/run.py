@@ -7,8 +7,9 @@ from pydantic import BeforeValidator, Field, JsonValue, PrivateAttr, ValidationI
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import SourceMap, describe, must_be, visible
+from rl_tui.engine.config.environment_name import EDITOR, UNITY, read_environment
 from rl_tui.engine.config.environment_parameters import EnvironmentParameter
-from rl_tui.engine.config.environments import environment_names, kind_of, near_kind, read_arguments
+from rl_tui.engine.config.environments import read_arguments
 from rl_tui.engine.config.types import (
     PathText,
     Positive,
@@ -19,53 +20,9 @@ from rl_tui.engine.config.types import (
     refusal,
 )
 from rl_tui.engine.config.writers import Writers, default_writers
-from rl_tui.engine.errors import PluginError
 from rl_tui.engine.session.behavior_view import RETURN
 
 DEVICES = "cpu, cuda, cuda:N or mps"
-NO_UNITY = "Unity players are not supported yet"
-_GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w.-]+-v[0-9]+")
-_FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-
-
-def _check_environment(name: object, *at: str) -> None:
-    """Refuse what is neither scheme:id nor package.module:factory."""
-    if not isinstance(name, str):
-        raise refusal(must_be(environment_names(), name), *at)
-    scheme, colon, rest = name.strip().partition(":")
-    if _is_player(name.strip()):
-        raise refusal(f"{must_be(environment_names(), name)} ({NO_UNITY})", *at)
-    try:
-        is_known = kind_of(name) is not None
-    except PluginError as error:
-        raise refusal(str(error), *at) from error
-    if is_known and rest.strip():
-        return
-    if is_known or not _FACTORY.fullmatch(name):
-        kind = near_kind(scheme) if rest else None
-        near = f"{kind}:{rest}" if kind else None if colon else f"gymnasium:{name.strip()}"
-        refused = must_be(environment_names(), name)
-        raise refusal(f"{refused}. Did you mean {visible(near)}?" if near else refused, *at)
-
-
-def _is_player(name: str) -> bool:
-    """Whether it can only be the path of an executable, as ML-Agents' --env is: `builds/3DBall`, `C:\\Ball.exe`."""
-    scheme, colon, _ = name.partition(":")
-    is_drive = len(scheme) == 1 and name[1:3] in (":\\", ":/")
-    return is_drive or (bool(name) and not colon and not _GYMNASIUM_ID.fullmatch(name))
-
-
-def _read_environment(value: object) -> object:
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        _check_environment(value)
-    elif not value:
-        raise refusal(must_be("a mapping of behaviors to environments", value))
-    else:
-        for behavior, name in value.items():
-            _check_environment(name, behavior)
-    return value
 
 
 def _read_arguments(value: object) -> object:
@@ -110,8 +67,10 @@ class EnvSettings(Settings):
     max_lifetime_restarts: WholeFromMinusOne = 10
     restarts_rate_limit_n: WholeFromMinusOne = 1
     restarts_rate_limit_period_s: PositiveWhole = 60
-    env: Annotated[str | dict[str, str] | None, BeforeValidator(_read_environment)] = Field(
-        None, description="gymnasium:ID, toy:NAME, package.module:factory, or a mapping of behavior to one of these."
+    env: Annotated[str | dict[str, str] | None, BeforeValidator(read_environment)] = Field(
+        None,
+        description="The path of a Unity player, gymnasium:ID, toy:NAME, package.module:factory, or a mapping of"
+        " behavior to one of these; null: env_path, else the Unity Editor.",
     )
     env_kwargs: Annotated[dict[str, JsonValue], BeforeValidator(_read_kwargs)] = Field(
         default_factory=dict,
@@ -123,6 +82,13 @@ class EnvSettings(Settings):
     metrics: list[str] = Field(
         default_factory=list, description="Keys of an environment's info whose means are recorded as statistics."
     )
+
+    @property
+    def environment(self) -> str | dict[str, str]:
+        """What is trained in: `env`, else the player of `env_path`, else the Unity Editor."""
+        if self.env is not None:
+            return self.env
+        return EDITOR if self.env_path is None else f"{UNITY}:{self.env_path}"
 
     @field_validator("metrics")
     @classmethod

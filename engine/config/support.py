@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from rl_tui.engine import registry
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be_one_of, suggest
+from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
-from rl_tui.engine.config.environments import environment_names, kind_of
+from rl_tui.engine.config.environments import kind_of
 from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
-from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
+from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 
 _LATER = "is not supported yet"
+_ONLY_UNITY = "used only with Unity players"
+_OF_PLAYERS = {"env_settings": ("env_args",), "engine_settings": ("no_graphics", "no_graphics_monitor")}
 
 
 def find_unsupported(config: RunConfig, has_environment: bool = False) -> list[str]:
@@ -68,12 +71,7 @@ def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
     for name, writer in config.writers.items():
         if writer is not None:
             yield from _unusable(("writers", name), f"writer {name}", writer)
-    settings = config.env_settings
-    if _plays_in_unity(settings):
-        yield Diagnostic(("env_settings", "env_path"), f"{NO_UNITY}. Set env (or --env) to {environment_names()}")
-    if settings.num_areas > 1:
-        yield Diagnostic(("env_settings", "num_areas"), f"num_areas above 1 {_LATER}")
-    for path, environment in _environments(settings):
+    for path, environment in _environments(config.env_settings):
         if kind := kind_of(environment):
             yield from _unusable(path, f"environment {environment}", kind, of_key=False)
 
@@ -86,11 +84,6 @@ def _unusable(
         yield Diagnostic(path, f"{what} {_LATER}", of_key=of_key)
     elif missing := missing_library(settings):
         yield Diagnostic(path, missing, of_key=of_key)
-
-
-def _plays_in_unity(settings: EnvSettings) -> bool:
-    """Whether the player of env_path is the environment: `env` overrides it."""
-    return settings.env is None and settings.env_path is not None
 
 
 def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterator[Diagnostic]:
@@ -108,20 +101,22 @@ def _unsupported_in_behavior(path: KeyPath, behavior: BehaviorConfig) -> Iterato
 
 
 def _environments(settings: EnvSettings) -> Iterator[tuple[KeyPath, str]]:
+    """Those of the run, each with where it is named; the Editor is where none is."""
     path: KeyPath = ("env_settings", "env")
-    if isinstance(settings.env, str):
-        yield path, settings.env
-    elif settings.env is not None:
-        yield from (((*path, behavior), environment) for behavior, environment in settings.env.items())
+    match settings.environment:
+        case str(environment):
+            yield path if settings.env is not None else ("env_settings", "env_path"), environment
+        case environments:
+            yield from (((*path, behavior), environment) for behavior, environment in environments.items())
 
 
 def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     """What a file may hold or leave out, and a run may not."""
-    env, path = config.env_settings.env, ("env_settings", "env")
-    if not config.behaviors:
+    env, path = config.env_settings.environment, ("env_settings", "env")
+    has_names = isinstance(env, str) and is_of_unity(env) and config.default_settings is not None  # the player's own
+    if not config.behaviors and not has_names:
         yield Diagnostic(("behaviors",), "must have a key for each behavior, got none", of_key=True)
-    if env is None and config.env_settings.env_path is None:
-        yield Diagnostic(path, f"must be set (or use --env): {environment_names()}. {NO_UNITY}")
+    yield from _too_many_editors(config.env_settings)
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
         text = "cannot be combined with --inference, which changes no file of the run"
         yield Diagnostic(("checkpoint_settings", "force"), text)
@@ -133,13 +128,21 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(path, f"{text}; {env} has only one behavior")
 
 
+def _too_many_editors(settings: EnvSettings) -> Iterator[Diagnostic]:
+    """More than the one that the user has open."""
+    editors = [path for path, environment in _environments(settings) if environment == EDITOR]
+    if editors and settings.num_envs > 1:
+        text = f"must be 1 in the Unity Editor, got {settings.num_envs}. Build a player for several: --env PATH"
+        yield Diagnostic(("env_settings", "num_envs"), text)
+    for path in editors[1:]:
+        yield Diagnostic(path, f"must be another environment than {EDITOR}: there is one Unity Editor in a run")
+
+
 def _unused(config: RunConfig) -> Iterator[Diagnostic]:
     """Every key that changes nothing in this run, written or not."""
     if config.env_settings.env is not None:
         yield Diagnostic(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
-    if not _plays_in_unity(config.env_settings):
-        for place in (("engine_settings",), ("env_settings", "env_args"), ("env_settings", "base_port")):
-            yield Diagnostic(place, "no effect: used only with Unity players", of_key=True)
+    yield from _unused_of_unity(config)
     for key in ("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"):
         yield Diagnostic(("env_settings", key), "no effect: a failed environment is not restarted yet", of_key=True)
     for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):
@@ -152,6 +155,32 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
         yield Diagnostic(("writers",), "no effect: with --inference no statistics are recorded", of_key=True)
     for path, behavior in _sections(config):
         yield from _unused_in_behavior(path, behavior)
+
+
+def _unused_of_unity(config: RunConfig) -> Iterator[Diagnostic]:
+    """What only some environments use."""
+    environments = [environment for _, environment in _environments(config.env_settings)]
+    if not any(map(is_of_unity, environments)):
+        for key in ("env_args", "base_port", "num_areas"):
+            yield Diagnostic(("env_settings", key), f"no effect: {_ONLY_UNITY}", of_key=True)
+        yield Diagnostic(("engine_settings",), f"no effect: {_ONLY_UNITY}", of_key=True)
+    elif all(map(is_of_unity, environments)):
+        text = "no effect: each Unity player has a worker process of its own"
+        yield Diagnostic(("env_settings", "num_workers"), text, of_key=True)
+    if set(environments) == {EDITOR}:
+        yield from _unused_in_the_editor(config)
+
+
+def _unused_in_the_editor(config: RunConfig) -> Iterator[Diagnostic]:
+    """What is passed to a player when it is started, and what needs a second one."""
+    for section, keys in _OF_PLAYERS.items():
+        for key in keys:
+            yield Diagnostic((section, key), "no effect: the Unity Editor is started by you", of_key=True)
+    yield Diagnostic(("env_settings", "base_port"), "no effect: the Unity Editor uses port 5004", of_key=True)
+    yield Diagnostic(("env_settings", "timeout_wait"), "no effect: the Unity Editor is waited for", of_key=True)
+    for path, _ in _sections(config):
+        text = "no effect: it needs an environment of its own, and there is one Unity Editor"
+        yield Diagnostic((*path, "evaluation"), text, of_key=True)
 
 
 def _sections(config: RunConfig) -> Iterator[tuple[KeyPath, BehaviorConfig]]:

@@ -135,7 +135,7 @@ class Builder:
 
     def workers(self, saver: Saver) -> list[EnvironmentWorker]:
         """One worker for the environment of all behaviors, or one for each behavior's own."""
-        environments = named_environments(self._config)
+        environments = named_environments(self._config, self._seed, self._folder.run_logs)
         return [self._worker(environment, index, saver) for index, environment in enumerate(environments)]
 
     def _worker(self, environment: NamedEnvironment, index: int, saver: Saver) -> EnvironmentWorker:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import closest, visible
-from rl_tui.engine.config.environments import environment_names
-from rl_tui.engine.config.run import NO_UNITY, EnvSettings, RunConfig
+from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
+from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.errors import ConfigError
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
+from rl_tui.engine.sampling.environments.settings import UnitySettings
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
+
+PLAYER_WAITS = 4.0  # times timeout_wait: more than a start, which waits for the player three times, each limited itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +29,43 @@ class NamedEnvironment:
     behaviors: tuple[str, ...]
 
 
-def named_environments(config: RunConfig) -> tuple[NamedEnvironment, ...]:
-    """The one environment of all behaviors, or each behavior's own. Raises ConfigError when none is named."""
-    settings = config.env_settings
-    match settings.env:
-        case None:
-            raise ConfigError(f"env_settings.env: must be set (or use --env): {environment_names()}. {NO_UNITY}")
+def named_environments(config: RunConfig, seed: int = 0, run_logs: Path | None = None) -> tuple[NamedEnvironment, ...]:
+    """The one environment of all behaviors, or each behavior's own.
+
+    seed: of the first Unity player. run_logs: the folder for the logs of players, None for no logs.
+    """
+    settings, of_players = config.env_settings, player_settings(config, seed, run_logs)
+    match settings.environment:
         case str(env):
-            return (_named(env, settings.env_kwargs, settings.metrics, tuple(config.behaviors)),)
+            kwargs = of_players if is_of_unity(env) else settings.env_kwargs
+            return (_named(env, kwargs, settings.metrics, tuple(config.behaviors)),)
         case environments:
             return tuple(
-                _named(env, _kwargs_of(settings.env_kwargs, name), settings.metrics, (name,))
-                for name, env in environments.items()
+                _named(
+                    env,
+                    of_players if is_of_unity(env) else _kwargs_of(settings.env_kwargs, name),
+                    settings.metrics,
+                    (name,),
+                    index * settings.num_envs,
+                )
+                for index, (name, env) in enumerate(environments.items())
             )
+
+
+def player_settings(config: RunConfig, seed: int, run_logs: Path | None) -> Mapping[str, object]:
+    """What Unity players are made from, as `UnitySettings` reads it. seed: of the first."""
+    settings = config.env_settings
+    return UnitySettings(
+        **config.engine_settings.model_dump(),
+        env_args=settings.env_args or [],
+        base_port=settings.base_port,
+        is_port_fixed=("env_settings", "base_port") in config.source.flags,
+        num_areas=settings.num_areas,
+        timeout_wait=settings.timeout_wait,
+        seed=seed,
+        log_folder=None if run_logs is None else str(run_logs.absolute()),
+        shows_output=config.debug,
+    ).model_dump(mode="json")
 
 
 def settings_of(config: RunConfig, behavior: str) -> BehaviorConfig:
@@ -55,10 +83,11 @@ def settings_of(config: RunConfig, behavior: str) -> BehaviorConfig:
 
 
 def _named(
-    env: str, kwargs: Mapping[str, object], metrics: Sequence[str], behaviors: tuple[str, ...]
+    env: str, kwargs: Mapping[str, object], metrics: Sequence[str], behaviors: tuple[str, ...], first_copy: int = 0
 ) -> NamedEnvironment:
     """A Gymnasium environment has one behavior, which takes the first name."""
-    source = EnvironmentSource(env, behaviors[0] if behaviors else "", kwargs, tuple(metrics))
+    behavior = behaviors[0] if behaviors else ""
+    source = EnvironmentSource(env, behavior, kwargs, tuple(metrics), first_copy=first_copy)
     return NamedEnvironment(source, behaviors)
 
 
@@ -70,7 +99,14 @@ def _kwargs_of(kwargs: Mapping[str, object], behavior: str) -> Mapping[str, obje
 
 
 def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path) -> EnvironmentPool:
-    """A new pool of `num_envs` copies: in worker processes, which log to that folder, or in this process."""
+    """A new pool of `num_envs` copies: in worker processes, which log to that folder, or in this process.
+
+    Each Unity player has a worker process of its own, which limits how long it waits for the player.
+    """
+    if is_of_unity(source.env):
+        is_editor = source.env == EDITOR  # a person presses Play, whenever they like
+        timeout = math.inf if is_editor else PLAYER_WAITS * settings.timeout_wait
+        return ProcessPool(source, settings.num_envs, settings.num_envs, timeout, run_logs)
     if settings.num_workers:
         workers = min(settings.num_workers, settings.num_envs)
         return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, run_logs)

@@ -326,13 +326,41 @@ def test_environment_is_a_scheme_or_a_factory(env: str) -> None:
     assert parse(f"env_settings: {{env: '{env}'}}").env_settings.env == env
 
 
-@pytest.mark.parametrize("env", ["builds/3DBall", "./3DBall.x86_64", "3DBall", "C:\\Games\\Ball.exe", "/opt/my player"])
-def test_path_of_a_unity_player_is_refused_with_what_can_be_trained_in(env: str) -> None:
-    with pytest.raises(ConfigError) as refused:
+@pytest.mark.parametrize(
+    "env",
+    [
+        "builds/3DBall", "./3DBall.x86_64", "3DBall", "C:\\Games\\Ball.exe", "C:/Ball.exe", "/opt/my player",
+        "~/Ball-v2", "./Ball-v1", "../Ball-v1", "builds/a:b",
+    ],
+)  # fmt: skip
+def test_path_names_a_unity_player(env: str) -> None:
+    settings = parse("behaviors: {A: {}}", {"env_settings.env": env}).env_settings
+    assert settings.env == settings.environment == f"unity:{env}"
+    assert parse(f"env_settings: {{env_path: '{env}'}}").env_settings.environment == f"unity:{env}"
+    mapped = parse(f"behaviors: {{A: {{}}}}\nenv_settings: {{env: {{A: '{env}'}}}}").env_settings
+    assert mapped.environment == {"A": f"unity:{env}"}
+
+
+def test_editor_is_where_no_environment_is_named() -> None:
+    assert parse("behaviors: {A: {}}").env_settings.environment == "unity:editor"
+    assert parse("env_settings: {env: editor}").env_settings.environment == "unity:./editor"
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "ALE/Pong-v5", "Ball-v0"])
+def test_what_may_be_a_gymnasium_id_or_a_path_is_refused_with_both(env: str) -> None:
+    with pytest.raises(ConfigError, match=f"Did you mean gymnasium:{env}, or unity:{env} for a Unity player?"):
         parse("behaviors: {A: {}}", {"env_settings.env": env})
-    assert "(Unity players are not supported yet)" in str(refused.value)
-    assert "gymnasium:ID, toy:NAME or package.module:factory" in str(refused.value)
-    assert "Did you mean" not in str(refused.value)
+
+
+def test_settings_of_players_are_not_among_the_arguments_of_environments() -> None:
+    text = "must be empty: the settings of unity:Ball are in env_settings and engine_settings"
+    with pytest.raises(ConfigError, match=f"1:47: env_settings.env_kwargs: {text}"):
+        parse("env_settings: {env: 'unity:Ball', env_kwargs: {width: 3}}")
+    assert parse("env_settings: {env: 'unity:Ball'}").env_settings.env_kwargs == {}
+    mapped = "behaviors: {A: {}, B: {}}\nenv_settings: {env: {A: Ball, B: a:b}, env_kwargs: {%s: {width: 3}}}"
+    with pytest.raises(ConfigError, match=f"env_kwargs.A: {text}"):
+        parse(mapped % "A")
+    assert parse(mapped % "B").env_settings.env_kwargs == {"B": {"width": 3}}
 
 
 def test_several_environments_are_mapped_by_behavior() -> None:
@@ -500,8 +528,8 @@ def test_every_error_is_reported_at_once_with_its_place_and_what_must_be() -> No
         ),
         "c.yaml:27:13: env_settings.num_envs: must be at least 1, got 0",
         (
-            "c.yaml:28:8: env_settings.env: must be gymnasium:ID, toy:NAME or package.module:factory, got "
-            '"CartPole-v1". Did you mean gymnasium:CartPole-v1?'
+            "c.yaml:28:8: env_settings.env: must be gymnasium:ID, toy:NAME, unity:PATH or package.module:factory, got "
+            '"CartPole-v1". Did you mean gymnasium:CartPole-v1, or unity:CartPole-v1 for a Unity player?'
         ),
         "c.yaml:29:13: env_settings.env_args: must be a list, got an empty mapping",
         (
@@ -622,7 +650,7 @@ def test_every_error_is_reported_at_once_with_its_place_and_what_must_be() -> No
         ),
         (
             "env_settings: {env: [a]}",
-            "1:21: env_settings.env: must be gymnasium:ID, toy:NAME or package.mod",
+            "1:21: env_settings.env: must be gymnasium:ID, toy:NAME, unity:PATH or package.mod",
         ),
         (
             "behaviors: {Walker: {}}\nenv_settings:\n  env: {Walkr: 'gymnasium:A-v1'}",

@@ -14,8 +14,6 @@ from rl_tui.engine.config.support import find_unsupported, find_unused, list_war
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}
-ENVIRONMENTS = "gymnasium:ID, toy:NAME or package.module:factory"
-NO_UNITY = "Unity players are not supported yet"
 
 # What keeps each file of ML-Agents from starting in an environment: path and line.
 EXPECTED = {
@@ -58,7 +56,6 @@ environment_parameters: {gravity: 3}
 env_settings:
   env: pettingzoo:mpe/simple_v3
   env_path: ./player
-  num_areas: 2
 """
     later = "is not supported yet"
     assert find_unsupported(parse(text)) == [
@@ -71,7 +68,6 @@ env_settings:
         f"c.yaml:7:16: behaviors.A.init_path: starting from a PyTorch file (.pt) {later}",
         "c.yaml:8:26: environment_parameters.gravity: environment parameters are not supported yet",
         "c.yaml:10:8: env_settings.env: environment pettingzoo:mpe/simple_v3 is not supported yet",
-        f"c.yaml:12:14: env_settings.num_areas: num_areas above 1 {later}",
     ]
 
 
@@ -88,17 +84,6 @@ def test_flag_that_is_not_supported_is_named() -> None:
 def test_run_needs_an_environment_and_a_behavior() -> None:
     assert find_unsupported(parse("debug: false")) == [
         "c.yaml:1:1: behaviors: must have a key for each behavior, got none",
-        f"c.yaml:1:1: env_settings.env: must be set (or use --env): {ENVIRONMENTS}. {NO_UNITY}",
-    ]
-
-
-def test_unity_player_is_refused_with_what_can_be_trained_in() -> None:
-    text = "behaviors: {A: {}}\nenv_settings: {env_path: builds/3DBall}\n"
-    assert find_unsupported(parse(text)) == [
-        f"c.yaml:2:26: env_settings.env_path: {NO_UNITY}. Set env (or --env) to {ENVIRONMENTS}",
-    ]
-    assert find_unsupported(parse("behaviors: {A: {}}", **{"env_settings.env": "unity:3DBall"})) == [
-        "--env: environment unity:3DBall is not supported yet"
     ]
 
 

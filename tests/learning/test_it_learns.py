@@ -80,7 +80,7 @@ def mean_return(environments: list[Environment], policy: Policy, num_episodes: i
 
 def toy(actions: str, num_agents: int = 16, task: str = "one-step") -> list[Environment]:
     """Go to the side that is shown: every step is an episode; the best return is 1, that of chance 0."""
-    return make_environments(f"toy:{task}", "Toy", num_agents, {"actions": actions})
+    return make_environments(f"toy:{task}", "Toy", range(num_agents), {"actions": actions})
 
 
 def toy_config(memory: dict[str, int] | None = None, max_steps: int = TOY_STEPS, **hyper: object) -> BehaviorConfig:
@@ -162,7 +162,7 @@ def test_cart_pole_reaches_475_with_the_settings_of_its_preset(torch_device: tor
     assert config.max_steps <= CART_POLE_STEPS
 
     def copies() -> list[Environment]:
-        return make_environments("gymnasium:CartPole-v1", "CartPole", run.env_settings.num_envs, {})
+        return make_environments("gymnasium:CartPole-v1", "CartPole", range(run.env_settings.num_envs), {})
 
     ppo = train(copies(), config, CART_POLE_STEPS, 1, torch_device)
     assert mean_return(copies(), ppo.make_policy(1), 100, seed=2) >= 475

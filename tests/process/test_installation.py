@@ -85,7 +85,7 @@ def test_missing_package_is_named_once_with_the_command_that_installs_it(
     for module in [name for name in sys.modules if name.startswith("gymnasium.envs.box2d")]:
         monkeypatch.delitem(sys.modules, module)
     with pytest.raises(ConfigError) as refused:
-        make_environments("gymnasium:LunarLander-v3", "B", 1, {})
+        make_environments("gymnasium:LunarLander-v3", "B", range(1), {})
     assert str(refused.value) == (
         "gymnasium:LunarLander-v3: it needs Box2D, which is not installed. "
         "Install it with: venv/bin/python -m pip install -e './my clone[box2d]'"

@@ -164,7 +164,8 @@ def make_brittle() -> object:
     ("env", "kind", "words"),
     [
         ("gymnasium:CartPol-v1", ConfigError, "Did you mean"),
-        ("unity:builds/3DBall", NotSupportedError, "not supported yet"),
+        ("pettingzoo:mpe/simple_v3", NotSupportedError, "not supported yet"),
+        ("unity:builds/3DBall", ConfigError, "^builds/3DBall: no such Unity player"),
         (
             f"{__name__}:make_nothing",
             EnvironmentFailure,

@@ -52,10 +52,11 @@ class EnvironmentKind(ABC, Generic[S]):
     """
 
     @abstractmethod
-    def make(self, name: str, behavior: str, num_copies: int, settings: S) -> Sequence[Environment]:
-        """Instances that together hold `num_copies` copies, in the training process or in a worker process.
+    def make(self, name: str, behavior: str, copies: range, settings: S) -> Sequence[Environment]:
+        """Instances that together hold these copies, in the training process or in a worker process.
 
-        behavior: the first name under `behaviors` in the file. Raises ConfigError where settings do not fit.
+        copies: their numbers; each copy of a run has one of its own. behavior: the first name under `behaviors` in the
+        file. Raises ConfigError where settings do not fit.
         """
 
     def require(self, name: str) -> None:

@@ -34,7 +34,8 @@ Drawn: TypeAlias = Literal["no", "as frames", "as frames or text"]
 class EnvironmentSource:
     """What a run's instances are made from: the environment's name and arguments.
 
-    metrics: keys of `info` that are reported as statistics. drawn: how instances render, if they can.
+    metrics: keys of `info` that are reported as statistics. drawn: how instances render, if they can. first_copy: the
+    number of the first copy among all copies of the run.
     """
 
     env: str
@@ -42,18 +43,20 @@ class EnvironmentSource:
     kwargs: Mapping[str, object]
     metrics: tuple[str, ...] = ()
     drawn: Drawn = "no"
+    first_copy: int = 0
 
     def make(self, first: int, count: int) -> list[Environment]:
-        """Instances that hold `count` copies, the first of which is copy number `first` of the run."""
-        made = self._make(count)
+        """Instances that hold `count` copies, the first of which is number `first` of this source's."""
+        number = self.first_copy + first
+        made = self._make(range(number, number + count))
         for environment in made:
             if self.metrics and isinstance(environment, Measuring):
                 environment.measure(self.metrics)
         return made
 
-    def _make(self, count: int) -> list[Environment]:
-        """The instances of so many copies, which measure nothing yet."""
-        return make_environments(self.env, self.behavior, count, self.kwargs, self.drawn)
+    def _make(self, copies: range) -> list[Environment]:
+        """The instances of these copies of the run, which measure nothing yet."""
+        return make_environments(self.env, self.behavior, copies, self.kwargs, self.drawn)
 
     @property
     def has_one_behavior(self) -> bool:
@@ -81,6 +84,7 @@ class EnvironmentSource:
             "kwargs": kwargs,
             "metrics": list(self.metrics),
             "drawn": self.drawn,
+            "first_copy": self.first_copy,
         }
 
     @staticmethod
@@ -91,13 +95,14 @@ class EnvironmentSource:
         assert isinstance(kwargs, dict)
         assert isinstance(metrics, list)
         env, behavior = str(fields["env"]), str(fields["behavior"])
-        return EnvironmentSource(env, behavior, kwargs, tuple(map(str, metrics)), cast(Drawn, fields["drawn"]))
+        drawn, first_copy = cast(Drawn, fields["drawn"]), cast(int, fields["first_copy"])
+        return EnvironmentSource(env, behavior, kwargs, tuple(map(str, metrics)), drawn, first_copy)
 
 
 def make_environments(
-    env: str, behavior: str, num_copies: int, kwargs: Mapping[str, object], drawn: Drawn = "no"
+    env: str, behavior: str, copies: range, kwargs: Mapping[str, object], drawn: Drawn = "no"
 ) -> list[Environment]:
-    """Instances that together hold `num_copies` copies of the environment `env` names.
+    """Instances that together hold these copies of the environment that `env` names.
 
     env: "gymnasium:CartPole-v1" and the like, with any kind that the registry has before the first colon, or
     "package.module:factory". Raises ConfigError when nothing has that name or kwargs do not fit, NotSupportedError for
@@ -108,7 +113,7 @@ def make_environments(
     _require(kind, env, name)
     if drawn != "no":
         settings = kind.to_draw(name, settings, may_be_text=drawn == "as frames or text")
-    made: object = kind.make(name, behavior, num_copies, settings)  # a user's code may return anything
+    made: object = kind.make(name, behavior, copies, settings)  # a user's code may return anything
     return checked(env, made, FROM_FACTORY if isinstance(kind, UserFactory) else FROM_KIND)
 
 

@@ -33,13 +33,13 @@ NEEDED = {
 class GymnasiumEnvironment(EnvironmentKind[OpenArguments]):
     """The environments that "gymnasium:ID" names."""
 
-    def make(self, name: str, behavior: str, num_copies: int, settings: OpenArguments) -> list[Environment]:
-        """One environment holding `num_copies` copies of a registered id, e.g. "CartPole-v1" or "ale_py:ALE/Pong-v5".
+    def make(self, name: str, behavior: str, copies: range, settings: OpenArguments) -> list[Environment]:
+        """One environment holding these copies of a registered id, e.g. "CartPole-v1" or "ale_py:ALE/Pong-v5".
 
         settings go to the environment, as with gymnasium.make. Raises ConfigError when the id is unknown, a package is
         missing or they do not fit, NotSupportedError for spaces that are not columns.
         """
-        spec, kwargs = find(name), settings.arguments
+        spec, kwargs, num_copies = find(name), settings.arguments, len(copies)
         try:
             if num_copies > 1 and has_vectorized_form(spec, kwargs):
                 vectorized = gymnasium.make_vec(

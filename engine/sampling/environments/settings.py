@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from rl_tui.engine.config.environments import OpenArguments
+from rl_tui.engine.config.environments import EnvironmentSettings, OpenArguments
+from rl_tui.engine.config.types import Positive, PositiveWhole, WholeFromMinusOne, WholeFromZero
 
 
 class GymnasiumSettings(OpenArguments):
@@ -34,5 +35,36 @@ class PettingZooSettings(OpenArguments):
     """Environments of PettingZoo."""
 
 
-class UnitySettings(OpenArguments):
-    """Players built with Unity."""
+class UnitySettings(EnvironmentSettings):
+    """Players built with Unity, as unity:PATH or just PATH, and the Editor, as unity:editor.
+
+    The run makes them from env_settings and engine_settings. seed: of copy 0; that of copy i is i more, and so is its
+    port. is_port_fixed: base_port was chosen by the user, and no other port will do. log_folder: an absolute path, null
+    for no log. shows_output: what the player prints goes into the log of its worker process.
+    """
+
+    implementation: ClassVar = "rl_tui.engine.sampling.environments.unity.kind:UnityKind"
+    pattern: ClassVar = "PATH"
+    takes_arguments: ClassVar = False
+
+    env_args: list[str] = []
+    base_port: PositiveWhole = 5005
+    is_port_fixed: bool = False
+    num_areas: PositiveWhole = 1
+    timeout_wait: PositiveWhole = 60
+    seed: WholeFromZero = 0
+    width: PositiveWhole = 84
+    height: PositiveWhole = 84
+    quality_level: WholeFromZero = 5
+    time_scale: Positive = 20.0
+    target_frame_rate: WholeFromMinusOne = -1
+    capture_frame_rate: WholeFromZero = 60
+    no_graphics: bool = False
+    no_graphics_monitor: bool = False
+    log_folder: str | None = None
+    shows_output: bool = False
+
+    @classmethod
+    def runs_user_code(cls, name: str) -> bool:
+        """Only when a player is started."""
+        return False

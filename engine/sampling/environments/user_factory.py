@@ -19,7 +19,7 @@ PROGRAM = "__main__"  # the module of a script or a notebook
 class UserFactory(EnvironmentKind[OpenArguments]):
     """What the user's factory returns, called once for each copy; wrapped if it is Gymnasium's."""
 
-    def make(self, name: str, behavior: str, num_copies: int, settings: OpenArguments) -> list[Environment]:
+    def make(self, name: str, behavior: str, copies: range, settings: OpenArguments) -> list[Environment]:
         """name: package.module:factory. Raises ConfigError when nothing has that name, or arguments do not fit."""
         factory, kwargs = find_factory(name), settings.arguments
         try:
@@ -27,7 +27,7 @@ class UserFactory(EnvironmentKind[OpenArguments]):
         except TypeError as error:
             called = f"{name.partition(':')[2]}{inspect.signature(factory)}"
             raise ConfigError(f"{name}: invalid env_kwargs: {called} {error}") from error
-        return wrapped(name, behavior, [factory(**kwargs) for _ in range(num_copies)])
+        return wrapped(name, behavior, [factory(**kwargs) for _ in copies])
 
     def require(self, name: str) -> None:
         """Its module is imported, nothing of it is called. Raises ConfigError and InstanceFailure."""

@@ -15,7 +15,7 @@ STEPS = 2000
 
 
 def toy(task: str, num_agents: int = 8, **kwargs: object) -> list[Environment]:
-    return make_environments(f"toy:{task}", "Toy", num_agents, kwargs)
+    return make_environments(f"toy:{task}", "Toy", range(num_agents), kwargs)
 
 
 def config(memory: dict[str, int] | None = None, **hyper: object) -> BehaviorConfig:

@@ -118,7 +118,7 @@ def test_evaluation_ends_at_once_when_it_may_not_go_on() -> None:
 
 def test_same_weights_get_the_same_scores_whenever_they_are_evaluated() -> None:
     config = BehaviorConfig.model_validate(behavior())
-    environments = make_environments("toy:line", "Walker", 3, {})
+    environments = make_environments("toy:line", "Walker", range(3), {})
     spec = environments[0].specs["Walker"]
     weights = PPOTrainer(spec, config, 1, torch.device("cpu")).weights()
     evaluator = Evaluator(

@@ -24,7 +24,7 @@ WORLDS = "tests.sampling.worlds"
 
 
 def make(env: str, num_copies: int = 2, **kwargs: Json) -> list[object]:
-    return list(make_environments(env, "B", num_copies, kwargs))
+    return list(make_environments(env, "B", range(num_copies), kwargs))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_arguments_reach_the_factory() -> None:
 @pytest.mark.parametrize(
     ("env", "kwargs", "words"),
     [
-        ("CartPole-v1", {}, "^CartPole-v1: must be gymnasium:ID, toy:NAME or package.module:factory$"),
+        ("CartPole-v1", {}, "^CartPole-v1: must be gymnasium:ID, toy:NAME, unity:PATH or package.module:factory$"),
         (":make", {}, "the module must be named like my_world or package.module, got ''"),
         ("gymnasium:.world:X-v0", {}, "the module must be named like .*, got '.world'"),
         (
@@ -103,7 +103,7 @@ def test_name_that_leads_nowhere_says_what_would(env: str, kwargs: dict[str, Jso
         make(env, **kwargs)
 
 
-@pytest.mark.parametrize("env", ["pettingzoo:mpe.simple_spread_v3", "unity:builds/3DBall"])
+@pytest.mark.parametrize("env", ["pettingzoo:mpe.simple_spread_v3"])
 def test_what_is_to_come_is_refused_by_name(env: str) -> None:
     with pytest.raises(NotSupportedError, match=f"{env}: .* not supported yet"):
         make(env)

@@ -114,7 +114,7 @@ def test_every_reward_is_returned_once_in_every_form(form: str) -> None:
 
 @pytest.mark.parametrize("num_copies", [1, 3])
 def test_ids_are_the_same_object_while_nothing_changes(num_copies: int) -> None:
-    [environment] = make_environments("gymnasium:CartPole-v1", "B", num_copies, {})
+    [environment] = make_environments("gymnasium:CartPole-v1", "B", range(num_copies), {})
     first = environment.reset(0)["B"]
     assert step(environment, first).decisions.agent_ids is first.decisions.agent_ids
     environment.close()
@@ -122,7 +122,7 @@ def test_ids_are_the_same_object_while_nothing_changes(num_copies: int) -> None:
 
 def test_cart_pole_uses_its_vectorized_form_and_a_missing_one_the_loop() -> None:
     for name, form in [("CartPole-v1", GymnasiumVector), ("Acrobot-v1", GymnasiumLoop)]:
-        [environment] = make_environments(f"gymnasium:{name}", "B", 2, {})
+        [environment] = make_environments(f"gymnasium:{name}", "B", range(2), {})
         assert isinstance(environment, form)
         environment.close()
 
@@ -132,7 +132,7 @@ def test_cart_pole_uses_its_vectorized_form_and_a_missing_one_the_loop() -> None
 def test_balanced_pole_is_truncated_at_the_registered_length(
     num_copies: int, kwargs: dict[str, int], length: int
 ) -> None:
-    [environment] = make_environments("gymnasium:CartPole-v1", "B", num_copies, kwargs)
+    [environment] = make_environments("gymnasium:CartPole-v1", "B", range(num_copies), kwargs)
     steps = environment.reset(3)["B"]
     lengths = np.zeros(num_copies, int)
     endings = {}
@@ -150,13 +150,15 @@ def test_balanced_pole_is_truncated_at_the_registered_length(
 
 def test_unlimited_episodes_are_left_to_the_loop() -> None:
     """The vectorized form of CartPole always has a limit."""
-    [environment] = make_environments("gymnasium:CartPole-v1", "B", 2, {"max_episode_steps": -1})
+    [environment] = make_environments("gymnasium:CartPole-v1", "B", range(2), {"max_episode_steps": -1})
     assert isinstance(environment, GymnasiumLoop)
 
 
 def test_environments_own_arguments_reach_both_forms() -> None:
     for num_copies in (1, 2):
-        [environment] = make_environments("gymnasium:CartPole-v1", "B", num_copies, {"sutton_barto_reward": True})
+        [environment] = make_environments(
+            "gymnasium:CartPole-v1", "B", range(num_copies), {"sutton_barto_reward": True}
+        )
         steps = environment.reset(0)["B"]
         assert step(environment, steps).decisions.rewards.tolist() == [0] * num_copies
 
@@ -170,7 +172,7 @@ def test_same_seed_gives_the_same_episodes_and_neighboring_seeds_share_none() ->
     for num_copies in (1, 4):
         seen = []
         for seed in (5, 5, 6):
-            [environment] = make_environments("gymnasium:Acrobot-v1", "B", num_copies, {})
+            [environment] = make_environments("gymnasium:Acrobot-v1", "B", range(num_copies), {})
             seen.append({tuple(row) for row in environment.reset(seed)["B"].decisions.observations[0].tolist()})
         assert seen[0] == seen[1]
         assert len(seen[0]) == num_copies
@@ -274,7 +276,7 @@ def test_missing_package_for_drawing_is_the_users_to_install() -> None:
 
 
 def test_copies_to_be_watched_are_a_loop_that_draws_one() -> None:
-    [environment] = make_environments("gymnasium:CartPole-v1", "B", 2, {"render_mode": "rgb_array"})
+    [environment] = make_environments("gymnasium:CartPole-v1", "B", range(2), {"render_mode": "rgb_array"})
     assert isinstance(environment, GymnasiumLoop)
     environment.close()
 

@@ -44,7 +44,7 @@ def write(path: Path, text: str) -> None:
 
 def limit_of(env: str) -> int:
     """The longest episode of the environment, which says whose it is."""
-    [environment] = make_environments(env, "B", 1, {})
+    [environment] = make_environments(env, "B", range(1), {})
     copy = environment._copies[0]  # type: ignore[attr-defined]  # a GymnasiumLoop
     return int(copy.spec.max_episode_steps)
 

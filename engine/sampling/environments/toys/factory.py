@@ -100,7 +100,7 @@ def find_task(name: str) -> Task:
 class ToyEnvironment(EnvironmentKind[OpenArguments]):
     """The environments that "toy:NAME" names."""
 
-    def make(self, name: str, behavior: str, num_copies: int, settings: OpenArguments) -> list[Environment]:
+    def make(self, name: str, behavior: str, copies: range, settings: OpenArguments) -> list[Environment]:
         """One environment with an agent for each copy. name: one of TASKS.
 
         Those with images need no `render_mode` to be watched and ignore one. Raises ConfigError for an unknown task or
@@ -115,7 +115,7 @@ class ToyEnvironment(EnvironmentKind[OpenArguments]):
             if not known[key].has(value):
                 raise ConfigError(f"toy:{name}: env_kwargs.{key}: must be {known[key].words}, got {describe(value)}")
         given = {key: value for key, value in kwargs.items() if key in task.arguments}
-        return [task.make(behavior, num_copies, **given)]
+        return [task.make(behavior, len(copies), **given)]
 
     def require(self, name: str) -> None:
         """There is a task of that name. Raises ConfigError."""

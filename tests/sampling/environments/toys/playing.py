@@ -12,7 +12,7 @@ from rl_tui.engine.specs import Actions, Float32, Json, Steps
 
 def make(name: str, num_agents: int = 4, **kwargs: Json) -> Environment:
     """The toy task of this name."""
-    [environment] = make_environments(f"toy:{name}", "B", num_agents, kwargs)
+    [environment] = make_environments(f"toy:{name}", "B", range(num_agents), kwargs)
     return environment
 
 

@@ -50,7 +50,7 @@ def test_cart_pole_shows_position_and_angle_and_is_otherwise_cart_pole(num_copie
     environment = make("cart-pole-positions", num_copies)
     assert isinstance(environment, form)
     assert environment.specs["B"].observations == (ObservationSpec("observation", (2,)),)
-    [whole] = make_environments("gymnasium:CartPole-v1", "B", num_copies, {})
+    [whole] = make_environments("gymnasium:CartPole-v1", "B", range(num_copies), {})
     steps, expected = environment.reset(5)["B"], whole.reset(5)["B"]
     num_ended = 0
     for _ in range(60):

@@ -1,0 +1,65 @@
+"""How `env` names an environment, and what is wrong with a name."""
+
+import re
+
+from rl_tui.engine.config.diagnostics import must_be, visible
+from rl_tui.engine.config.environments import environment_names, kind_of, near_kind
+from rl_tui.engine.config.types import refusal
+from rl_tui.engine.errors import PluginError
+
+UNITY = "unity"
+EDITOR = f"{UNITY}:editor"  # a player of that name is unity:./editor
+_GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w.-]+-v[0-9]+")
+_FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_FOLDER = re.compile(r"~|\.\.?[/\\]|[/\\]|[A-Za-z]:[/\\]|[^:]*[/\\][^:]*:")  # what only a path begins with
+
+
+def read_environment(value: object) -> object:
+    """The value of `env`, with the path of a player as unity:PATH. Refuses what names no environment."""
+    if isinstance(value, str):
+        return _read_name(value)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise refusal(must_be(environment_names(), value))
+    if not value:
+        raise refusal(must_be("a mapping of behaviors to environments", value))
+    return {behavior: _read_name(name, behavior) for behavior, name in value.items()}
+
+
+def is_of_unity(env: str) -> bool:
+    """Whether this is a player or the Editor."""
+    return env.strip().partition(":")[0] == UNITY
+
+
+def _read_name(name: object, *at: str) -> str:
+    """A name with its kind, or package.module:factory."""
+    if not isinstance(name, str):
+        raise refusal(must_be(environment_names(), name), *at)
+    if is_path(name.strip()):
+        path = name.strip()
+        return f"{UNITY}:./{path}" if f"{UNITY}:{path}" == EDITOR else f"{UNITY}:{path}"
+    try:
+        is_known = kind_of(name) is not None
+    except PluginError as error:
+        raise refusal(str(error), *at) from error
+    scheme, _, rest = name.strip().partition(":")
+    if not (rest.strip() if is_known else _FACTORY.fullmatch(name)):
+        raise refusal(_refused(name, scheme, rest, is_known), *at)
+    return name
+
+
+def _refused(name: str, scheme: str, rest: str, is_known: bool) -> str:
+    refused = must_be(environment_names(), name)
+    if _GYMNASIUM_ID.fullmatch(name.strip()):
+        player = f"{UNITY}:{visible(name.strip())}"
+        return f"{refused}. Did you mean gymnasium:{visible(name.strip())}, or {player} for a Unity player?"
+    kind = near_kind(scheme) if rest and not is_known else None
+    return f"{refused}. Did you mean {visible(f'{kind}:{rest}')}?" if kind else refused
+
+
+def is_path(name: str) -> bool:
+    """Whether it can only be the path of a player, as ML-Agents' --env is: `builds/3DBall`, `C:\\Ball.exe`."""
+    if _FOLDER.match(name):
+        return True
+    return bool(name) and ":" not in name and not _GYMNASIUM_ID.fullmatch(name)

@@ -1,0 +1,89 @@
+"""Where the executable of a player is found, and what is said where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.environments.factory import EnvironmentSource, require_environment
+from rl_tui.engine.sampling.environments.unity.player_path import find_player
+
+
+def executable(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("written", ["Ball", "Ball.x86_64", "Ball.exe", "Ball.app", "./Ball", "../builds/Ball"])
+def test_ending_may_be_left_out_and_that_of_another_system_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    player = executable(tmp_path / "builds/Ball.x86_64")
+    monkeypatch.chdir(tmp_path / "builds")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert find_player(written).resolve() == player
+
+
+def test_players_own_ending_comes_before_the_path_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    script = executable(tmp_path / "Ball")
+    assert find_player(str(script)) == script
+    older = executable(tmp_path / "Ball.x86")
+    assert find_player(str(script)) == older
+    newer = executable(tmp_path / "Ball.x86_64")
+    assert find_player(str(script)) == newer
+
+
+def test_player_is_found_within_the_bundle_of_macos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    player = executable(tmp_path / "Ball.app/Contents/MacOS/Product")
+    assert find_player(str(tmp_path / "Ball")) == find_player(str(tmp_path / "Ball.app")) == player
+
+
+def test_player_is_found_in_a_folder_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "win32")
+    executable(tmp_path / "Ball/UnityCrashHandler64.exe")
+    player = executable(tmp_path / "Ball/Product.exe")
+    assert find_player(str(tmp_path / "Ball")) == player
+
+
+def test_home_folder_may_be_written_as_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    player = executable(tmp_path / "Ball")
+    assert find_player("~/Ball") == player
+
+
+def test_missing_player_is_refused_with_how_else_an_environment_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"Ball: no such Unity player. .* gymnasium:ID, the Unity Editor unity:editor"
+    ):
+        require_environment(f"unity:{tmp_path}/Ball")
+
+
+def test_folder_is_refused_with_the_player_in_it(tmp_path: Path) -> None:
+    player = executable(tmp_path / "build/Ball.x86_64")
+    with pytest.raises(ConfigError, match=f"got a folder. Did you mean {player}?"):
+        find_player(str(tmp_path / "build"))
+    with pytest.raises(ConfigError, match=r"must be the executable of a Unity player, got a folder.$"):
+        find_player(str(tmp_path))
+
+
+def test_file_that_may_not_be_executed_is_refused_with_what_helps(tmp_path: Path) -> None:
+    player = executable(tmp_path / "Ball.x86_64")
+    player.chmod(0o644)
+    with pytest.raises(ConfigError, match=f"^{player}: must be executable .* Try: chmod [+]x {player}$"):
+        require_environment(f"unity:{tmp_path}/Ball")
+
+
+def test_editor_needs_no_file() -> None:
+    require_environment("unity:editor")
+
+
+def test_player_that_is_to_be_drawn_is_refused_with_what_can_be_done(tmp_path: Path) -> None:
+    source = EnvironmentSource(f"unity:{executable(tmp_path / 'Ball')}", "B", {})
+    with pytest.raises(ConfigError, match=r"cannot be drawn here.* without --no-graphics, or use the exported .onnx"):
+        source.showing_frames().make(0, 1)
