@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rl_tui.engine.session.behavior_view import EVALUATION, BehaviorView
-from rl_tui.engine.session.environment_view import EnvironmentView
+from rl_tui.engine.session.environment_view import EnvironmentView, bare_reason, worker_word
 from rl_tui.engine.session.history import History
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
@@ -359,17 +359,12 @@ def _log(view: RunView, event: LogEmitted, time: float) -> None:
 
 
 def _environment_failed(view: RunView, event: EnvironmentFailed, time: float) -> None:
-    reason = _with_environment(event)
+    named = event.reason.startswith(event.environment)
+    reason = event.reason if named else f"{event.environment}: {event.reason}"
     view.environments.pop(event.environment, None)
     view.failures = [*view.failures[1 - FAILURES_KEPT :], Failure(time, event.behaviors, reason, event.detail)]
     text = f"{reason}\n{excerpt(event.detail)}".rstrip()
     view.add_log(time, "error", "ENV", ", ".join(event.behaviors), text)
-
-
-def _with_environment(event: EnvironmentFailed | EnvironmentRestarting) -> str:
-    """Its reason, which names the environment."""
-    is_named = event.reason.startswith(event.environment)
-    return event.reason if is_named else f"{event.environment}: {event.reason}"
 
 
 def _restarting(view: RunView, event: EnvironmentRestarting, time: float) -> None:
@@ -377,14 +372,14 @@ def _restarting(view: RunView, event: EnvironmentRestarting, time: float) -> Non
     environment.behaviors = event.behaviors
     environment.restarting[event.worker] = time, event
     environment.num_restarts += 1
-    text = f"{_with_environment(event)}; restart {event.count} of worker {event.worker}"
+    text = f"{worker_word(event.environment)} {event.worker}, restart {event.count}: {bare_reason(event)}"
     view.add_log(time, "warning", "ENV", ", ".join(event.behaviors), f"{text}\n{excerpt(event.detail)}".rstrip())
 
 
 def _restarted(view: RunView, event: EnvironmentRestarted, time: float) -> None:
     environment = view.environment(event.environment)
     environment.restarting.pop(event.worker, None)
-    text = f"{event.environment}: worker {event.worker} acts again after {event.seconds:.1f} s"
+    text = f"{worker_word(event.environment)} {event.worker} acts again after {event.seconds:.1f} s"
     view.add_log(time, "info", "ENV", ", ".join(environment.behaviors), text)
 
 

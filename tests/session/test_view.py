@@ -454,9 +454,9 @@ def test_workers_that_restart_and_what_is_awaited_are_shown_until_the_environmen
     assert (list(environment.restarting), environment.num_restarts) == ([2], 2)
     assert (environment.behaviors, environment.awaited) == (("B",), "press Play")
     assert [line.message for line in view.log] == [
-        "unity:Ball: died; restart 1 of worker 0",
-        "unity:Ball: died; restart 1 of worker 2",
-        "unity:Ball: worker 0 acts again after 2.5 s",
+        "player 0, restart 1: died",
+        "player 2, restart 1: died",
+        "player 0 acts again after 2.5 s",
         "unity:Ball: press Play",
     ]
     ended = fold(*restarting, EnvironmentFailed("unity:Ball", ("B",), "died", ""))

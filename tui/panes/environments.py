@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rl_tui.engine.session.behavior_view import BehaviorView
+from rl_tui.engine.session.environment_view import bare_reason, worker_word
 from rl_tui.engine.session.messages import EnvironmentRestarting
 from rl_tui.engine.session.text import one_line, safe_text
 from rl_tui.engine.session.view import RunView
@@ -75,11 +76,6 @@ def restarts_of(behavior: BehaviorView, view: RunView) -> list[tuple[float, Envi
     return [at for _, at in sorted(environment.restarting.items()) if behavior.name in at[1].behaviors]
 
 
-def worker_word(environment: str) -> str:
-    """What a worker of this environment is to the user."""
-    return "player" if environment.startswith("unity:") else "worker"
-
-
 def standing_lines(behavior: BehaviorView, frame: Frame, width: int) -> list[Line]:
     """What its environment waits for, and each of its workers that is restarting, at most two lines each."""
     rows: list[Line] = []
@@ -114,13 +110,6 @@ def waiting_forms(view: RunView) -> tuple[str, ...]:
         return ()
     whole = clauses(awaited)[0]
     return whole, whole.partition(",")[0], fit(whole, SHORT_WAIT)
-
-
-def bare_reason(event: EnvironmentRestarting) -> str:
-    """Why a worker is restarting, without the name of the environment and the number of the worker."""
-    reason, name = one_line(safe_text(event.reason)), safe_text(event.environment)
-    _, colon, rest = reason.removeprefix(name).partition(": ")
-    return rest if reason.startswith(name) and colon else reason
 
 
 def num_restarts(behavior: BehaviorView, view: RunView) -> int:

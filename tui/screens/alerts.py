@@ -15,6 +15,7 @@ from textual.app import App
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
+from rl_tui.engine.session.environment_view import bare_reason, worker_word
 from rl_tui.engine.session.messages import (
     BehaviorStateChanged,
     CheckpointFailed,
@@ -34,7 +35,6 @@ from rl_tui.tui.drawing.text import count, number
 from rl_tui.tui.keys.keymap import Keymap
 from rl_tui.tui.panes.chart import ChartPane
 from rl_tui.tui.panes.checkpoint_list import good_checkpoint
-from rl_tui.tui.panes.environments import bare_reason, worker_word
 from rl_tui.tui.panes.list import ListPane
 from rl_tui.tui.terminal.sequences import notice_sequence
 from rl_tui.tui.textual_private import ToastRack, write

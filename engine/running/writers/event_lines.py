@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rl_tui.engine.running.machine.memory import size_text
+from rl_tui.engine.session.environment_view import bare_reason, worker_word
 from rl_tui.engine.session.messages import (
     BehaviorRolledBack,
     BehaviorStarted,
@@ -160,10 +161,10 @@ def _environment_line(event: Event) -> Line | None:
             text = f"Environment {event.environment} failed{ending}: {event.reason}"
             return Line("error", text, event.detail)
         case EnvironmentRestarting():
-            count = f"restart {event.count} of worker {event.worker}"
-            return Line("warning", f"Environment {event.environment}, {count}: {event.reason}", event.detail)
+            which = f"{worker_word(event.environment)} {event.worker}, restart {event.count}"
+            return Line("warning", f"Environment {event.environment}: {which}: {bare_reason(event)}", event.detail)
         case EnvironmentRestarted():
-            text = f"worker {event.worker} acts again after {event.seconds:.1f} s"
+            text = f"{worker_word(event.environment)} {event.worker} acts again after {event.seconds:.1f} s"
             return Line("info", f"Environment {event.environment}: {text}")
         case EnvironmentAwaits() if event.text:
             return Line("info", f"Environment {event.environment}: {event.text}")

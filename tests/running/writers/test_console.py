@@ -99,7 +99,7 @@ def test_a_summary_without_episodes_reads_as_in_mlagents():
         ),
         (
             EnvironmentRestarting("gym:X", 1, ("A", "B"), "gym:X, worker 1: step raised", "", 3),
-            "[WARNING] Environment gym:X, restart 3 of worker 1: gym:X, worker 1: step raised",
+            "[WARNING] Environment gym:X: worker 1, restart 3: step raised",
         ),
         (
             EnvironmentRestarted("gym:X", 1, 2.25),

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from rl_tui.engine.session.environment_view import bare_reason, worker_word
 from rl_tui.engine.session.messages import (
     BehaviorStarted,
     BehaviorStateChanged,
@@ -15,7 +16,7 @@ from rl_tui.engine.session.messages import (
     EnvironmentRestarting,
     RunStateChanged,
 )
-from rl_tui.tui.panes.environments import bare_reason, clauses, worker_word
+from rl_tui.tui.panes.environments import clauses
 from rl_tui.tui.screens.alerts import alert_for
 from tests.tui import scenes
 from tests.tui.driver import Driven
