@@ -144,7 +144,8 @@ def test_what_all_teams_have_counts_once_and_what_each_has_counts_for_each(has_s
 @pytest.mark.parametrize(
     ("statistics", "words"),
     [
-        ([Statistic("", 1.0)], "the name of a statistic must not be empty, got ''"),
+        ([Statistic("", 1.0)], "the name of a statistic must be text, which is not empty, got ''"),
+        ([Statistic("a\ud800", 1.0)], r"the name of a statistic must be text, .*, got 'a\\ud800'"),
         (
             [Statistic("Speed", 1.0, "mean")],  # type: ignore[arg-type]  # what is refused
             "the method of statistic 'Speed' must be one of average, last, sum, histogram, got 'mean'",

@@ -6,6 +6,7 @@ Shapes: N agents.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
@@ -27,6 +28,7 @@ from rl_tui.engine.specs import (
 )
 
 _METHODS = get_args(Aggregation)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # no file or terminal can have it
 
 
 class AnswerCheck:
@@ -201,8 +203,10 @@ def _check_measured(behavior: str, measured: Measured) -> None:
 def _check_statistics(behavior: str, statistics: tuple[Statistic, ...]) -> None:
     """Names and methods; a value that is not finite is left out where it is gathered."""
     for statistic in statistics:
-        if not statistic.name.strip():
-            raise EnvironmentFailure(f"{behavior}: the name of a statistic must not be empty, got {statistic.name!r}")
+        if not statistic.name.strip() or _SURROGATE.search(statistic.name):
+            raise EnvironmentFailure(
+                f"{behavior}: the name of a statistic must be text, which is not empty, got {statistic.name!r}"
+            )
         if statistic.method not in _METHODS:
             raise EnvironmentFailure(
                 f"{behavior}: the method of statistic {statistic.name!r} must be one of {', '.join(_METHODS)}, "
