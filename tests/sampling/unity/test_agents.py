@@ -218,7 +218,7 @@ def test_an_image_of_another_compression_than_the_first_is_converted():
         np.testing.assert_allclose(reader(raw).read(data).decisions.observations[0][0], expected, atol=1e-7)
 
 
-def test_a_raw_image_that_is_not_finite_becomes_no_byte():
+def test_a_raw_image_that_is_not_finite_is_not_converted_to_bytes():
     compressed = listed(AgentInfoProto(observations=[image(png(np.zeros((1, 1, 3), np.uint8)), [3, 1, 1])]))
     raw = listed(AgentInfoProto(observations=[floats([3, 1, 1], [0, np.nan, 0], [1, 2, 2], "Camera")]))
     with pytest.raises(WireError, match="'Camera' must be finite"):

@@ -6,10 +6,8 @@ checks it, and the others of that layout are read by numpy. What has no layout i
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -21,23 +19,20 @@ from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
     AgentInfoListProto,
     AgentInfoProto,
     BrainParametersProto,
-    ObservationProto,
 )
 from rl_tui.engine.sampling.environments.unity.wire.columns import Columns
 from rl_tui.engine.sampling.environments.unity.wire.errors import WireError
-from rl_tui.engine.sampling.environments.unity.wire.images import decode
+from rl_tui.engine.sampling.environments.unity.wire.image_decoder import CompressedImage, ImageDecoder
 from rl_tui.engine.sampling.environments.unity.wire.layouts import Bytes, Layout, floats_at, layout_of
-from rl_tui.engine.sampling.environments.unity.wire.sensors import Rows, Sensor, action_spec_of, sensors_of
+from rl_tui.engine.sampling.environments.unity.wire.sensors import Rows, action_spec_of, sensors_of
 from rl_tui.engine.sampling.environments.unity.wire.varints import read_varint
-from rl_tui.engine.specs import BehaviorSpec, Int64, Observation, Steps
+from rl_tui.engine.specs import BehaviorSpec, Int64, Steps
 
 M = TypeVar("M", AgentInfoListProto, AgentInfoProto)
 
 _ENTRY = 0x0A  # the first byte of each AgentInfo of a list; its length follows
 _MOST_LAYOUTS = 256  # kept; a behavior has a few, unless its player sends garbage
 _MOST_IN_ONE = 16  # layouts that are made for one message, before protobuf reads the rest
-_FEW_IMAGES = 4  # are decoded without another thread
-_THREADS = min(4, os.cpu_count() or 1)  # which decode images; Pillow decodes without Python's lock
 
 
 class BehaviorReader:
@@ -59,7 +54,7 @@ class BehaviorReader:
         self._num_layouts = 0
         self._has_png = any(found.compression_type != NONE for found in infos[0].observations)
         self._ids: Int64 = np.empty(0, np.int64)  # the last that decided
-        self._threads: ThreadPoolExecutor | None = None
+        self._decoder = ImageDecoder()
         self.spec = BehaviorSpec(name, tuple(sensor.spec for sensor in self._sensors), self._actions)
 
     def read(self, data: bytes) -> Steps:
@@ -148,7 +143,7 @@ class BehaviorReader:
             sensor.place(column, rows, floats_at(entries, span))
 
     def _place_each(self, columns: Columns, infos: Sequence[tuple[int, AgentInfoProto]]) -> None:
-        images = []
+        images: list[CompressedImage] = []
         for row, info in infos:
             self._require(info)
             columns.ids[row], columns.rewards[row] = info.id, info.reward
@@ -160,20 +155,8 @@ class BehaviorReader:
                 if found.compression_type == NONE:
                     sensor.place(column, row, np.array(found.float_data.data, np.float32))
                 else:
-                    images.append((sensor, found, column[row]))
-        self._decode(images)
-
-    def _decode(self, images: Sequence[tuple[Sensor, ObservationProto, Observation]]) -> None:
-        if len(images) <= _FEW_IMAGES or _THREADS == 1:
-            _decode_each(images)
-            return
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(_THREADS - 1, "rl-tui-images")
-        shares = [images[first::_THREADS] for first in range(_THREADS)]
-        others = [self._threads.submit(_decode_each, share) for share in shares[1:]]
-        _decode_each(shares[0])
-        for other in others:
-            other.result()
+                    images.append(CompressedImage(sensor, found, column[row]))
+        self._decoder.decode(images)
 
     def _require(self, info: AgentInfoProto) -> None:
         """Return if it has the observations of this behavior; else WireError."""
@@ -182,14 +165,6 @@ class BehaviorReader:
             raise WireError(f"{self._name}: agent {info.id} must have {len(self._sensors)} observations, got {found}")
         for sensor, observation in zip(self._sensors, info.observations, strict=True):
             sensor.require(observation)
-
-
-def _decode_each(images: Sequence[tuple[Sensor, ObservationProto, Observation]]) -> None:
-    for sensor, found, image in images:
-        try:
-            decode(found.compressed_data, tuple(found.compressed_channel_mapping), image)
-        except WireError as error:
-            raise WireError(f"{sensor.where}: {error}") from error
 
 
 def _entries(data: bytes) -> list[tuple[int, int]] | None:

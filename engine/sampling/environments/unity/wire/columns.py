@@ -23,7 +23,7 @@ from rl_tui.engine.specs import (
 
 
 class Columns:
-    """Everything that N AgentInfos say; whoever makes one fills every observation, and what is not zero.
+    """Everything that N AgentInfos say; observations are uninitialized, everything else is zero.
 
     forbidden: bool[N, sum of branches].
     """
