@@ -112,10 +112,11 @@ def test_statistics_and_other_messages_are_read():
         ("Player/Reached", "histogram"),
         ("Player/Distance", "average"),
     }
-    [own] = [payload for channel, payload in sent if channel != STATISTICS]
-    reader = PayloadReader(own, "own channel")
+    values, raw = [payload for channel, payload in sent if channel != STATISTICS]
+    reader = PayloadReader(values, "own channel")
     assert (reader.boolean(), reader.int32(), reader.float32()) == (True, -7, np.float32(0.1))
     assert (reader.text(), reader.floats()) == ("hello", [1.5, -2.25])
+    assert raw == b"\xff\x01\x00"
 
 
 def test_what_the_official_client_replied_is_written_byte_for_byte():
