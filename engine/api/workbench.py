@@ -23,6 +23,7 @@ from rl_tui.engine.learning.policies import make_policy
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.building import Builder, Place, device_of, run_seed
 from rl_tui.engine.running.collection import Collection
+from rl_tui.engine.running.environment_reports import publish_reports
 from rl_tui.engine.running.environments import make_pool
 from rl_tui.engine.running.hooks import HookStop
 from rl_tui.engine.running.logs import RunLogs
@@ -33,6 +34,7 @@ from rl_tui.engine.running.run import limit_threads
 from rl_tui.engine.running.saver import Saver
 from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.running.writers.event_lines import line_of, run_state_line
+from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import (
@@ -148,17 +150,24 @@ class Workbench:
     def collect(self) -> Trajectories:
         """The next block of experience, of the size that counters and the next update need. Raises RlTuiError."""
         collector, sizes = self._collection.collector, self._collection.block_sizes[self.spec.name]
-        name, receive = self.spec.name, collector.receive
+        name = self.spec.name
         if not self._has_begun:
-            while not receive(RECEIVE_SECONDS):
-                pass
+            self._receive(collector)
             self._has_begun = True
         while not collector.is_due(name, sizes.size):
             collector.act()
             sizes.look_ahead()
-            while not receive(RECEIVE_SECONDS):
-                pass
+            self._receive(collector)
         return collector.drain(name)
+
+    def _receive(self, collector: Collector) -> None:
+        """Wait for steps, and publish what happened to worker processes meanwhile."""
+        has_arrived = False
+        while not has_arrived:
+            try:
+                has_arrived = collector.receive(RECEIVE_SECONDS)
+            finally:
+                publish_reports(self._pool, self._source.env, (self.spec.name,), self.bus)
 
     def learn(self, block: Trajectories) -> None:
         """Pass a block to the learner, and act with the weights that result. Raises RlTuiError."""

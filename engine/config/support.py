@@ -143,8 +143,6 @@ def _unused(config: RunConfig) -> Iterator[Diagnostic]:
     if config.env_settings.env is not None:
         yield Diagnostic(("env_settings", "env_path"), "no effect: env names the environment", of_key=True)
     yield from _unused_of_unity(config)
-    for key in ("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"):
-        yield Diagnostic(("env_settings", key), "no effect: a failed environment is not restarted yet", of_key=True)
     for key, reason in (("load_model", "resume says it"), ("train_model", "training is the default")):
         yield Diagnostic(("checkpoint_settings", key), f"no effect: {reason}", of_key=True)
     start = config.checkpoint_settings
@@ -164,6 +162,10 @@ def _unused_of_unity(config: RunConfig) -> Iterator[Diagnostic]:
         for key in ("env_args", "base_port", "num_areas"):
             yield Diagnostic(("env_settings", key), f"no effect: {_ONLY_UNITY}", of_key=True)
         yield Diagnostic(("engine_settings",), f"no effect: {_ONLY_UNITY}", of_key=True)
+        if not config.env_settings.num_workers:
+            for key in ("max_lifetime_restarts", "restarts_rate_limit_n", "restarts_rate_limit_period_s"):
+                text = "no effect: only worker processes are restarted (num_workers)"
+                yield Diagnostic(("env_settings", key), text, of_key=True)
     elif all(map(is_of_unity, environments)):
         text = "no effect: each Unity player has a worker process of its own"
         yield Diagnostic(("env_settings", "num_workers"), text, of_key=True)

@@ -42,8 +42,8 @@ from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.process import START_SECONDS
 from rl_tui.engine.sampling.pools.serial import SerialPool
+from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStarted
 from rl_tui.engine.specs import BehaviorSpec, Policy

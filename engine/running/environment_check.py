@@ -19,9 +19,10 @@ from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.observation_space import Bounded
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.process import START_SECONDS, ProcessPool
+from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.sampling.pools.teams import split_name
+from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
 from rl_tui.engine.specs import (
     Actions,
     BehaviorSpec,

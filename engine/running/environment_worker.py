@@ -13,8 +13,10 @@ from rl_tui.engine.running.announcements import save_traceback
 from rl_tui.engine.running.behavior import Behavior
 from rl_tui.engine.running.call_timeout import CallTimer, call_with_timeout, locate_call
 from rl_tui.engine.running.collection import Collection
+from rl_tui.engine.running.environment_reports import publish_reports
 from rl_tui.engine.running.progress import ProgressReporter
 from rl_tui.engine.running.threads import Control, UiPriority
+from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.failures import InstanceFailure
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.session.bus import EventBus
@@ -213,7 +215,7 @@ class EnvironmentWorker:
             self._bus.publish(BehaviorStateChanged(name, "training"))
         try:
             while self._should_continue(running.reporter) and not self._is_over():
-                if running.collector.receive(RECEIVE_SECONDS) and not self.control.is_lost:
+                if self._receive(running.collector, pool) and not self.control.is_lost:
                     self._stepped_at = time.monotonic()
                     self._advance(running)
                 if not self.control.is_lost:
@@ -224,6 +226,14 @@ class EnvironmentWorker:
         if not self.control.is_lost:
             for behavior in self._inline:
                 behavior.finish()
+
+    def _receive(self, collector: Collector, pool: EnvironmentPool) -> bool:
+        """Whether any steps have arrived."""
+        try:
+            return collector.receive(RECEIVE_SECONDS)
+        finally:
+            if not self.control.is_lost:
+                publish_reports(pool, self.environment, tuple(self.behaviors), self._bus)
 
     def _meet(self, spec: BehaviorSpec, pool: EnvironmentPool) -> Behavior:
         """The behavior that has appeared; new environments may meet one that is known. Raises RlTuiError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rl_tui.engine.config.behavior import BehaviorConfig
@@ -16,6 +17,7 @@ from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.settings import UnitySettings
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
+from rl_tui.engine.sampling.pools.quota import RestartQuota
 from rl_tui.engine.sampling.pools.serial import SerialPool
 
 PLAYER_WAITS = 4.0  # times timeout_wait: more than a start, which waits for the player three times, each limited itself
@@ -103,11 +105,17 @@ def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path) 
 
     Each Unity player has a worker process of its own, which limits how long it waits for the player.
     """
+    quota = partial(
+        RestartQuota,
+        settings.max_lifetime_restarts,
+        settings.restarts_rate_limit_n,
+        settings.restarts_rate_limit_period_s,
+    )
     if is_of_unity(source.env):
         is_editor = source.env == EDITOR  # a person presses Play, whenever they like
         timeout = math.inf if is_editor else PLAYER_WAITS * settings.timeout_wait
-        return ProcessPool(source, settings.num_envs, settings.num_envs, timeout, run_logs)
+        return ProcessPool(source, settings.num_envs, settings.num_envs, timeout, run_logs, make_quota=quota)
     if settings.num_workers:
         workers = min(settings.num_workers, settings.num_envs)
-        return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, run_logs)
+        return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, run_logs, make_quota=quota)
     return SerialPool(source.env, source.make, settings.num_envs)

@@ -120,6 +120,12 @@ class Assembly:
         """How many agents have left without the end of an episode, some of which may have come back."""
         return self._slots.num_departed
 
+    @property
+    def agents(self) -> Int64:
+        """Those in an episode."""
+        ids: Int64 = self._slots.agent_ids[self._slots.state != VACANT]
+        return ids
+
     def measure(self, measured: Measured) -> None:
         """Add what the environment reports besides rewards to the next block."""
         add_up(self._measured, measured)
@@ -141,6 +147,34 @@ class Assembly:
         endings = np.where(terminals.truncated[acted], TRUNCATED, TERMINATED)
         self._complete(slots, endings, terminals.observations, acted, (None,) * len(self._following))
         self._clear(slots)
+
+    def abandon(self, agent_ids: Int64) -> None:
+        """The episodes of these agents are over, and what followed their last actions is not known.
+
+        Those actions are dropped. The steps before them are truncated where they were chosen, and count in no return.
+        """
+        slots, owned = self._slots.find(agent_ids), self._slots
+        slots = slots[slots != NO_AGENT]
+        owned.retract(slots[owned.written[slots] > owned.begun[slots]])
+        has_rows = owned.written[slots] > owned.begun[slots]
+        left = slots[has_rows]
+        if len(left):
+            dropped = owned.rows(left, owned.written[left])
+            observed = tuple(self._observation_arrays)
+            endings = np.full(len(left), TRUNCATED)
+            self._complete(left, endings, observed, dropped, (None,) * len(self._following))
+        self._truncate(slots[~has_rows])
+        owned.state[slots] = VACANT
+        self._begin_versions[slots] = self._version
+        self._clear(slots)
+
+    def _truncate(self, slots: Int64) -> None:
+        """The episodes of these slots ended where their last segments were cut."""
+        for segments in reversed(self._segments):
+            is_last = np.isin(segments.slots, slots)
+            segments.endings[is_last & (segments.endings == CUT)] = TRUNCATED
+            slots = np.setdiff1d(slots, segments.slots)
+        self._slots.depart(slots)
 
     def observe(self, decisions: DecisionSteps) -> None:
         """Credit these agents' last actions with what followed; cut the segments that are long enough."""

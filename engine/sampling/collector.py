@@ -13,6 +13,7 @@ from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.experience import join_decisions
 from rl_tui.engine.sampling.assembly import Assembly
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
+from rl_tui.engine.sampling.pools.numbering import ids_of_instance
 from rl_tui.engine.specs import Actions, BehaviorSpec, DecisionSteps, Int64, Policy, Trajectories, Weights
 
 MeetBehavior: TypeAlias = Callable[[BehaviorSpec], tuple[Policy, int]]
@@ -69,6 +70,8 @@ class Collector:
         start = perf_counter()
         arrived = self._pool.receive(timeout)
         self.environment_seconds += perf_counter() - start
+        for instance in self._pool.pop_lost():
+            self._abandon(instance)
         if len(self._pool.specs) > len(self._assemblies):
             for name in [name for name in self._pool.specs if name not in self._assemblies]:
                 self._add(name, *self._meet(self._pool.specs[name]))
@@ -87,6 +90,11 @@ class Collector:
                     assembly.observe(steps.decisions)
                     self._waiting[name].append((instance, steps.decisions))
         return bool(arrived)
+
+    def _abandon(self, instance: int) -> None:
+        """What followed the last actions in this instance will never be known."""
+        for assembly in self._assemblies.values():
+            assembly.abandon(ids_of_instance(assembly.agents, instance, self._pool.num_instances))
 
     def is_due(self, behavior: str, num_rows: int) -> bool:
         """Whether a block of at least `num_rows` is complete, or the columns are full."""

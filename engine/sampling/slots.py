@@ -72,6 +72,15 @@ class Slots:
         self._written_before = self.written.copy()
         return self._release(self._marks >= MARKS)
 
+    def retract(self, slots: Int64) -> None:
+        """Forget the last row of each of these slots, which have an unfinished one."""
+        self.written[slots] -= 1
+        self._written_before[slots] = -1  # as many rows as then would be taken for silence
+
+    def depart(self, slots: Int64) -> None:
+        """The agents of these slots, of which no row waits to be emitted, will not continue their episodes."""
+        self._departed.append(self.agent_ids[slots])
+
     def pop_departed(self) -> Int64:
         """Agents that left during an episode since the last call, without those that are back in another one."""
         left, self._departed = np.concatenate([np.empty(0, np.int64), *self._departed]), []

@@ -144,11 +144,13 @@ checkpoint_settings: {train_model: true}
             "no effect: extrinsic rewards need no network"
         ),
         "c.yaml:7:39: env_settings.base_port: no effect: used only with Unity players",
-        "c.yaml:7:56: env_settings.restarts_rate_limit_n: no effect: a failed environment is not restarted yet",
+        "c.yaml:7:56: env_settings.restarts_rate_limit_n: no effect: only worker processes are restarted (num_workers)",
         "c.yaml:8:1: engine_settings: no effect: used only with Unity players",
         "c.yaml:9:23: checkpoint_settings.train_model: no effect: training is the default",
     ]
     assert find_unused(parse("behaviors: {A: {}}")) == []
+    workers = 'env_settings: {env: "gymnasium:X-v1", num_workers: 1, restarts_rate_limit_n: 2}'
+    assert find_unused(parse(f"behaviors: {{A: {{}}}}\n{workers}")) == []
 
 
 def test_flags_without_effect_are_named_as_keys_are() -> None:
@@ -165,7 +167,7 @@ def test_flags_without_effect_are_named_as_keys_are() -> None:
     assert sorted(find_unused(config)) == [
         "--base-port: no effect: used only with Unity players",
         "--env-args: no effect: used only with Unity players",
-        "--max-lifetime-restarts: no effect: a failed environment is not restarted yet",
+        "--max-lifetime-restarts: no effect: only worker processes are restarted (num_workers)",
         "--no-graphics: no effect: used only with Unity players",
         "--time-scale: no effect: used only with Unity players",
         "c.yaml:2:1: engine_settings: no effect: used only with Unity players",

@@ -128,6 +128,8 @@ class World:
         self._act(decisions)
         if self.random.random() < 0.3:
             self._mark_silent()
+        if self.random.random() < 0.15:
+            self._abandon()
         for observation in decisions.observations:
             observation[:] = 7  # the environment reuses its memory
 
@@ -165,6 +167,25 @@ class World:
             track.is_idle = True
         self.assembly.mark_silent()
         self._follow_departures()
+
+    def _abandon(self) -> None:
+        """Some agents' last actions have no outcome; what came before them ends where they were chosen."""
+        waiting = [i for i, track in self.tracks.items() if track.is_waiting_for_outcome and self.random.random() < 0.5]
+        for agent in waiting:
+            track = self.tracks[agent]
+            dropped = track.open.pop()
+            self.num_rows -= 1
+            if track.open:
+                begins = track.num_segments == 0
+                track.whole.append(Segment(track.open, Ending.TRUNCATED, dropped.observations, begins))
+            elif not track.whole:
+                self.departed.append(agent)
+            elif track.whole[-1].ending == Ending.CUT:
+                track.whole[-1].ending = Ending.TRUNCATED
+            track.open, track.episode, track.memory = [], [], None
+            track.is_waiting_for_outcome = track.is_silent = track.is_present = False
+            track.num_segments = 0
+        self.assembly.abandon(np.array(waiting, np.int64))
 
     def _follow_departures(self) -> None:
         """Only silent agents may have lost their slots, and they start a new episode if they return."""
@@ -636,3 +657,42 @@ def test_a_block_does_not_change_when_collecting_goes_on() -> None:
             blocks.append(assembly.drain())
         assembly.act(decisions, choice(1))
     assert [block.observations[0][:, 0].tolist() for block in blocks] == [[i, i + 1] for i in range(0, 10, 2)]
+
+
+def test_an_unknown_outcome_truncates_the_steps_before_it_and_counts_in_no_return() -> None:
+    """Agents 1 and 2 act three times; what follows the third action of agent 1 is not known."""
+    assembly = Assembly(SPEC, 10)
+    for value in (1.0, 2.0, 3.0):
+        decisions = steps([1, 2], value)
+        assembly.observe(decisions)
+        assembly.act(decisions, choice(2, value))
+    assembly.abandon(np.array([1]))
+    assert assembly.agents.tolist() == [2]
+    block = assembly.drain()
+    assert (block.agent_ids.tolist(), block.lengths.tolist()) == ([1], [2])
+    assert (block.rewards.tolist(), block.endings.tolist()) == ([2, 3], [Ending.TRUNCATED])
+    assert block.next_observations[0].tolist() == [[3, 3]]
+    assert not len(block.episode_returns)
+    assembly.observe(steps([1, 2], 5.0))
+    assembly.act(steps([1, 2], 5.0), choice(2))
+    assembly.end(ends([1, 2], 7.0))
+    again = assembly.drain()
+    assert (again.agent_ids.tolist(), again.begins.tolist()) == ([1, 2], [True, True])
+    assert (again.rewards.tolist(), again.episode_returns.tolist()) == ([7, 2, 3, 5, 7], [7, 2 + 3 + 5 + 7])
+
+
+def test_an_unknown_outcome_right_after_a_cut_truncates_the_segment_that_was_cut() -> None:
+    """Unless it has left already: then its agent departs."""
+    assembly = Assembly(SPEC, 2)
+    for is_drained in (False, True):
+        for value in (1.0, 2.0, 3.0):
+            decisions = steps([1, 2], value)
+            assembly.observe(decisions)
+            assembly.act(decisions, choice(2, value))
+        blocks = [assembly.drain()] if is_drained else []
+        assembly.abandon(np.array([1]))
+        assembly.end(ends([2], 4.0))
+        blocks.append(assembly.drain())
+        own = [block.endings[block.agent_ids == 1].tolist() for block in blocks]
+        assert own == ([[Ending.CUT], []] if is_drained else [[Ending.TRUNCATED]])
+        assert blocks[-1].departed.tolist() == ([1] if is_drained else [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from rl_tui.engine.config.environments import EnvironmentSettings
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
 S = TypeVar("S", bound=EnvironmentSettings)
+NoteLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
 
 class Environment(Protocol):
@@ -86,3 +87,17 @@ class Paced(Protocol):
     @property
     def render_hz(self) -> float | None:
         """Steps per second; None if it does not say."""
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """An environment that has something to say to the user. In a worker process, another thread calls both, also while
+    a method of the environment has not returned."""
+
+    @property
+    def awaits(self) -> str:
+        """What the user has to do before the current call can return, which has no time limit until then; "" for
+        nothing."""
+
+    def pop_notes(self) -> list[tuple[NoteLevel, str]]:
+        """Lines for the user since the last call, in order."""

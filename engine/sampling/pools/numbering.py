@@ -67,6 +67,12 @@ def number_ids(ids: Int64, scale: int, offset: int) -> Int64:
     return numbered
 
 
+def ids_of_instance(ids: Int64, instance: int, num_instances: int) -> Int64:
+    """Those of the pool's ids that `number_ids` gave to one instance."""
+    numbered: Int64 = ids[ids % num_instances == instance]
+    return numbered
+
+
 class PoolIds:
     """Numbers agents over all instances: id * num_instances + instance, so that equal populations fill 0, 1, 2, ...
     Other ids, like those of groups, likewise.

@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.failures import Guard, InstanceFailure, InstanceStopped
 from rl_tui.engine.sampling.pools.numbering import CommonSpecs
 from rl_tui.engine.sampling.pools.pictures import Picture
 from rl_tui.engine.sampling.pools.reports import Report
-from rl_tui.engine.sampling.pools.worker_process import WorkerProcess
+from rl_tui.engine.sampling.pools.restarts import MakeQuota, Restarts, Seeds
+from rl_tui.engine.sampling.pools.worker_process import START_SECONDS, WorkerProcess
 from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
 
-START_SECONDS = 60.0  # ML-Agents' timeout_wait: the time that an environment may take to start
 DRAW_MILLISECONDS = 50  # between checks of whether to keep waiting for a picture
 END_SECONDS = 2.0  # for environments to close
+CHECK_SECONDS = 0.1  # between looks for a call that takes too long, while other workers answer
 
 logger = logging.getLogger(__name__)
 
@@ -27,9 +28,11 @@ logger = logging.getLogger(__name__)
 class ProcessPool:
     """Copies distributed evenly over workers. Used by one thread; steps are views of shared memory.
 
-    A call that takes longer than `timeout_wait` seconds fails its instance. The output of each worker goes into
-    log_folder, as worker-0.log and so on; None drops it. A worker is self-contained: one could be restarted alone.
-    log_name: the word before the number. niceness: of the workers. variables: of their environment, unless set there.
+    A call that takes longer than `timeout_wait` seconds fails its instance. A worker with a failed instance is killed
+    and started again, alone, as often as the quota that make_quota makes for it allows; with None, or where a number
+    is not finite, the failure is raised. The output of each worker goes into log_folder, as worker-0.log and so on;
+    None drops it. log_name: the word before the number. niceness: of the workers. variables: of their environment,
+    unless set there.
     """
 
     busy_since: float | None = None  # no environment runs in this process, and `receive` finds one that hangs
@@ -44,6 +47,7 @@ class ProcessPool:
         timeout_wait: float = 60.0,
         log_folder: Path | None = None,
         *,
+        make_quota: MakeQuota | None = None,
         log_name: str = "worker",
         niceness: int = 0,
         variables: Mapping[str, str] | None = None,
@@ -60,7 +64,10 @@ class ProcessPool:
                 )
                 self._workers.append(worker)
             first += count
-        self._instances: list[tuple[WorkerProcess, int]] = []  # by the pool's number: worker, number within it
+        self._restarts = Restarts(make_quota, len(self._workers))
+        self._seeds = Seeds()
+        self._check_at = 0.0  # monotonic
+        self._instances: list[tuple[int, int]] = []  # by the pool's number: worker, number within it
         self._poll = select.poll()
         self._by_replies: dict[int, WorkerProcess] = {}
         self._env = source.env
@@ -74,7 +81,7 @@ class ProcessPool:
     @property
     def num_agents(self) -> Mapping[str, int]:
         """Agents that usually act in the same step, summed over all instances that have met their behavior."""
-        counts = [worker.num_agents[local] for worker, local in self._instances]
+        counts = [self._workers[worker].num_agents[local] for worker, local in self._instances]
         return {name: sum(count.get(name, 0) for count in counts) for name in self.specs}
 
     @property
@@ -93,26 +100,43 @@ class ProcessPool:
         Raises InstanceFailure, or ConfigError and NotSupportedError as making the environment does.
         """
         for worker in self._workers:
-            name = f"{self._log_name}-{len(self._by_replies)}.log"
-            worker.start(self._log_folder / name if self._log_folder else None)
-            self._by_replies[worker.replies] = worker
-            self._poll.register(worker.replies, select.POLLIN)
+            self._begin(worker)
         deadline = time.monotonic() + self._start_seconds
         for worker in self._workers:
             worker.finish_start(len(self._instances), deadline - time.monotonic())
-            self._instances.extend((worker, local) for local in range(worker.num_instances))
+            self._instances.extend((worker.index, local) for local in range(worker.num_instances))
         if not self._instances:
             raise InstanceFailure(f"{self._env}: no instance was made", None)
-        for instance, (worker, local) in enumerate(self._instances):
-            self._add_specs(worker, local, instance, "start")
+        for instance, (index, local) in enumerate(self._instances):
+            self._add_specs(self._workers[index], local, instance, "start")
+
+    def _begin(self, worker: WorkerProcess) -> None:
+        """Start a worker, and listen to it."""
+        name = f"{self._log_name}-{worker.index}.log"
+        worker.start(self._log_folder / name if self._log_folder else None)
+        self._by_replies[worker.replies] = worker
+        self._poll.register(worker.replies, select.POLLIN)
 
     def reset(self, seed: int | None) -> None:
         """Have every instance reset, instance i with seed + i."""
-        for instance, (worker, local) in enumerate(self._instances):
-            worker.request_reset(local, None if seed is None else seed + instance)
+        self._seeds.begin(seed, len(self._instances))
+        self._restarts.pop_lost()
+        for instance in range(len(self._instances)):
+            self._request_reset(instance)
+
+    def _request_reset(self, instance: int) -> None:
+        """Have one instance reset with its next seed; one of a worker that is restarting will be once it is made."""
+        index, local = self._instances[instance]
+        seed, worker = self._seeds.next(instance), self._workers[index]
+        if worker.is_ready:
+            worker.request_reset(local, seed)
 
     def receive(self, timeout: float) -> list[tuple[int, Mapping[str, Steps]]]:
-        """Steps of every instance whose worker has replied, waiting at most `timeout` seconds for the first."""
+        """Steps of every instance whose worker has replied, waiting at most `timeout` seconds for the first.
+
+        Raises InstanceFailure for a worker that may not be restarted, and ConfigError, NotSupportedError or PluginError
+        where its environments can no longer be made.
+        """
         for worker in self._workers:
             worker.flush()
         ready = self._poll.poll(0)
@@ -120,32 +144,92 @@ class ProcessPool:
             ready = self._poll.poll(math.ceil(1000 * max(0.0, min(timeout, self._seconds_left()))))
         received: list[tuple[int, Mapping[str, Steps]]] = []
         for descriptor, _ in ready:
-            worker = self._by_replies[descriptor]
-            received.extend(self._steps(worker, local) for local in worker.read())
-        if not received:
-            for worker in self._workers:
-                worker.fail_if_overdue()
+            received.extend(self._read(self._by_replies[descriptor]))
+        if not received or time.monotonic() >= self._check_at:
+            self._check_overdue()
         return received
 
+    def _read(self, worker: WorkerProcess) -> list[tuple[int, Mapping[str, Steps]]]:
+        """The steps that this worker has replied with; none if it has failed and is restarted."""
+        was_ready = worker.is_ready
+        try:
+            answered = worker.read()
+            if worker.is_ready and not was_ready:
+                self._begin_again(worker)
+            steps = [self._steps(worker, local) for local in answered]
+        except InstanceFailure as failure:
+            self._restarts.add_reports(worker.pop_reports())
+            self._restart(worker, failure)
+            return []
+        self._restarts.add_reports(worker.pop_reports())
+        for stopped in worker.pop_stopped():
+            self._continue(stopped)
+        if steps:
+            self._restarts.note_answer(worker.index)
+        return steps
+
+    def _check_overdue(self) -> None:
+        """Restart workers with a call that takes too long."""
+        self._check_at = time.monotonic() + CHECK_SECONDS
+        for worker in self._workers:
+            try:
+                worker.fail_if_overdue()
+            except InstanceFailure as failure:
+                self._restart(worker, failure)
+
+    def _restart(self, worker: WorkerProcess, failure: InstanceFailure) -> None:
+        """Kill a worker and start it again, without waiting until it is ready. Raises the failure where it may not."""
+        self._restarts.admit(worker.index, self._instances_of(worker), failure)
+        self._poll.unregister(worker.replies)
+        del self._by_replies[worker.replies]
+        worker.end(0.0)
+        self._workers[worker.index] = worker.successor()
+        try:
+            self._begin(self._workers[worker.index])
+        except OSError as error:  # no process or descriptor is left
+            message = f"{self._env}, worker {worker.index}: restart failed: {error}"
+            raise InstanceFailure(message, None, worker.index) from failure
+
+    def _begin_again(self, worker: WorkerProcess) -> None:
+        """Have the instances of a restarted worker reset. Raises InstanceFailure where they are not as before."""
+        for local, instance in enumerate(self._instances_of(worker)):
+            self._add_specs(worker, local, instance, "start")
+            self._request_reset(instance)
+
+    def _continue(self, stopped: InstanceStopped) -> None:
+        """Have an instance that the user stopped reset, which takes until it is started again."""
+        if not self._restarts.are_allowed:
+            raise stopped
+        assert stopped.instance is not None
+        self._restarts.add_lost([stopped.instance])
+        self._request_reset(stopped.instance)
+
+    def _instances_of(self, worker: WorkerProcess) -> range:
+        """The pool's numbers of its instances."""
+        first = worker.first_instance
+        assert first is not None, "it has been made"
+        return range(first, first + worker.num_instances)
+
     def pop_lost(self) -> list[int]:
-        """None: a failure here ends the pool."""
-        return []
+        """Instances that were lost with their worker, or stopped by the user, since the last call."""
+        return self._restarts.pop_lost()
 
     def pop_reports(self) -> list[Report]:
-        """None."""
-        return []
+        """What happened to the workers since the last call, in order."""
+        return self._restarts.pop_reports()
 
     def send(self, instance: int, actions: Mapping[str, Actions]) -> None:
         """Let one instance act; the actions are copied."""
-        worker, local = self._instances[instance]
-        worker.request_step(local, actions)
+        index, local = self._instances[instance]
+        self._workers[index].request_step(local, actions)
 
     def picture(self, instance: int, width: int, height: int, should_wait: Callable[[], bool]) -> Picture | None:
         """What one instance looks like, in at most so many pixels; None once `should_wait` says no.
 
         Call it while no steps of that worker are pending. Raises EnvironmentFailure as `receive` does.
         """
-        worker, local = self._instances[instance]
+        index, local = self._instances[instance]
+        worker = self._workers[index]
         worker.request_picture(local, width, height)
         poll = select.poll()
         poll.register(worker.replies, select.POLLIN)

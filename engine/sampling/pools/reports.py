@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-NoteLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+from rl_tui.engine.sampling.environments.base import NoteLevel
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,14 @@ class Kind(Enum):
     READY = b"H"  # from the worker, with a payload: its instances
     GROWN = b"G"  # from the worker, with a payload: an instance's behaviors, and where its larger block is
     STATISTICS = b"T"  # from the worker, with a payload, before the answer that they belong to
+    NOTE = b"L"  # from the worker, with a payload: level and text of a line for the user
+    AWAITS = b"W"  # from the worker, with a payload: what the user has to do, or ""
     ANSWER = b"A"  # from the worker: the steps are in shared memory
     PICTURE = b"P"  # from the worker, with a payload: see pictures.py
     FAULT = b"F"  # from the worker, with a payload: what went wrong
 
 
-_WITH_PAYLOAD = {Kind.BEGIN, Kind.READY, Kind.GROWN, Kind.STATISTICS, Kind.PICTURE, Kind.FAULT}
+_WITH_PAYLOAD = {Kind.BEGIN, Kind.READY, Kind.GROWN, Kind.STATISTICS, Kind.NOTE, Kind.AWAITS, Kind.PICTURE, Kind.FAULT}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
 from rl_tui.engine.process.printing import open_log, redirect_printing
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.failures import Guard, InstanceFailure
+from rl_tui.engine.sampling.pools.forwarding import Forwarder
 from rl_tui.engine.sampling.pools.instance import Instance
 from rl_tui.engine.sampling.pools.pictures import picture_of, picture_to_json
 from rl_tui.engine.sampling.pools.process_group import die_with
 from rl_tui.engine.sampling.pools.shared_memory import Block, Capacities, SharedFile, Status, larger
-from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json, statistics_to_json, write
+from rl_tui.engine.sampling.pools.wire import Kind, Record, RecordReader, spec_to_json, statistics_to_json
 from rl_tui.engine.specs import Json, Steps
 
 _DETAIL_LENGTH = 20_000  # characters of a traceback that are sent; the end says most
@@ -42,7 +43,7 @@ class Worker:
 
     def __init__(self, commands: RecordReader, replies: int, memory: int) -> None:
         self._commands = commands
-        self._replies = replies
+        self._replies = Forwarder(replies)
         self._status = Status(memory)
         self._file = SharedFile(memory)
         self._guard = Guard("environment")
@@ -60,7 +61,7 @@ class Worker:
                 break
             replies = [reply for record in records for reply in self._serve(record)]
             if replies:
-                write(self._replies, replies)
+                self._replies.write(replies)
         for number, instance in enumerate(self._instances):
             try:
                 with self._calling("close", number):
@@ -102,6 +103,7 @@ class Worker:
         with self._calling("start", None):
             self._instances = [Instance(environment) for environment in source.make(first, count)]
             self._blocks = [self._new_block(instance, {}) for instance in self._instances]
+        self._replies.watch(instance.environment for instance in self._instances)
         return Record(Kind.READY, payload=[self._describe(number) for number in range(len(self._instances))])
 
     def _reset(self, instance: int, seed: int | None) -> list[Record]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import select
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import NoReturn, TypedDict, cast
 
 from rl_tui.engine.errors import ConfigError, NotSupportedError, PluginError
+from rl_tui.engine.sampling.environments.base import NoteLevel
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
-from rl_tui.engine.sampling.failures import InstanceFailure, NonFiniteAnswer
+from rl_tui.engine.sampling.failures import InstanceFailure, InstanceStopped, NonFiniteAnswer
 from rl_tui.engine.sampling.pools.pictures import Picture, picture_from_json
+from rl_tui.engine.sampling.pools.reports import Awaiting, Note
 from rl_tui.engine.sampling.pools.shared_memory import Block, Status, anonymous_file
 from rl_tui.engine.sampling.pools.wire import (
     Kind,
@@ -40,6 +43,7 @@ _BOOT = (
 )
 _LOWER_PRIORITY = "from rl_tui.engine.sampling.pools.process_group import lower_priority; lower_priority({niceness}); "
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+START_SECONDS = 60.0  # ML-Agents' timeout_wait: the time that an environment may take to start
 _DUMP_SECONDS = 0.5  # for a hanging process to dump its stacks
 _EXIT_SECONDS = 1.0  # between the end of a worker's pipe and its exit status
 
@@ -68,10 +72,11 @@ class WorkerProcess:
         niceness: int = 0,
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """niceness: of its process. variables: of its environment, unless set there."""
+        """timeout: seconds that a call may take; the start of the instances may take a minute in any case.
+        niceness: of its process. variables: of its environment, unless set there."""
         self.index = index
         self._source = source
-        self._request: dict[str, Json] = {"first": first, "count": count, "worker": index}
+        self._copies = first, count
         self._timeout = timeout
         self._niceness = niceness
         self._variables = {**_ONE_THREAD, **(variables or {})}
@@ -86,9 +91,27 @@ class WorkerProcess:
         self._num_drawing = 0  # pictures that are pending
         self._picture: Picture | None = None
         self._statistics: dict[int, Mapping[str, tuple[Statistic, ...]]] = {}  # of the newest answer, by instance
+        self._reports: list[Note | Awaiting] = []
+        self._awaits = ""  # what the user has to do before a call can return
+        self._stopped: list[InstanceStopped] = []
+        self.is_ready = False  # the instances are made
         self.first_instance: int | None = None
         self.specs: dict[int, Mapping[str, BehaviorSpec]] = {}  # by instance; another object once there are more
         self.num_agents: dict[int, Mapping[str, int]] = {}  # by instance
+
+    def successor(self) -> WorkerProcess:
+        """A worker, not yet started, that makes the same instances under the same numbers."""
+        worker = WorkerProcess(
+            self.index,
+            self._source,
+            *self._copies,
+            self._timeout,
+            niceness=self._niceness,
+            variables=self._variables,
+        )
+        worker.first_instance, worker.num_agents = self.first_instance, self.num_agents
+        worker._num_waiting = [0] * len(self._num_waiting)
+        return worker
 
     @property
     def replies(self) -> int:
@@ -102,8 +125,8 @@ class WorkerProcess:
 
     @property
     def num_instances(self) -> int:
-        """Environments that the worker made; known once `finish_start` has returned."""
-        return len(self._blocks)
+        """Environments that the worker made; known once it, or its predecessor, was ready."""
+        return len(self._num_waiting)
 
     def start(self, log: Path | None) -> None:
         """Begin to make the instances; their output goes to `log`, or nowhere."""
@@ -131,7 +154,9 @@ class WorkerProcess:
         finally:
             for end in (command_end, reply_end, lifeline_end):
                 os.close(end)
-        request: Json = {**self._request, "source": self._source.to_json(), "log": str(log) if log else os.devnull}
+        first, count = self._copies
+        numbers: dict[str, Json] = {"first": first, "count": count, "worker": self.index}
+        request: Json = {**numbers, "source": self._source.to_json(), "log": str(log) if log else os.devnull}
         self._sent_ns = time.monotonic_ns()
         self._unsent.append(Record(Kind.BEGIN, payload=request))
         self.flush()
@@ -140,14 +165,12 @@ class WorkerProcess:
         """Wait until the instances are made, and number them. Raises what making them raised, or InstanceFailure."""
         poll = select.poll()
         poll.register(self.replies, select.POLLIN)
-        if not poll.poll(max(0, round(timeout * 1000))):
-            self._fail_hung(timeout)
-        ready = self._read_records()[0].payload
-        for instance, described in enumerate(cast(list[_InstanceJson], ready)):
-            self._blocks.append(self._block(instance, described))
-        self._num_waiting = [0] * len(self._blocks)
-        self.first_instance = first_instance
-        self._unsent.append(Record(Kind.NUMBER, value=first_instance))
+        deadline = time.monotonic() + timeout
+        while not self.is_ready:
+            if not poll.poll(None if math.isinf(timeout) else max(0, round((deadline - time.monotonic()) * 1000))):
+                self._fail_hung(timeout)
+            self.read()
+        self._number_from(first_instance)
 
     def request_reset(self, instance: int, seed: int | None) -> None:
         """Have one instance reset; a pending answer is dropped."""
@@ -184,19 +207,63 @@ class WorkerProcess:
             write(self._descriptors["commands"], records)
 
     def read(self) -> list[int]:
-        """Instances whose last request is answered; call it when `replies` is readable. Raises InstanceFailure."""
+        """Instances whose last request is answered; call it when `replies` is readable.
+
+        Raises InstanceFailure, or what making the instances raised.
+        """
         answered = []
         for record in self._read_records():
-            if record.kind is Kind.GROWN:
-                self._blocks[record.instance] = self._block(record.instance, cast(_InstanceJson, record.payload))
-            elif record.kind is Kind.PICTURE:
-                self._num_drawing -= 1
-                self._picture = picture_from_json(record.payload)
-            elif record.kind is Kind.STATISTICS:
-                self._statistics[record.instance] = statistics_from_json(cast(StatisticsJson, record.payload))
+            if record.kind is not Kind.ANSWER:
+                self._take(record)
             elif self._is_newest(record.instance):
                 answered.append(record.instance)
         return answered
+
+    def _take(self, record: Record) -> None:
+        """Anything but an answer. Raises as `read` does."""
+        match record.kind:
+            case Kind.READY:
+                self._take_ready(cast(list[_InstanceJson], record.payload))
+            case Kind.GROWN:
+                self._blocks[record.instance] = self._block(record.instance, cast(_InstanceJson, record.payload))
+            case Kind.PICTURE:
+                self._num_drawing -= 1
+                self._picture = picture_from_json(record.payload)
+            case Kind.STATISTICS:
+                self._statistics[record.instance] = statistics_from_json(cast(StatisticsJson, record.payload))
+            case Kind.NOTE:
+                self._reports.append(Note(*cast(tuple[NoteLevel, str], record.payload)))
+            case Kind.AWAITS:
+                self._awaits, self._sent_ns = str(record.payload), time.monotonic_ns()
+                self._reports.append(Awaiting(self._awaits))
+            case _:
+                self._take_fault(cast(dict[str, str], record.payload), record.instance)
+
+    def _take_ready(self, made: list[_InstanceJson]) -> None:
+        if self._num_waiting and len(made) != len(self._num_waiting):
+            subject, before = f"{self._source.env}, worker {self.index}", len(self._num_waiting)
+            message = f"{subject}: start must make {before} instances as before, got {len(made)}"
+            raise InstanceFailure(message, None, self.index)
+        self._blocks = [self._block(instance, described) for instance, described in enumerate(made)]
+        self._num_waiting = [0] * len(made)
+        self.is_ready = True
+        if self.first_instance is not None:
+            self._number_from(self.first_instance)
+
+    def _number_from(self, first_instance: int) -> None:
+        """Let the worker know the pool's number of its first instance."""
+        self.first_instance = first_instance
+        self._unsent.append(Record(Kind.NUMBER, value=first_instance))
+
+    def pop_reports(self) -> list[Note | Awaiting]:
+        """What the environments reported since the last call."""
+        reports, self._reports = self._reports, []
+        return reports
+
+    def pop_stopped(self) -> list[InstanceStopped]:
+        """The instances that the user stopped since the last call; each may be reset."""
+        stopped, self._stopped = self._stopped, []
+        return stopped
 
     def read_steps(self, instance: int, scale: int, offset: int) -> Mapping[str, Steps]:
         """The newest answer of one instance: views of shared memory, with agent ids as id * scale + offset."""
@@ -206,18 +273,23 @@ class WorkerProcess:
         return answer
 
     def seconds_left(self) -> float | None:
-        """Until the pending call is overdue; None without one."""
-        if not any(self._num_waiting) and not self._num_drawing:
+        """Until the pending call is overdue; None without one, and while the user has to do something first."""
+        if self._awaits or (self.is_ready and not any(self._num_waiting) and not self._num_drawing):
             return None
         assert self._status is not None
         since_ns = max(self._sent_ns, self._status.read()[2])
-        return self._timeout - (time.monotonic_ns() - since_ns) * 1e-9
+        return self._limit - (time.monotonic_ns() - since_ns) * 1e-9
+
+    @property
+    def _limit(self) -> float:
+        """Seconds that the pending call may take."""
+        return self._timeout if self.is_ready else max(START_SECONDS, self._timeout)
 
     def fail_if_overdue(self) -> None:
         """Raise InstanceFailure, with the stacks of the process, if a call takes too long."""
         left = self.seconds_left()
         if left is not None and left <= 0:
-            self._fail_hung(self._timeout)
+            self._fail_hung(self._limit)
 
     def request_end(self) -> None:
         """Have the worker close its environments and end."""
@@ -225,12 +297,15 @@ class WorkerProcess:
             os.close(self._descriptors.pop("commands"))
 
     def end(self, deadline: float) -> None:
-        """Wait until the worker and everything it started have ended; kill them after this monotonic time."""
+        """Wait until the worker and everything it started have ended; kill them after this monotonic time, and at once
+        where it is restarting or waits for the user."""
         self.request_end()
         if self._process is not None:
+            is_restarting = self.first_instance is not None and not self.is_ready
             poll = select.poll()
             poll.register(self.replies, 0)  # only its end is of interest
-            poll.poll(max(0, round((deadline - time.monotonic()) * 1000)))
+            wait = 0.0 if is_restarting or self._awaits else deadline - time.monotonic()
+            poll.poll(max(0, round(wait * 1000)))
             self._kill()
         while self._descriptors:
             os.close(self._descriptors.popitem()[1])
@@ -267,18 +342,19 @@ class WorkerProcess:
         return Block(memory, described["offset"], specs, capacities, self._source.metrics)
 
     def _read_records(self) -> list[Record]:
-        """Records from the worker; raises the error that a fault among them describes."""
+        """Records from the worker. Raises InstanceFailure where it has ended, or sends anything else."""
         assert self._reader is not None
         try:
-            records = self._reader.read()
+            return self._reader.read()
         except EOFError:
             self._fail_dead()
-        for record in records:
-            if record.kind is Kind.FAULT:
-                self._fail(cast(dict[str, str], record.payload), record.instance)
-        return records
+        except ValueError as error:
+            call, instance, subject = self._whereabouts()
+            message = f"{subject}: the pipe to the pool must carry records only, got something else in {call}"
+            raise InstanceFailure(message, instance, self.index, self._dumped()) from error
 
-    def _fail(self, fault: Mapping[str, str], instance: int) -> NoReturn:
+    def _take_fault(self, fault: Mapping[str, str], instance: int) -> None:
+        """Raise the error that a fault describes; the end of an instance that the user stopped is kept."""
         message = fault["message"]
         match fault["error"]:
             case "ConfigError":
@@ -287,6 +363,9 @@ class WorkerProcess:
                 raise NotSupportedError(message)
             case "PluginError":
                 raise PluginError(message)
+            case "InstanceStopped":
+                if self._is_newest(instance):
+                    self._stopped.append(InstanceStopped(message, self._number(instance), self.index))
             case "NonFiniteAnswer":
                 raise NonFiniteAnswer(message, self._number(instance), self.index, fault["detail"])
             case _:
@@ -331,7 +410,7 @@ class WorkerProcess:
         call, local, _ = self._status.read()
         if call == "wait":  # requested, but not yet begun
             return "step", None, f"{self._source.env}, worker {self.index}"
-        number = self._number(local)
+        number = None if call == "start" else self._number(local)
         words = self._source.env if number is None else f"{self._source.env}, instance {number}"
         return call, number, f"{words}, worker {self.index}"
 
