@@ -1,204 +1,162 @@
-"""What Unity said in recorded exchanges, the stand-in player says in the same way."""
-
-from __future__ import annotations
+"""What Unity's own C# runtime sent is read as protobuf reads it."""
 
 import io
-from collections.abc import Iterator
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from PIL import Image
 
-from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
-from tests.unity_player import side_channels
-from tests.unity_player.encoding import AgentTemplate
-from tests.unity_player.executable import make_player
-from tests.unity_player.images import SIGNATURE
-from tests.unity_player.messages import Brain, Form, Info, Sensor, Speech
-from tests.unity_player.trainer import Trainer
+from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
+    PNG,
+    AgentActionListProto,
+    AgentInfoListProto,
+    AgentInfoProto,
+    ObservationProto,
+    UnityMessageProto,
+)
+from rl_tui.engine.sampling.environments.unity.wire.actions import write_actions
+from rl_tui.engine.sampling.environments.unity.wire.agents import BehaviorReader
+from rl_tui.engine.sampling.environments.unity.wire.payload import PayloadReader
+from rl_tui.engine.sampling.environments.unity.wire.side_channels import (
+    STATISTICS,
+    read_messages,
+    read_statistic,
+    write_message,
+)
+from rl_tui.engine.specs import Actions, ActionSpec, ObservationSpec, Steps
+from tests.sampling.unity.agent_infos import require_equal
 
-ALL = messages.UnityRLCapabilitiesProto(concatenatedPngObservations=True, compressedChannelMapping=True)
+DATA = Path(os.environ.get("MLAGENTS_DATA", ""), "..", "unity-exchanges")
+VERSION = "3.0.0"  # of the bytes themselves: the recorded 3.0.0-exp.1 only says how raw images are to be understood
 
-
-@pytest.fixture(scope="session")
-def requests(mlagents_data: Path) -> list[messages.UnityMessageProto]:
-    """All that Unity said, in order."""
-    folder = mlagents_data.parent / "unity-exchanges"
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is missing: no recorded exchanges here")
-    return [messages.UnityMessageProto.FromString(path.read_bytes()) for path in sorted(folder.glob("*.request"))]
-
-
-@pytest.fixture(scope="session")
-def brains(requests: list[messages.UnityMessageProto]) -> dict[str, Brain]:
-    """Every behavior, from the message that announced it."""
-    found = {}
-    for request in requests:
-        for said in request.unity_output.rl_initialization_output.brain_parameters:
-            first = infos(request)[said.brain_name][0]
-            spec = said.action_spec
-            found[said.brain_name] = Brain(
-                said.brain_name,
-                tuple(sensor(observation) for observation in first.observations),
-                spec.num_continuous_actions,
-                tuple(spec.discrete_branch_sizes),
-            )
-    return found
+pytestmark = pytest.mark.skipif(not os.environ.get("MLAGENTS_DATA"), reason="MLAGENTS_DATA is not set")
 
 
-def sensor(said: messages.ObservationProto) -> Sensor:
-    """The one that says such an observation."""
-    form: Form = "png" if said.compression_type else "height first" if len(said.shape) == 3 else "floats"
-    return Sensor(
-        said.name,
-        tuple(said.shape),
-        form,
-        tuple(said.compressed_channel_mapping),
-        tuple(said.dimension_properties),
-        said.observation_type == messages.GOAL_SIGNAL,
+def requests() -> list[UnityMessageProto]:
+    return [UnityMessageProto.FromString(path.read_bytes()) for path in sorted(DATA.glob("*.request"))]
+
+
+def read_all(version: str) -> tuple[dict[str, BehaviorReader], list[tuple[str, bytes, Steps]]]:
+    """The readers by behavior, and each list of agents with what was read."""
+    brains, readers, found = {}, {}, []
+    for request in requests():
+        output = request.unity_output
+        brains |= {brain.brain_name: brain for brain in output.rl_initialization_output.brain_parameters}
+        for name, data in output.rl_output.agentInfos.items():
+            if name not in readers and data:
+                readers[name] = BehaviorReader(name, brains[name], data, version)
+            if name in readers:
+                found.append((name, data, readers[name].read(data)))
+    return readers, found
+
+
+def test_every_number_is_that_of_protobuf():
+    readers, found = read_all(VERSION)
+    assert len(found) > 150
+    for name, data, steps in found:
+        require_equal(steps, data, readers[name].spec.actions.mask_size)
+    assert any(steps.terminals is not None for _, _, steps in found)
+    assert any(steps.decisions.action_mask is not None for _, _, steps in found)
+    assert any(steps.decisions.group_ids is not None for _, _, steps in found)
+
+
+def test_behaviors_are_what_the_runtime_announced():
+    readers, _ = read_all(VERSION)
+    assert {name: reader.spec.actions for name, reader in readers.items()} == {
+        "Simple?team=0": ActionSpec(1, (3,)),
+        "Team?team=1": ActionSpec(0, (2, 3)),
+        "Visual?team=0": ActionSpec(1),
+        "Buffer?team=0": ActionSpec(0, (3, 2)),
+    }
+    assert readers["Buffer?team=0"].spec.observations == (
+        ObservationSpec("Entities", (5, 3)),
+        ObservationSpec("Goal", (3,), is_goal=True),
+        ObservationSpec("StackingSensor_size3_VectorSensor_size1", (3,)),
     )
+    assert [spec.shape for spec in readers["Visual?team=0"].spec.observations] == [
+        (20, 20, 3),
+        (20, 20, 1),
+        (20, 24, 3),
+        (22, 20, 6),
+        (20, 20, 2),
+        (2,),
+    ]
 
 
-def infos(request: messages.UnityMessageProto) -> dict[str, list[messages.AgentInfoProto]]:
-    """The agents of a request, by behavior."""
-    lists = request.unity_output.rl_output.agentInfos
-    return {name: list(messages.AgentInfoListProto.FromString(lists[name]).value) for name in lists}
-
-
-def pixels(files: bytes) -> NDArray[np.uint8]:
-    """The channels of PNG files one after another, u8[C, H, W]."""
-    parts = [SIGNATURE + part for part in files.split(SIGNATURE)[1:]]
-    images = [np.asarray(Image.open(io.BytesIO(part))) for part in parts]
-    return np.concatenate(images, axis=2).transpose(2, 0, 1)
-
-
-def values(said: messages.ObservationProto) -> NDArray[np.float32]:
-    """What the sensor saw."""
-    shape = tuple(said.shape)
-    if said.compression_type:
-        return pixels(said.compressed_data).astype(np.float32) / 255
-    data = np.array(said.float_data.data, np.float32)
-    return data.reshape(shape) if len(shape) < 3 else data.reshape(*shape[1:], shape[0]).transpose(2, 0, 1)
-
-
-def info(said: messages.AgentInfoProto) -> Info:
-    """The same content for the stand-in."""
-    return Info(
-        said.id,
-        [values(observation) for observation in said.observations],
-        said.reward,
-        said.done,
-        said.max_step_reached,
-        list(said.action_mask),
-        said.group_id,
-        said.group_reward,
-    )
-
-
-def with_pixels(said: messages.AgentInfoProto) -> tuple[messages.AgentInfoProto, list[NDArray[np.uint8]]]:
-    """Apart from how strongly images are compressed."""
-    plain = messages.AgentInfoProto()
-    plain.CopyFrom(said)
-    images = [pixels(observation.compressed_data) for observation in said.observations if observation.compression_type]
-    for observation in plain.observations:
-        if observation.compression_type:
-            observation.compressed_data = b""
-    return plain, images
-
-
-def every_agent(
-    requests: list[messages.UnityMessageProto],
-) -> Iterator[tuple[str, messages.AgentInfoProto]]:
-    """Each with its behavior."""
-    for request in requests:
-        for name, said in infos(request).items():
-            yield from ((name, agent) for agent in said)
-
-
-def test_every_recorded_agent_is_said_field_by_field_as_unity_says_it(
-    requests: list[messages.UnityMessageProto], brains: dict[str, Brain]
-) -> None:
-    num_images = num_agents = 0
-    for name, said in every_agent(requests):
-        expected, expected_images = with_pixels(said)
-        found, found_images = with_pixels(Speech(ALL).info(brains[name], info(said)))
-        assert found == expected
-        for image, expected_image in zip(found_images, expected_images, strict=True):
-            np.testing.assert_array_equal(image, expected_image)
-        num_agents, num_images = num_agents + 1, num_images + len(found_images)
-    assert num_agents > 500
+def test_every_pixel_is_that_of_its_png_file():
+    _, found = read_all(VERSION)
+    num_images = 0
+    for _, data, steps in found:
+        infos = AgentInfoListProto.FromString(data).value
+        num_images += _compare_images([info for info in infos if not info.done], steps.decisions.observations)
+        if steps.terminals is not None:
+            num_images += _compare_images([info for info in infos if info.done], steps.terminals.observations)
     assert num_images > 100
 
 
-def test_recorded_lists_without_images_have_the_bytes_that_the_stand_in_writes(
-    requests: list[messages.UnityMessageProto], brains: dict[str, Brain]
-) -> None:
-    found = 0
-    for request in requests:
-        lists = request.unity_output.rl_output.agentInfos
-        for name, said in infos(request).items():
-            if said and not any(sensor.form == "png" for sensor in brains[name].sensors):
-                assert Speech(ALL).list(brains[name], [info(agent) for agent in said]) == lists[name]
-                found += 1
-    assert found > 100
+def test_raw_images_of_that_package_have_the_order_that_it_wrote():
+    """The same camera: what is up in the compressed image is up in the raw one."""
+    _, found = read_all("3.0.0-exp.1")
+    raws = [steps.decisions.observations[2] for name, _, steps in found if name.startswith("Visual")]
+    infos = [AgentInfoListProto.FromString(data).value for name, data, _ in found if name.startswith("Visual") and data]
+    first = np.array(infos[0][0].observations[2].float_data.data, np.float32)
+    np.testing.assert_array_equal(raws[0][0], first.reshape(20, 24, 3))
 
 
-def test_recorded_agents_have_the_bytes_of_the_template_that_fast_worlds_write_with(
-    requests: list[messages.UnityMessageProto], brains: dict[str, Brain]
-) -> None:
-    template = AgentTemplate(brains["Simple?team=0"].sensors)
-    found = 0
-    for name, said in every_agent(requests):
-        if name == "Simple?team=0" and not said.action_mask:
-            floats = values(said.observations[0]).tobytes()
-            is_interrupted = said.max_step_reached if said.done else None
-            expected = messages.AgentInfoListProto(value=[said]).SerializeToString()
-            assert template.info(said.id, said.reward, floats, is_interrupted) == expected
-            found += 1
-    assert found > 100
+def test_statistics_and_other_messages_are_read():
+    sent = [message for request in requests() for message in read_messages(request.unity_output.rl_output.side_channel)]
+    statistics = [read_statistic(payload) for channel, payload in sent if channel == STATISTICS]
+    assert {(name, method) for name, _, method in statistics} == {
+        ("Player/Reached", "histogram"),
+        ("Player/Distance", "average"),
+    }
+    values, raw = [payload for channel, payload in sent if channel != STATISTICS]
+    reader = PayloadReader(values, "own channel")
+    assert (reader.boolean(), reader.int32(), reader.float32()) == (True, -7, np.float32(0.1))
+    assert (reader.text(), reader.floats()) == ("hello", [1.5, -2.25])
+    assert raw == b"\xff\x01\x00"
 
 
-def test_recorded_behaviors_are_announced_alike(
-    requests: list[messages.UnityMessageProto], brains: dict[str, Brain]
-) -> None:
-    announced = [
-        said for request in requests for said in request.unity_output.rl_initialization_output.brain_parameters
-    ]
-    assert [brains[said.brain_name].parameters() for said in announced] == announced
-    assert len(announced) == 4
+def test_what_the_official_client_replied_is_written_byte_for_byte():
+    num_compared = 0
+    for path in sorted(DATA.glob("*.response")):
+        content = UnityMessageProto.FromString(path.read_bytes()).unity_input.rl_input
+        if content.side_channel:
+            assert b"".join(write_message(*m) for m in read_messages(content.side_channel)) == content.side_channel
+        for data in content.agent_actions.values():
+            actions, has_deprecated = _actions(data)
+            assert write_actions(actions, with_deprecated=has_deprecated) == data
+            num_compared += 1
+    assert num_compared > 100
 
 
-def test_recorded_side_channels_are_read_and_written_alike(requests: list[messages.UnityMessageProto]) -> None:
-    channels = set()
-    for request in requests:
-        content = request.unity_output.rl_output.side_channel
-        parts = list(side_channels.unpacked(content))
-        channels |= {channel for channel, _ in parts}
-        assert b"".join(side_channels.packed(channel, payload) for channel, payload in parts) == content
-    assert channels >= {side_channels.STATISTICS, side_channels.ECHO}
-    said = requests[4].unity_output.rl_output.side_channel
-    first, payload = next(side_channels.unpacked(said))
-    value = np.frombuffer(payload, "<f4", 1, 19)[0]
-    assert side_channels.statistic("Player/Distance", float(value), 0) == side_channels.packed(first, payload)
+def _actions(data: bytes) -> tuple[Actions, bool]:
+    read = AgentActionListProto.FromString(data).value
+    continuous = np.array([list(action.continuous_actions) for action in read], np.float32).reshape(len(read), -1)
+    discrete = np.array([list(action.discrete_actions) for action in read], np.int64).reshape(len(read), -1)
+    return Actions(continuous, discrete), bool(read[0].vector_actions_deprecated)
 
 
-def test_the_recorded_answers_of_the_official_trainer_can_be_read(mlagents_data: Path) -> None:
-    folder = mlagents_data.parent / "unity-exchanges"
-    reply = messages.UnityMessageProto.FromString((folder / "0001.response").read_bytes())
-    told = [
-        side_channels.described(channel, payload)
-        for channel, payload in side_channels.unpacked(reply.unity_input.rl_input.side_channel)
-    ]
-    assert {"engine configuration", "environment parameters"} <= {words["channel"] for words in told}
+def _compare_images(infos: list[AgentInfoProto], columns: tuple[np.ndarray, ...]) -> int:
+    num_images = 0
+    for index, column in enumerate(columns):
+        for row, info in zip(column, infos, strict=True):
+            observation = info.observations[index]
+            if observation.compression_type == PNG:
+                np.testing.assert_array_equal(row, _pixels(observation))
+                num_images += 1
+    return num_images
 
 
-def test_the_handshake_has_the_recorded_bytes(mlagents_data: Path, tmp_path: Path) -> None:
-    folder = mlagents_data.parent / "unity-exchanges"
-    with Trainer() as trainer:
-        trainer.start(make_player(tmp_path, "--package-version", "3.0.0-exp.1"))
-        for number in (0, 1):
-            assert trainer.heard_bytes() == (folder / f"{number:04}.request").read_bytes()
-            trainer.say(messages.UnityMessageProto.FromString((folder / f"{number:04}.response").read_bytes()))
-        trainer.heard()
+def _pixels(observation: ObservationProto) -> np.ndarray:
+    """u8[H, W, C], decoded by Pillow's own reader of files."""
+    files = observation.compressed_data.split(b"\x89PNG\r\n\x1a\n")[1:]
+    decoded = [np.asarray(Image.open(io.BytesIO(b"\x89PNG\r\n\x1a\n" + file))) for file in files]
+    planes = np.concatenate(decoded, axis=2).astype(np.float64)
+    mapping = list(observation.compressed_channel_mapping)
+    if not mapping:
+        mapping = [0] * 3 if observation.shape[0] == 1 else list(range(planes.shape[2]))
+    channels = [planes[:, :, [i for i, to in enumerate(mapping) if to == j]].mean(2) for j in range(max(mapping) + 1)]
+    return np.rint(np.stack(channels, axis=2)).astype(np.uint8)

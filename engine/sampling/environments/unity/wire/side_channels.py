@@ -107,7 +107,7 @@ def read_float_property(payload: bytes) -> tuple[str, float]:
 
 
 def read_statistic(payload: bytes) -> tuple[str, float, Method]:
-    """Its name, its value, and how the values of a summary become one. Raises WireError."""
+    """Its name, its value, and how the values of one summary are combined. Raises WireError."""
     reader = PayloadReader(payload, "side channel of statistics")
     name, value, method = reader.text(), reader.float32(), reader.int32()
     if not 0 <= method < len(METHODS):
