@@ -92,7 +92,7 @@ def _add_trouble(group: argparse._ArgumentGroup) -> None:
         "--slow-step", type=_seconds, default=(0.0, 0.0), help="seconds, or from-to, drawn for each step"
     )
     group.add_argument("--stays-alive", action="store_true", help="also without a trainer, and when asked to end")
-    group.add_argument("--refuses-to-quit", action="store_true", help="when told so by the trainer or by a signal")
+    group.add_argument("--refuses-to-quit", action="store_true", help="whether the trainer or a signal asks for it")
     group.add_argument("--never-connects", action="store_true")
     group.add_argument("--lifetime", type=int, default=600, help="seconds after which it is gone in any case")
 

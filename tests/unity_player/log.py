@@ -1,4 +1,4 @@
-"""What a player writes into its log: lines as Unity's, and what it was told, as JSON."""
+"""What a player writes into its log: lines as Unity's, and what it received, as JSON."""
 
 from __future__ import annotations
 
