@@ -183,10 +183,11 @@ def test_first_picture_needs_no_numbers() -> None:
     assert imported_modules(shown_at_once) & {"numpy", "plotext"} == set()
 
 
-def test_only_the_engine_of_workers_decoding_and_reports_make_threads() -> None:
+def test_only_the_engine_of_workers_and_what_workers_run_make_threads() -> None:
     makers = {path for path in python_files("engine", "tui") if makes_thread(ast.parse(path.read_text()))}
     assert {str(path.relative_to(ROOT)) for path in makers} == {
         "engine/running/threads.py",
+        "engine/sampling/environments/unity/daemon_threads.py",
         "engine/sampling/environments/unity/wire/image_decoder.py",
         "engine/sampling/pools/forwarding.py",
     }

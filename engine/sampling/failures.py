@@ -56,6 +56,7 @@ class Guard(AbstractContextManager["Guard"]):
         failure = NonFiniteAnswer if isinstance(error, NonFiniteError) else InstanceFailure
         is_found_here = isinstance(error, EnvironmentFailure | NonFiniteError) and not place_of(error)
         detail = "" if is_found_here else user_traceback(error)
+        detail = getattr(error, "detail", "") or detail
         raise failure(f"{self.subject}: {self._reason(error)}", self.instance, self.worker, detail) from error
 
     @property

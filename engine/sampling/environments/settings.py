@@ -63,6 +63,7 @@ class UnitySettings(EnvironmentSettings):
     no_graphics_monitor: bool = False
     log_folder: str | None = None
     shows_output: bool = False
+    side_channels: list[str] = []
 
     @classmethod
     def runs_user_code(cls, name: str) -> bool:

@@ -1,0 +1,186 @@
+"""An environment in a player that Unity built, or in the Unity Editor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.sampling.environments.settings import UnitySettings
+from rl_tui.engine.sampling.environments.unity import handshake, ports
+from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
+from rl_tui.engine.sampling.environments.unity.behaviors import Behaviors
+from rl_tui.engine.sampling.environments.unity.blank_images import BlankImages
+from rl_tui.engine.sampling.environments.unity.channels import Channels, make_channels
+from rl_tui.engine.sampling.environments.unity.clients import Client, Editor, StartedPlayer
+from rl_tui.engine.sampling.environments.unity.conversation import Conversation
+from rl_tui.engine.sampling.environments.unity.exchange import Exchange
+from rl_tui.engine.sampling.environments.unity.notes import Level, Notes
+from rl_tui.engine.sampling.environments.unity.player import LaunchPlan
+from rl_tui.engine.sampling.failures import InstanceStopped
+from rl_tui.engine.specs import Actions, BehaviorSpec, Steps
+
+_MOST_SEED = 2**31  # exclusive: an int32 on the wire
+
+
+class UnityEnvironment:
+    """One player, which is started with it, or the Editor, which may connect at any reset.
+
+    Made, a player has sent its first steps, so that its specs are known. The Editor's are not before the first reset,
+    which waits for Play. Where Play is stopped, `step` raises InstanceStopped, and the next reset waits again.
+    """
+
+    def __init__(self, path: Path | None, number: int, settings: UnitySettings) -> None:
+        """path: of the player; None: the Editor. number: of the copy in the run.
+
+        Raises EnvironmentFailure, and ConfigError if a port that must be free is taken.
+        """
+        self._settings = settings
+        self._seed = (settings.seed + number) % _MOST_SEED
+        self._notes = Notes()
+        self._awaits = ""
+        self._channels = Channels(make_channels(settings.side_channels), self._notes.warn)
+        self._client = self._editor() if path is None else self._player(path, number)
+        self._exchange = Exchange(self._client.port, self._client.admit, self._notes.warn)
+        self._conversation = Conversation(self._exchange, self._client)
+        self._behaviors: Behaviors | None = None  # of the connection; None without one
+        self._blank_images = BlankImages(self._notes.warn)
+        self._known: Mapping[str, BehaviorSpec] = {}
+        self._first: dict[str, Steps] | None = None  # what the next reset returns
+        try:
+            self._exchange.open()
+            self._client.start()
+            if path is not None:
+                self._first = self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def specs(self) -> Mapping[str, BehaviorSpec]:
+        """Every behavior that has had agents so far."""
+        return self._known if self._behaviors is None else self._behaviors.specs
+
+    @property
+    def num_agents(self) -> Mapping[str, int]:
+        """Of each behavior, how many agents have waited at once."""
+        return dict.fromkeys(self._known, 0) if self._behaviors is None else self._behaviors.num_agents
+
+    @property
+    def awaits(self) -> str:
+        """What the user has to do before this environment goes on; "" for nothing. May be read by any thread."""
+        return self._awaits
+
+    def pop_notes(self) -> list[tuple[Level, str]]:
+        """Lines for the user since the last call, with their levels. May be called by any thread."""
+        return self._notes.pop()
+
+    def set_parameter(self, name: str, value: float) -> None:
+        """Send an environment parameter with the next reset or step."""
+        self._channels.set_parameter(name, value)
+
+    def reset(self, seed: int | None) -> Mapping[str, Steps]:
+        """The first steps of every agent. Unity takes its seed when it connects, and none later."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        try:
+            return self._begin() if self._behaviors is None else self._reset(self._behaviors)
+        except InstanceStopped:
+            self._disconnect()
+            raise
+
+    def step(self, actions: Mapping[str, Actions]) -> Mapping[str, Steps]:
+        """What followed these actions."""
+        if self._behaviors is None:
+            raise EnvironmentFailure("a step must follow a reset")
+        reply = _reply(messages.STEP)
+        self._behaviors.write(actions, reply.unity_input.rl_input)
+        try:
+            return self._outcome(self._behaviors, reply)
+        except InstanceStopped:
+            self._disconnect()
+            raise
+
+    def close(self) -> None:
+        """Ask the client to leave; a player that does not is killed."""
+        self._exchange.close(handshake.FAREWELL)
+        self._client.end()
+        self._exchange.stop()
+
+    def _begin(self) -> dict[str, Steps]:
+        """Wait for the client, and get to know it. Its first steps."""
+        self._channels.forget()
+        self._awaits = self._client.awaits
+        greeting = handshake.read_greeting(self._conversation.receive(self._deadline()))
+        self._awaits = ""
+        self._conversation.say(handshake.introduction(self._seed, self._settings.num_areas))
+        self._conversation.receive(self._deadline())
+        for line in handshake.consequences(greeting.capabilities):
+            self._notes.warn(line)
+        is_old = not greeting.capabilities.hybrid_actions
+        self._behaviors = Behaviors(greeting.package_version, self._known, with_deprecated=is_old)
+        self._channels.configure_engine(self._settings)
+        return self._reset(self._behaviors)
+
+    def _reset(self, behaviors: Behaviors) -> dict[str, Steps]:
+        answer = self._outcome(behaviors, _reply(messages.RESET))
+        # what still ends here began before the reset
+        return {name: replace(steps, terminals=None) for name, steps in answer.items()}
+
+    def _outcome(self, behaviors: Behaviors, reply: messages.UnityMessageProto) -> dict[str, Steps]:
+        """What the client says next of its agents; messages about none of them are answered and skipped."""
+        deadline = self._deadline()
+        while True:
+            reply.unity_input.rl_input.side_channel = self._channels.pop_unsent()
+            self._conversation.say(reply)
+            output = self._conversation.receive(deadline).unity_output
+            if not output.HasField("rl_output"):
+                raise EnvironmentFailure("a message must say what the agents observed (rl_output), got none")
+            self._channels.receive(output.rl_output.side_channel)
+            answer = behaviors.read(output)
+            if answer:
+                break
+            reply = _reply(messages.STEP)
+        if self._settings.no_graphics:
+            self._blank_images.look(behaviors.specs, answer)
+        statistics = self._channels.pop_statistics()
+        if statistics:
+            answer = {name: replace(steps, statistics=statistics) for name, steps in answer.items()}
+        return answer
+
+    def _disconnect(self) -> None:
+        """The client has left; another one may come."""
+        self._known = self.specs
+        self._behaviors = None
+        self._exchange.forget_client(handshake.FAREWELL)
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._client.seconds
+
+    def _editor(self) -> Client:
+        return Editor(ports.editor_port())
+
+    def _player(self, path: Path, number: int) -> Client:
+        settings = self._settings
+        wanted = settings.base_port + number
+        port = ports.choose_port(wanted, is_fixed=settings.is_port_fixed)
+        if port != wanted:
+            self._notes.add("info", f"port {wanted} is taken{ports.by_owner(wanted)}: player {number} uses {port}")
+        plan = LaunchPlan(
+            path,
+            number,
+            settings.env_args,
+            no_graphics=settings.no_graphics or (settings.no_graphics_monitor and number > 0),
+            log_folder=None if settings.log_folder is None else Path(settings.log_folder),
+            shows_output=settings.shows_output,
+        )
+        return StartedPlayer(plan, port, settings.timeout_wait)
+
+
+def _reply(command: messages.CommandProto) -> messages.UnityMessageProto:
+    reply = messages.UnityMessageProto(header=messages.HeaderProto(status=handshake.OK))
+    reply.unity_input.rl_input.command = command
+    return reply

@@ -1,0 +1,198 @@
+"""A player as an environment: what it receives, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_tui.engine.errors import EnvironmentFailure
+from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
+from rl_tui.engine.specs import Actions
+from tests.sampling.unity.playing import BALL, play, players_of, playing, unity_settings, zeros
+from tests.unity_player.executable import ROOT, make_player
+from tests.unity_player.log import notes
+
+
+def test_a_player_is_ready_once_made_and_plays_until_it_is_closed(tmp_path: Path) -> None:
+    with playing(tmp_path, "--max-steps", "3") as environment:
+        assert environment.specs[BALL].actions.continuous == 2
+        assert environment.num_agents == {BALL: 12}
+        answers = play(environment, 3)
+        assert [len(answer[BALL].decisions.agent_ids) for answer in answers] == [12, 12, 12, 12]
+        terminals = answers[3][BALL].terminals
+        assert terminals is not None
+        assert terminals.truncated.all()
+        assert answers[1][BALL].decisions.rewards == pytest.approx([0.1] * 12)
+    assert players_of(tmp_path) == []
+
+
+def test_a_player_receives_its_seed_the_areas_and_the_settings_of_the_engine(tmp_path: Path) -> None:
+    settings = {"seed": 40, "num_areas": 2, "width": 100, "height": 50, "quality_level": 3, "time_scale": 7.0}
+    rates = {"target_frame_rate": 30, "capture_frame_rate": 0, "env_args": ["--own", "word"], "no_graphics": True}
+    with playing(tmp_path, number=3, **settings, **rates) as environment:
+        assert environment.num_agents == {BALL: 24}
+        port = environment._client.port
+    received = notes(tmp_path / "logs" / "Player-3.log")
+    assert received[0]["port"] == port
+    assert received[0]["ignored"] == ["--own", "word"]
+    assert {"-nographics", "-batchmode"} <= set(received[0]["arguments"])  # type: ignore[call-overload]
+    assert (received[1]["seed"], received[1]["num_areas"], received[1]["communication_version"]) == (43, 2, "1.5.0")
+    assert len(received[1]["capabilities"]) == 7  # type: ignore[arg-type]
+    engine = {line["key"]: line["value"] for line in received if line.get("channel") == "engine configuration"}
+    assert engine == {
+        "resolution": [100, 50],
+        "quality_level": 3,
+        "time_scale": 7.0,
+        "target_frame_rate": 30,
+        "capture_frame_rate": 0,
+    }
+
+
+def test_no_graphics_monitor_leaves_the_first_player_its_window(tmp_path: Path) -> None:
+    for number in (0, 1):
+        with playing(tmp_path, number=number, no_graphics_monitor=True):
+            pass
+    said = [notes(tmp_path / "logs" / f"Player-{number}.log")[0]["arguments"] for number in (0, 1)]
+    assert ["-nographics" in words for words in said] == [False, True]  # type: ignore[operator]
+
+
+def test_a_later_reset_begins_all_episodes_again(tmp_path: Path) -> None:
+    with playing(tmp_path) as environment:
+        play(environment, 5)
+        again = environment.reset(None)
+        assert again[BALL].terminals is None
+        assert len(environment.step(zeros(environment.specs, again))[BALL].decisions.agent_ids) == 12
+    assert sum("reset" in line for line in notes(tmp_path / "logs" / "Player-0.log")) == 2
+
+
+def test_behaviors_that_appear_later_and_agents_that_rest_reach_their_own_actions(tmp_path: Path) -> None:
+    spec = [
+        {"name": "Early?team=0", "observations": [[2]], "continuous": 1, "agents": 3},
+        {"name": "Late?team=0", "observations": [[4]], "branches": [5], "late": 4, "agents": 2, "period": 2},
+    ]
+    with playing(tmp_path, "--task", "crowd", "--spec", json.dumps(spec)) as environment:
+        assert list(environment.specs) == ["Early?team=0"]
+        answer, rewards = environment.reset(None), []
+        for _ in range(12):
+            actions = zeros(environment.specs, answer)
+            for name, steps in answer.items():
+                wanted = steps.decisions.observations[0][:, 0]
+                if name == "Early?team=0":
+                    actions[name] = Actions((2 * wanted - 1)[:, None].astype(np.float32), actions[name].discrete)
+            answer = environment.step(actions)
+            if "Early?team=0" in answer:
+                rewards.append(answer["Early?team=0"].decisions.rewards.mean())
+        assert list(environment.specs) == ["Early?team=0", "Late?team=0"]
+        assert environment.num_agents["Late?team=0"] == 1  # they take turns
+    assert rewards == pytest.approx([1.0] * len(rewards))
+
+
+def test_what_unity_measures_comes_with_the_steps(tmp_path: Path) -> None:
+    with playing(tmp_path, "--statistics") as environment:
+        answers = play(environment, 2)
+        statistics = answers[2][BALL].statistics
+    assert statistics is not None
+    found = {(one.name, one.method) for one in statistics}
+    assert found == {
+        ("Player/Average", "average"),
+        ("Player/Last", "last"),
+        ("Player/Sum", "sum"),
+        ("Player/Histogram", "histogram"),
+    }
+
+
+def test_a_player_behind_a_wrapper_is_served_and_ended(tmp_path: Path) -> None:
+    with playing(tmp_path, "--wrapper") as environment:
+        assert len(play(environment, 2)) == 3
+        assert len(players_of(tmp_path)) >= 1
+    assert players_of(tmp_path) == []
+
+
+def test_a_player_that_does_not_leave_is_killed(tmp_path: Path) -> None:
+    with playing(tmp_path, "--refuses-to-quit") as environment:
+        play(environment, 1)
+    assert players_of(tmp_path) == []
+
+
+def test_the_logs_of_an_earlier_player_are_kept_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        with playing(tmp_path):
+            pass
+    names = {file.name for file in (tmp_path / "logs").iterdir()}
+    assert {"Player-0.log", "Player-0-prev.log"} <= names
+
+
+def test_an_own_log_file_is_left_to_the_user(tmp_path: Path) -> None:
+    own = tmp_path / "own.log"
+    with playing(tmp_path, env_args=["-logfile", str(own)]):
+        pass
+    assert notes(own)[0]["arguments"].count("-logFile") == 0  # type: ignore[attr-defined]
+
+
+def test_a_missing_capability_is_named_and_deprecated_actions_are_sent(tmp_path: Path) -> None:
+    arguments = "--without", "hybridActions", "--without", "multiAgentGroups", "--deprecated-actions"
+    with playing(tmp_path, *arguments) as environment:
+        play(environment, 3)
+        lines = [text for _, text in environment.pop_notes()]
+    assert lines == ["the player does not support groups of agents: group rewards are not sent"]
+
+
+def test_an_interpreter_exits_although_the_environment_was_not_closed(tmp_path: Path) -> None:
+    player = make_player(tmp_path, "--lifetime", "30")
+    program = f"""
+import sys
+from pathlib import Path
+from rl_tui.engine.sampling.environments.settings import UnitySettings
+from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
+environment = UnityEnvironment(Path({str(player)!r}), 0, UnitySettings(base_port={unity_settings(tmp_path).base_port}))
+environment.reset(None)
+raise ValueError("on purpose")
+"""
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "on purpose" in done.stderr) == (1, True)
+
+
+def test_a_reply_that_unity_would_not_receive_is_refused_with_its_size(tmp_path: Path) -> None:
+    with playing(tmp_path) as environment:
+        answer = environment.reset(None)
+        for _ in range(50):
+            environment.set_parameter("name" * 30_000, 1.0)
+        with pytest.raises(EnvironmentFailure, match=r"smaller than 4,194,304 bytes.*got 6,0\d\d,\d\d\d"):
+            environment.step(zeros(environment.specs, answer))
+
+
+def test_environment_parameters_go_with_the_next_message(tmp_path: Path) -> None:
+    with playing(tmp_path) as environment:
+        environment.set_parameter("gravity", -9.5)
+        play(environment, 1)
+    received = notes(tmp_path / "logs" / "Player-0.log")
+    parameters = [line for line in received if line.get("channel") == "environment parameters"]
+    assert parameters == [{"channel": "environment parameters", "key": "gravity", "value": -9.5}]
+
+
+def test_a_user_may_have_side_channels(tmp_path: Path) -> None:
+    names = ["tests.sampling.unity.echoes:Echo"]
+    with playing(tmp_path, side_channels=names) as environment:
+        play(environment, 3)
+        (channel,) = environment._channels._own.values()
+        assert channel.heard == [b"0", b"1", b"2", b"3"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tests.sampling.unity.echoes:Deaf", "must have channel_id, on_message and pop_messages, has no on_message"),
+        ("tests.sampling.unity.echoes:Nameless", "channel_id .* must be a uuid.UUID, got 'echo'"),
+        ("tests.sampling.unity.echoes:Engine", "must differ from every other"),
+        ("tests.sampling.unity.echoes:Missing", "no attribute 'Missing'"),
+    ],
+)
+def test_what_is_no_side_channel_is_refused_before_a_player_starts(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        UnityEnvironment(tmp_path / "nothing", 0, unity_settings(tmp_path, side_channels=[name]))

@@ -1,0 +1,203 @@
+"""Players in trouble: each failure has one message, which says what happened, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import grpc
+import pytest
+
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure
+from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
+from tests.sampling.unity.playing import free_port, play, players_of, playing, unity_settings, zeros
+from tests.unity_player.connection import EXCHANGE
+from tests.unity_player.executable import ROOT, make_player
+
+LISTEN = """
+import socket, sys
+listener = socket.socket()
+listener.bind(("127.0.0.1", {port}))
+listener.listen()
+print(flush=True)
+sys.stdin.read()
+"""
+CALL = """
+import grpc
+try:
+    grpc.insecure_channel("127.0.0.1:{port}").unary_unary("{method}")(b"", timeout=10)
+except grpc.RpcError as error:
+    print(error.code().name, error.details())
+"""
+
+
+def failed(folder: Path, *arguments: str, steps: int = 10, **settings: object) -> EnvironmentFailure:
+    """How an environment with such a player fails within these steps."""
+    with pytest.raises(EnvironmentFailure) as caught, playing(folder, *arguments, **settings) as environment:
+        play(environment, steps)
+    assert players_of(folder) == []
+    return caught.value
+
+
+def refused(environment: UnityEnvironment) -> str:
+    """What a program hears that calls the port of that environment without being its player."""
+    program = CALL.format(port=environment._client.port, method=EXCHANGE)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        ("crash@5", "the player was killed by SIGSEGV"),
+        ("kill@5", "the player was killed by SIGKILL"),
+        ("exit:7@5", "the player exited with code 7"),
+        ("leave@5", "the player exited with code 0"),
+        ("garbage@5", "the player sent 255 bytes that are no message of ML-Agents' protocol"),
+        ("silent@5", "a message must say what the agents observed"),
+        ("lists@5", "3DBall"),
+        ("shape@5", r"3DBall.*shape.*8.*9"),
+        ("missing@5", "3DBall.*observation"),
+        ("stranger@5", r"behavior 'Stranger\?team=0' must follow its description, got 3DBall\?team=0"),
+    ],
+)
+def test_a_player_in_trouble_is_a_failure_that_says_what_happened(tmp_path: Path, trouble: str, said: str) -> None:
+    failure = failed(tmp_path, "--trouble", trouble)
+    assert re.search(said, str(failure)), str(failure)
+
+
+def test_a_crash_comes_with_the_end_of_the_players_log(tmp_path: Path) -> None:
+    failure = failed(tmp_path, "--trouble", "crash@5")
+    log = tmp_path / "logs" / "Player-0.log"
+    assert f"(log: {log})" in str(failure)
+    assert failure.detail.startswith(f"{log}:\n")
+    assert failure.detail.endswith("Caught trouble: crash at request 5")
+
+
+def test_a_wrapper_that_reports_the_signal_of_its_player_is_understood(tmp_path: Path) -> None:
+    path = make_player(tmp_path, "--trouble", "crash@3", name="inner")
+    wrapper = tmp_path / "player.sh"
+    wrapper.write_text(f'#!/bin/sh\n"{path}" "$@"\nexit $?\n')
+    wrapper.chmod(0o755)
+    environment = UnityEnvironment(wrapper, 0, unity_settings(tmp_path))
+    with pytest.raises(EnvironmentFailure, match=r"the player exited with code 139 \(SIGSEGV\)"):
+        play(environment, 5)
+    environment.close()
+
+
+@pytest.mark.parametrize("kind", ["hang", "slow"])
+def test_a_player_that_is_silent_for_too_long_is_named_with_likely_causes(tmp_path: Path, kind: str) -> None:
+    arguments = ("--trouble", "hang@5") if kind == "hang" else ("--slow-step", "30")
+    failure = failed(tmp_path, *arguments, timeout_wait=1)
+    assert str(failure).startswith("the player sent nothing for 1 s. Likely causes: no agent requests decisions")
+
+
+def test_a_player_that_never_connects_is_named_with_likely_causes(tmp_path: Path) -> None:
+    failure = failed(tmp_path, "--never-connects", timeout_wait=1)
+    assert re.match(r"the player did not connect to port \d+ within 1 s\. Likely causes: it was built", str(failure))
+    assert "Will perform inference" not in str(failure)
+    assert "not wanted" in failure.detail
+
+
+def test_a_program_that_is_no_player_is_named_with_its_exit_code(tmp_path: Path) -> None:
+    program = tmp_path / "player"
+    program.write_text("#!/bin/sh\necho no license >&2\nexit 4\n")
+    program.chmod(0o755)
+    with pytest.raises(EnvironmentFailure, match=r"the player exited with code 4 before it connected") as caught:
+        UnityEnvironment(program, 0, unity_settings(tmp_path))
+    assert "Player-0.out:\nno license" in caught.value.detail
+
+
+def test_a_file_of_another_system_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "player"
+    program.write_bytes(b"\x7fELF\x00")
+    program.chmod(0o755)
+    with pytest.raises(
+        EnvironmentFailure, match=r"cannot be started: Exec format error\. Was it built for this system"
+    ):
+        UnityEnvironment(program, 0, unity_settings(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("version", "is_spoken"), [("1.0.0", True), ("1.9.2", True), ("2.0.0", False), ("0.15.0", False)]
+)
+def test_the_major_version_of_the_protocol_must_be_ours(tmp_path: Path, version: str, is_spoken: bool) -> None:
+    arguments = "--communication-version", version, "--package-version", "9.1.0"
+    if is_spoken:
+        with playing(tmp_path, *arguments) as environment:
+            play(environment, 1)
+    else:
+        said = f"package 9.1.0 speaks version {version} of the protocol, this program 1.5.0"
+        assert said in str(failed(tmp_path, *arguments))
+
+
+def test_another_program_on_the_port_is_refused_and_the_player_goes_on(tmp_path: Path) -> None:
+    with playing(tmp_path) as environment:
+        answer = environment.reset(None)
+        assert re.match(r"PERMISSION_DENIED port \d+ serves another client", refused(environment))
+        environment.step(zeros(environment.specs, answer))
+        ((level, text),) = environment.pop_notes()
+    assert level == "warning"
+    assert re.match(r"a connection to port \d+ was refused: port \d+ serves another client", text)
+
+
+def test_another_program_that_comes_before_the_player_is_refused_and_named(tmp_path: Path) -> None:
+    port = free_port()
+    call = CALL.format(port=port, method=EXCHANGE).replace("timeout=10", "timeout=10, wait_for_ready=True")
+    stranger = subprocess.Popen([sys.executable, "-c", call], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    with playing(tmp_path, "--slow-start", "2", base_port=port) as environment:
+        play(environment, 2)
+        said = stranger.communicate(timeout=60)[0]
+        ((_, text),) = environment.pop_notes()
+    expected = rf"only the player that was started here may connect, got process {stranger.pid} \(.+\)"
+    assert re.search(f"PERMISSION_DENIED {expected}", said)
+    assert re.search(expected, text)
+
+
+def test_a_taken_port_is_skipped_and_its_owner_named(tmp_path: Path) -> None:
+    port = free_port()
+    with subprocess.Popen(
+        [sys.executable, "-c", LISTEN.format(port=port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as owner:
+        assert owner.stdout is not None
+        owner.stdout.readline()
+        with playing(tmp_path, base_port=port) as environment:
+            play(environment, 1)
+            used = environment._client.port
+            notes = environment.pop_notes()
+        with pytest.raises(
+            ConfigError, match=rf"port {port} is taken by process {owner.pid} \(.*python.*\): end it, or"
+        ):
+            UnityEnvironment(tmp_path / "player", 0, unity_settings(tmp_path, base_port=port, is_port_fixed=True))
+        owner.communicate()
+    assert used == port + 100
+    assert [level for level, _ in notes] == ["info"]
+    assert re.match(rf"port {port} is taken by process {owner.pid} \(.*\): player 0 uses {used}", notes[0][1])
+
+
+def test_a_connection_that_ends_while_its_process_goes_on_is_a_failure(tmp_path: Path) -> None:
+    script = tmp_path / "player"
+    program = f"""
+import sys, time
+import grpc
+from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
+port = sys.argv[sys.argv.index("--mlagents-port") + 1]
+with grpc.insecure_channel("localhost:" + port) as channel:
+    call = channel.unary_unary("{EXCHANGE}")
+    hello = messages.UnityMessageProto(header=messages.HeaderProto(status=200))
+    hello.unity_output.rl_initialization_output.communication_version = "1.5.0"
+    call(hello.SerializeToString())
+    call.future(messages.UnityMessageProto().SerializeToString()).cancel()
+time.sleep(60)
+"""
+    (tmp_path / "gone.py").write_text(program)
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec {sys.executable} {tmp_path / "gone.py"} "$@"\n')
+    script.chmod(0o755)
+    with pytest.raises(EnvironmentFailure, match=r"header|closed its connection|sent nothing"):
+        UnityEnvironment(script, 0, unity_settings(tmp_path, timeout_wait=3))
+    assert players_of(tmp_path) == []
+    assert grpc is not None
