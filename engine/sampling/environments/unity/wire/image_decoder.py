@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -39,13 +39,15 @@ class ImageDecoder:
             return
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_THREADS - 1, "rl-tui-images")
-        others = [self._threads.submit(_decode_each, images[first::_THREADS]) for first in range(1, _THREADS)]
-        _decode_each(images[::_THREADS])
+        left = iter(images)  # each thread takes the next one, so that none waits for another that has no processor
+        others = [self._threads.submit(_decode_each, left) for _ in range(_THREADS - 1)]
+        _decode_each(left)
         for other in others:
-            other.result()
+            if not other.cancel():  # it had begun
+                other.result()
 
 
-def _decode_each(images: Sequence[CompressedImage]) -> None:
+def _decode_each(images: Iterable[CompressedImage]) -> None:
     for image in images:
         observation = image.observation
         try:
