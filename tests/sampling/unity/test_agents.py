@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_tui.engine.sampling.environments.unity.unity_messages_pb2 import (
@@ -55,28 +55,46 @@ def test_every_number_is_that_of_protobuf(found, repeats):
         require_equal(walker.read(data), data, sum(BRANCHES))
 
 
-@settings(max_examples=500)
+def require_read_as_by_protobuf(walker: BehaviorReader, data: bytes) -> None:
+    """Equal numbers, or refused where protobuf refuses or an observation has another shape."""
+    try:
+        expected = AgentInfoListProto.FromString(data).value
+    except DecodeError:
+        expected = None
+    try:
+        steps = walker.read(data)
+    except WireError:
+        observed = [
+            [(list(o.shape), len(o.float_data.data), o.compression_type) for o in info.observations]
+            for info in expected or ()
+        ]
+        assert expected is None or any(shapes != [([3], 3, 0), ([1], 1, 0)] for shapes in observed)
+    else:
+        assert expected is not None
+        require_equal(steps, data, sum(BRANCHES))
+
+
 @given(st.lists(infos(), min_size=1, max_size=3), st.data())
 def test_damaged_bytes_are_read_as_protobuf_reads_them_or_refused(found, data):
     damaged = bytearray(listed(*found) * 3)
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-    cut = bytes(damaged[: data.draw(st.integers(len(damaged) // 2, len(damaged)))])
     walker = reader(FIRST)
     walker.read(listed(*found))
-    try:
-        expected = AgentInfoListProto.FromString(cut).value
-    except DecodeError:
-        expected = None
-    try:
-        steps = walker.read(cut)
-    except WireError:
-        shapes = [[(list(o.shape), len(o.float_data.data)) for o in info.observations] for info in expected or ()]
-        compressed = any(o.compression_type for info in expected or () for o in info.observations)
-        assert expected is None or compressed or any(shape != [([3], 3), ([1], 1)] for shape in shapes)
-    else:
-        assert expected is not None
-        require_equal(steps, cut, sum(BRANCHES))
+    require_read_as_by_protobuf(walker, bytes(damaged[: data.draw(st.integers(len(damaged) // 2, len(damaged)))]))
+
+
+@pytest.mark.parametrize("knows_layout", [True, False])
+def test_every_changed_byte_is_read_as_protobuf_reads_it_or_refused(knows_layout):
+    observations = [vector([1, 2, 3]), vector([4], "Speed")]
+    info = AgentInfoProto(reward=1, done=True, id=300, action_mask=[True] + [False] * 4, observations=observations)
+    info.group_id, info.group_reward, info.max_step_reached = 200, 2, True
+    usual = listed(info)
+    walker = reader(FIRST)
+    for position in range(len(usual)):
+        for value in {usual[position] ^ (1 << bit) for bit in range(8)} | {0, 1, 2, 127, 255}:
+            changed = usual[:position] + bytes([value]) + usual[position + 1 :]
+            require_read_as_by_protobuf(walker if knows_layout else reader(FIRST), usual * knows_layout + changed)
 
 
 def test_an_unusual_encoding_is_read_by_protobuf():
@@ -84,7 +102,11 @@ def test_an_unusual_encoding_is_read_by_protobuf():
     twice = usual + AgentInfoProto(id=4, group_id=2).SerializeToString()  # the later number counts
     unknown = usual + b"\xa0\x06\x01"  # field 100
     unpacked_mask = usual + b"\x58\x01\x58\x00\x58\x00\x58\x00\x58\x00"
-    data = b"".join(b"\x0a" + bytes([len(entry)]) + entry for entry in (twice, usual, unknown, unpacked_mask))
+    two_masks = usual + AgentInfoProto(action_mask=[True] * 2).SerializeToString() + b"\x5a\x03\x00\x01\x00"
+    halves = b"\x6a\x15" + b"\x0a\x01\x03" + b"\x22\x10\x0a\x04" + b"\x00" * 4 + b"\x0a\x08" + b"\x01" * 8
+    two_halves = halves + AgentInfoProto(observations=[vector([4], "Speed")]).SerializeToString()
+    entries = (twice, usual, unknown, unpacked_mask, two_masks, two_halves)
+    data = b"".join(b"\x0a" + bytes([len(entry)]) + entry for entry in entries)
     walker = reader(FIRST)
     require_equal(walker.read(data), data, sum(BRANCHES))
     require_equal(walker.read(data + b"\x10\x01"), data, sum(BRANCHES))  # an unknown field of the list
