@@ -59,6 +59,7 @@ unit: $(VENV)/.ready-dev
 bench: $(VENV)/.ready-dev
 	$(BIN)/python -m tests.benchmarks.startup
 	$(BIN)/python -m tests.benchmarks.throughput $(ARGS)
+	$(BIN)/python -m tests.benchmarks.unity_wire
 
 faults: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m faults --timeout 3600 $(ARGS)
