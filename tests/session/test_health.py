@@ -474,7 +474,7 @@ def test_workers_that_fail_again_and_again_are_warned_about_until_they_hold_for_
     assert restart(story) == restart(story) == []
     warning = only(restart(story))
     assert (warning.kind, warning.behavior) == ("frequent_restarts", "Walker")
-    assert warning.message.startswith("3 restarts of its environment's workers, the last: unity:Ball: killed by SIG")
+    assert warning.message.startswith("3 restarts of its environment's workers, the last: killed by SIG")
     assert len(warning.message) <= LONGEST_MESSAGE
     assert restart(story, after=1700) == []
     assert [w for _ in range(180) for w in story.steps(after=10.0)] == []

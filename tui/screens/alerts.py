@@ -45,6 +45,7 @@ MOST_TOASTS = 3  # in TOAST_SECONDS; the others are counted
 TOAST_LINES = 4  # of its text
 TOAST_EDGES = 4  # columns: its bar, the blanks around its text, and one for words that break earlier
 WIDEST = 56  # columns of a toast
+FREQUENT_RESTARTS = "frequent_restarts"  # the kind of a warning
 LOWEST = 2  # lines of a toast: its title and one more
 NEWEST = 3  # lines at the top of a list that are never covered
 
@@ -171,10 +172,13 @@ def alert_for(event: Event, view: RunView, roll_back_key: str = "R") -> Alert | 
         case RunStateChanged(state=state) if state in ENDS:
             return _end_alert(event, view)
         case _:
-            return _restart_alert(event) if isinstance(event, EnvironmentRestarting) else None
+            return _restart_alert(event, view) if isinstance(event, EnvironmentRestarting) else None
 
 
-def _restart_alert(event: EnvironmentRestarting) -> Alert:
+def _restart_alert(event: EnvironmentRestarting, view: RunView) -> Alert | None:
+    """Not once it is known that this happens again and again."""
+    if any((FREQUENT_RESTARTS, name) in view.warnings for name in event.behaviors):
+        return None
     who = f"{worker_word(event.environment)} {event.worker} of {event.environment} is restarting"
     return Alert(who, f"{bare_reason(event)}; the others go on", "warning")
 

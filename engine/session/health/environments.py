@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from rl_tui.engine.session.environment_view import bare_reason
 from rl_tui.engine.session.health.behavior_history import BehaviorHistory
 from rl_tui.engine.session.health.rules import Finding, Verdict
 from rl_tui.engine.session.messages import EnvironmentRestarting, Event
@@ -41,5 +42,5 @@ def _concerns(event: EnvironmentRestarting, history: BehaviorHistory) -> bool:
 
 
 def _short(event: EnvironmentRestarting) -> str:
-    reason = event.reason
+    reason = bare_reason(event)
     return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 3]}..."

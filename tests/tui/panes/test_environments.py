@@ -15,6 +15,7 @@ from rl_tui.engine.session.messages import (
     EnvironmentRestarted,
     EnvironmentRestarting,
     RunStateChanged,
+    WarningRaised,
 )
 from rl_tui.tui.panes.environments import clauses
 from rl_tui.tui.screens.alerts import alert_for
@@ -106,6 +107,15 @@ def test_restart_is_announced_with_its_reason() -> None:
     assert (alert.title, alert.severity) == ("player 2 of unity:builds/Walker is restarting", "warning")
     assert alert.text == "it was killed; the others go on"
     assert not alert.is_loud
+
+
+def test_restarts_that_are_warned_of_are_announced_no_more() -> None:
+    story = scenes.restarting()
+    event = EnvironmentRestarting(scenes.PLAYER, 2, ("Walker",), "it was killed", "", 3)
+    story.publish(WarningRaised("frequent_restarts", "Crawler", "3 restarts", "look at the logs"))
+    assert alert_for(event, story.view()) is not None
+    story.publish(WarningRaised("frequent_restarts", "Walker", "3 restarts", "look at the logs"))
+    assert alert_for(event, story.view()) is None
 
 
 async def test_environment_that_failed_restarts_nothing_any_more() -> None:
