@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import yaml
 
 from rl_tui.engine.sampling.environments.unity import unity_messages_pb2 as messages
 from tests.unity_player.arguments import CAPABILITIES, parse
 from tests.unity_player.executable import make_player
 from tests.unity_player.messages import ActionsMismatch, Acts, Brain, Said, Speech
+from tests.unity_player.official import official_spec
 from tests.unity_player.trainer import DEADLINE, Trainer, agents
 from tests.unity_player.trouble import CHANGES, trouble
 from tests.unity_player.worlds import World, make_world
@@ -116,6 +118,16 @@ def test_images_are_sent_uncompressed_to_a_trainer_that_cannot_read_them() -> No
     seen = {one.name: one for one in infos(said)["Visual?team=0"][0].observations}
     assert [name for name, one in seen.items() if one.compression_type] == ["Color", "Mapped", "Gray"]
     assert all(len(one.float_data.data) == math.prod(one.shape) for one in seen.values() if not one.compression_type)
+
+
+def test_there_is_a_world_for_every_behavior_of_the_official_files(mlagents_data: Path) -> None:
+    files = sorted(mlagents_data.glob("config/*/*.yaml"))
+    names = {name for file in files for name in yaml.safe_load(file.read_text())["behaviors"]}
+    assert len(names) > 10
+    world = world_of("--task", "crowd", "--spec", official_spec(sorted(names)))
+    assert {name.partition("?")[0] for name in world.brains} == names
+    for lists in played(world, 3):
+        assert all(lists.values())
 
 
 @pytest.mark.parametrize("kind", sorted(CHANGES))
