@@ -44,12 +44,16 @@ def playing(folder: Path, *arguments: str, number: int = 0, **settings: object) 
 
 
 def zeros(specs: Mapping[str, BehaviorSpec], steps: Mapping[str, Steps]) -> dict[str, Actions]:
-    """Zeros for every agent that waits."""
+    """Zeros, or the first choice that is allowed, for every agent that waits."""
     actions = {}
     for name, spec in specs.items():
         num = len(steps[name].decisions.agent_ids) if name in steps else 0
-        shapes = (num, spec.actions.continuous), (num, len(spec.actions.branches))
-        actions[name] = Actions(np.zeros(shapes[0], np.float32), np.zeros(shapes[1], np.int64))
+        mask = steps[name].decisions.action_mask if name in steps else None
+        discrete = np.zeros((num, len(spec.actions.branches)), np.int64)
+        if mask is not None:
+            ends = np.cumsum(spec.actions.branches)[:-1]
+            discrete = np.stack([part.argmax(axis=1) for part in np.split(mask, ends, axis=1)], axis=1)
+        actions[name] = Actions(np.zeros((num, spec.actions.continuous), np.float32), discrete)
     return actions
 
 

@@ -1,0 +1,109 @@
+"""The Unity Editor, which its user starts, stops and starts again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rl_tui.engine.errors import ConfigError, EnvironmentFailure
+from rl_tui.engine.sampling.environments.unity import ports
+from rl_tui.engine.sampling.environments.unity.environment import UnityEnvironment
+from rl_tui.engine.sampling.failures import InstanceStopped
+from tests.sampling.unity.playing import BALL, free_port, play, unity_settings, wait_until
+from tests.unity_player.executable import make_player
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[UnityEnvironment]:
+    """An environment in the Editor, on a port of its own."""
+    monkeypatch.setattr(ports, "EDITOR_PORT", free_port())
+    environment = UnityEnvironment(None, 0, unity_settings(tmp_path))
+    yield environment
+    environment.close()
+
+
+def press_play(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A stand-in that connects as the Editor does."""
+    words = [make_player(folder, *arguments), "--editor", "--mlagents-port", str(ports.EDITOR_PORT)]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL)
+
+
+def play_until_stopped(environment: UnityEnvironment) -> None:
+    """Step until its user stops it."""
+    with pytest.raises(InstanceStopped, match="Play was stopped in the Unity Editor"):
+        play(environment, 1000)
+
+
+def test_the_editor_may_be_stopped_and_started_as_often_as_its_user_likes(
+    editor: UnityEnvironment, tmp_path: Path
+) -> None:
+    assert editor.specs == {}
+    for _ in range(2):
+        with press_play(tmp_path) as playing:
+            play(editor, 3)
+            assert editor.awaits == ""
+            assert list(editor.specs) == [BALL]
+            playing.terminate()
+            with pytest.raises(InstanceStopped, match="Play was stopped in the Unity Editor"):
+                play(editor, 3)
+        assert playing.returncode == 0
+        assert list(editor.specs) == [BALL]
+    with press_play(tmp_path):
+        play(editor, 3)
+        editor.close()
+
+
+def test_the_user_is_asked_to_press_play_while_a_reset_waits(editor: UnityEnvironment, tmp_path: Path) -> None:
+    waiting = threading.Thread(target=editor.reset, args=(None,))
+    waiting.start()
+    wait_until(lambda: bool(editor.awaits))
+    assert editor.awaits == f"Press Play in the Unity Editor, which connects to port {ports.EDITOR_PORT}"
+    with press_play(tmp_path):
+        waiting.join(20)
+        assert editor.awaits == ""
+        editor.close()
+
+
+@pytest.mark.parametrize("request_number", [5, 6])
+def test_an_editor_that_crashes_is_waited_for_like_one_that_was_stopped(
+    editor: UnityEnvironment, tmp_path: Path, request_number: int
+) -> None:
+    with press_play(tmp_path, "--trouble", f"kill@{request_number}"):
+        play_until_stopped(editor)
+    with press_play(tmp_path):
+        play(editor, 2)
+        editor.close()
+
+
+def test_an_editor_with_another_agent_than_before_is_refused(editor: UnityEnvironment, tmp_path: Path) -> None:
+    with press_play(tmp_path) as playing:
+        play(editor, 1)
+        playing.kill()
+    with pytest.raises(InstanceStopped):
+        editor.reset(None)
+    spec = f'[{{"name": "{BALL}", "observations": [[5]], "continuous": 2}}]'
+    with press_play(tmp_path, "--task", "crowd", "--spec", spec):
+        with pytest.raises(EnvironmentFailure, match=f"{BALL[:6]}.*must stay as they were when this run began"):
+            editor.reset(None)
+        editor.close()
+
+
+def test_a_second_editor_on_the_machine_is_refused_by_naming_who_has_the_port(tmp_path: Path) -> None:
+    program = "import socket, sys; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); "
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        subprocess.Popen(
+            [sys.executable, "-c", program + "sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as owner,
+    ):
+        assert owner.stdout is not None
+        patch.setattr(ports, "EDITOR_PORT", int(owner.stdout.readline()))
+        said = rf"which the Unity Editor connects to, is taken by process {owner.pid} \(.*\): end it first"
+        with pytest.raises(ConfigError, match=said):
+            UnityEnvironment(None, 0, unity_settings(tmp_path))
+        owner.communicate()
