@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from rl_tui.engine.config.behavior import BehaviorConfig
+from rl_tui.engine.config.loading import parse_config
 from rl_tui.engine.config.presets import preset_names
 from rl_tui.engine.session.codec import encode
 from rl_tui.engine.session.messages import (
@@ -23,7 +25,7 @@ from rl_tui.engine.session.messages import (
 )
 from rl_tui.tui.cli import main, why_headless
 from rl_tui.tui.command_line.configuration import find_config
-from rl_tui.tui.command_line.train_arguments import ScreenOptions, parse_train_arguments, screen_flags
+from rl_tui.tui.command_line.train_arguments import NO_CONFIG, ScreenOptions, parse_train_arguments, screen_flags
 from rl_tui.tui.terminal.signals import StopSignals
 from rl_tui.tui.terminal.streams import write_stderr
 
@@ -144,8 +146,8 @@ def test_flags_of_the_screen_are_named_where_there_is_none() -> None:
         (["--sampler", "s.yaml"], "environment_parameters"),
         (["--num-runs", "2"], "--run-id"),
         (["--cpu"], "--torch-device cpu"),
-        (["--worker-id", "1"], "--worker-id: no such flag. It applies only to Unity players"),
-        (["--slow"], "--slow: no such flag. It applies only to Unity players"),
+        (["--worker-id", "1"], "--worker-id: no such flag. --base-port is the port of the first player"),
+        (["--slow"], "--slow: no such flag. --time-scale 1 is real time"),
         (["--docker-target-name", "x"], "--results-dir"),
         (["--num-env", "2", "--sed", "1"], "--sed: no such flag. Did you mean --seed?"),
         (["--wholly-unknown"], "--wholly-unknown: no such flag. `rl-tui --help` lists them"),
@@ -380,13 +382,19 @@ def test_dry_run_prints_the_effective_configuration(
     assert capsys.readouterr().out == first
 
 
-def test_dry_run_without_an_environment_shows_the_configuration(tmp_path: Path, capsys) -> None:
+def test_dry_run_without_an_environment_says_how_to_name_one(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "run.yaml"
-    path.write_text("behaviors:\n  Walker:\n    trainer_type: poca\n")
+    path.write_text("behaviors:\n  Walker:\n    trainer_type: ppo\n")
     assert main([str(path), "--dry-run"]) == 0
     captured = capsys.readouterr()
-    assert "trainer_type: poca" in captured.out
-    assert "trainer poca is not supported yet" in captured.err
+    assert "trainer_type: ppo" in captured.out
+    assert captured.err == (
+        "no environment is named: it trains in the Unity Editor. For another, set env (or --env) to gymnasium:ID,"
+        " toy:NAME, unity:PATH or package.module:factory\n"
+    )
+    assert main([str(path), "--dry-run", "--env", "unity:editor"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_dry_run_says_whether_a_run_would_be_resumed_or_started(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -410,7 +418,9 @@ def test_dry_run_says_whether_a_run_would_be_resumed_or_started(tmp_path: Path, 
     ("words", "reason"),
     [
         (["--set", "behaviors.CartPole.trainer_type=poca"], "trainer poca is not supported yet"),
-        (["--env", "unity:3DBall"], "--env: environment unity:3DBall is not supported yet"),
+        (["--env", "pettingzoo:mpe"], "--env: environment pettingzoo:mpe is not supported yet"),
+        (["--env", "3DBall"], "3DBall: no such Unity player"),
+        (["--env", "unity:editor", "--num-envs", "2"], "--num-envs: must be 1 in the Unity Editor, got 2"),
         (["--env", "gymnasium:CartPool-v1"], "gymnasium:CartPool-v1: no such Gymnasium environment. Did you"),
         (["--env", "toy:lime"], "toy:lime: unknown task. Did you mean toy:line?"),
         (["--env", "nowhere.at_all:make"], "nowhere.at_all:make: no module named 'nowhere'"),
@@ -450,14 +460,6 @@ def test_run_of_something_not_built_yet_exits_2_and_names_it(tmp_path: Path, cap
     path.write_text("behaviors:\n  Walker:\n    trainer_type: poca\nenv_settings:\n  env: gymnasium:Pendulum-v1\n")
     assert main([str(path), "--no-ui"]) == 2
     assert "not supported yet" in capsys.readouterr().err
-
-
-def test_run_without_an_environment_says_how_to_name_one(tmp_path: Path, capsys) -> None:
-    path = tmp_path / "run.yaml"
-    path.write_text("behaviors:\n  Walker:\n    trainer_type: ppo\n")
-    assert main([str(path), "--no-ui"]) == 2
-    assert "--env" in capsys.readouterr().err
-    assert main([str(path), "--dry-run"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -739,3 +741,33 @@ def test_arguments_of_a_checked_environment_are_json(capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         main(["check-env", "toy:line", "--env-kwargs", "length=3"])
     assert "a JSON object" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run.yaml", "--no-ui", "--run-id", "a", "--env", "Ball"],
+        ["--no-ui", "run.yaml", "--run-id=a", "--env=Ball"],
+        ["--run-id", "a", "run.yaml", "--no-ui", "--env=Ball"],
+        ["--env", "Ball", "--run-id", "a", "--no-ui", "run.yaml"],
+    ],
+)
+def test_configuration_may_stand_anywhere_and_everything_after_env_args_is_the_players(words: list[str]) -> None:
+    typed = parse_train_arguments([*words, "--env-args", "--level", "3", "x.yaml", "--no-ui"])
+    assert typed.config == "run.yaml"
+    assert typed.overrides == {
+        "checkpoint_settings.run_id": "a",
+        "env_settings.env": "Ball",
+        "env_settings.env_args": ["--level", "3", "x.yaml", "--no-ui"],
+    }
+
+
+def test_without_a_configuration_every_behavior_has_the_defaults_of_ppo(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["--dry-run", "--env", "unity:editor"]) == 0
+    captured = capsys.readouterr()
+    config = parse_config(captured.out.encode(), "")
+    assert config.default_settings == BehaviorConfig()
+    assert captured.err == f"{NO_CONFIG}\n"
+    assert main(["--dry-run", "--env", "gymnasium:CartPole-v1"]) == 2
+    assert "must have a key for each behavior, got none. Only Unity players name theirs" in capsys.readouterr().err

@@ -33,6 +33,7 @@ rl-tui trains game and robot agents, with a live screen in this terminal.
   rl-tui presets          list configurations that are ready to train
   rl-tui ppo/CartPole     train one of them
   rl-tui CONFIG           train your own configuration, e.g. my.yaml
+  rl-tui --env PATH       train in a Unity player, by PPO with its defaults
   rl-tui --help           all commands and flags"""
 SIGPIPE_EXIT_CODE = 141  # what a shell reports for a program whose reader is gone
 
@@ -130,20 +131,19 @@ def require_folder(arguments: TrainArguments) -> None:
 def print_effective(config: RunConfig) -> int:
     """The effective configuration is on stdout, and on stderr why it would not start and which settings are unused.
 
-    Returns the exit code: 2 for a run that would not start, 0 for one that would or that names no environment.
+    Returns the exit code: 2 for a run that would not start, 0 for one that would.
     """
     from rl_tui.engine.config.loading import effective_yaml
-    from rl_tui.engine.config.support import find_unused, list_warnings
+    from rl_tui.engine.config.support import editor_note, find_unused, list_warnings
     from rl_tui.engine.running.preflight import refusals, start_note
 
     write_stdout(effective_yaml(config))
     refused = refusals(config)
     for note in (*refused, *find_unused(config), *list_warnings(config)):
         write_stderr(note)
-    if not refused and (start := start_note(config)):
-        write_stderr(start)
-    names_environment = config.env_settings.env is not None or config.env_settings.env_path is not None
-    return ConfigError.exit_code if refused and names_environment else 0
+    for line in () if refused else filter(None, (editor_note(config), start_note(config))):
+        write_stderr(line)
+    return ConfigError.exit_code if refused else 0
 
 
 def why_headless(arguments: TrainArguments) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict
 
 from rl_tui.engine.api.environments import factory_name, full_name
@@ -26,7 +26,8 @@ class RunKeywords(TypedDict, total=False):
     """Each wins over the file; one that is missing, or None, leaves the setting to it. False unsets a `true` there.
 
     env: as in the file, where a Gymnasium id may stand alone; or a class or function that makes one, which must be
-    importable by its name; or either for each behavior. set: further settings by dotted path.
+    importable by its name; or either for each behavior. Where the file names none either, it is the Unity Editor. set:
+    further settings by dotted path.
     """
 
     run_id: str | None
@@ -46,6 +47,17 @@ class RunKeywords(TypedDict, total=False):
     max_lifetime_restarts: int | None
     restarts_rate_limit_n: int | None
     restarts_rate_limit_period_s: int | None
+    base_port: int | None
+    num_areas: int | None
+    width: int | None
+    height: int | None
+    quality_level: int | None
+    time_scale: float | None
+    target_frame_rate: int | None
+    capture_frame_rate: int | None
+    no_graphics: bool | None
+    no_graphics_monitor: bool | None
+    env_args: Sequence[str] | None
     debug: bool | None
     set: Mapping[str, object] | None
 

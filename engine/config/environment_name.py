@@ -36,9 +36,7 @@ def _read_name(name: object, *at: str) -> str:
     """A name with its kind, or package.module:factory."""
     if not isinstance(name, str):
         raise refusal(must_be(environment_names(), name), *at)
-    if is_path(name.strip()):
-        path = name.strip()
-        return f"{UNITY}:./{path}" if f"{UNITY}:{path}" == EDITOR else f"{UNITY}:{path}"
+    name = full_name(name)
     try:
         is_known = kind_of(name) is not None
     except PluginError as error:
@@ -56,6 +54,14 @@ def _refused(name: str, scheme: str, rest: str, is_known: bool) -> str:
         return f"{refused}. Did you mean gymnasium:{visible(name.strip())}, or {player} for a Unity player?"
     kind = near_kind(scheme) if rest and not is_known else None
     return f"{refused}. Did you mean {visible(f'{kind}:{rest}')}?" if kind else refused
+
+
+def full_name(env: str) -> str:
+    """The name with its kind, which the path of a player may leave out."""
+    path = env.strip()
+    if not is_path(path):
+        return env
+    return f"{UNITY}:./{path}" if f"{UNITY}:{path}" == EDITOR else f"{UNITY}:{path}"
 
 
 def is_path(name: str) -> bool:

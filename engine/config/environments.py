@@ -22,6 +22,7 @@ class EnvironmentSettings(PluginSettings):
 
     has_one_behavior: ClassVar[bool] = False  # and never more, which has the name that the file gives it
     pattern: ClassVar[str] = "NAME"  # what follows the colon, in messages
+    not_drawn: ClassVar[str] = ""  # why none can be watched or recorded, and what to do instead
     takes_arguments: ClassVar[bool] = True  # env_kwargs; without, the settings come from other sections of the file
 
     @classmethod

@@ -17,9 +17,7 @@ _TOO_LARGE = "must be a number within 64 bits, got a larger one"
 _RESUME: KeyPath = ("checkpoint_settings", "resume")
 _RESUME_OR_START: KeyPath = ("checkpoint_settings", "resume_or_start")
 _INITIALIZE: KeyPath = ("checkpoint_settings", "initialize_from")
-_FLAGS = {flag.path: flag.name for flag in (*run_flags.IN_PYTHON, *run_flags.UNITY)} | {
-    "env_settings.env_args": "env-args"
-}
+_FLAGS = {flag.path: flag.name for flag in run_flags.IN_PYTHON}
 
 
 def read_value(flag: str, text: str) -> Setting:

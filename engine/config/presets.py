@@ -11,6 +11,7 @@ from rl_tui.engine.config.diagnostics import closest, one_of, visible
 from rl_tui.engine.errors import ConfigError
 
 _FOLDER = Path(__file__).parents[2] / "presets"
+DEFAULTS = Path(__file__).with_name("ppo.yaml")  # where no configuration is named: the run has its name
 
 
 def preset_names() -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["text", "whole", "number", "environment", "true"]
+Kind: TypeAlias = Literal["text", "whole", "number", "environment", "true", "rest"]
 
 
 class Flag(NamedTuple):
-    """kind: of the value that follows it; "true": none does. path: of its setting."""
+    """kind: of the value that follows it; "true": none does, "rest": all that follow. path: of its setting."""
 
     name: str
     kind: Kind
@@ -42,10 +42,10 @@ SEED = _flags("env_settings.", ("seed", "whole", "random seed; -1 draws one (def
 DEVICE = (Flag("torch-device", "text", "cpu, cuda, cuda:1, ...", "DEVICE", "torch_settings.device"),)
 ENVIRONMENT = _flags(
     "env_settings.",
-    ("env", "environment", "gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,BEHAVIOR=ENV", "ENV"),
-    ("num-envs", "whole", "copies of the environment (default 1)", "N"),
+    ("env", "environment", "a Unity player, gymnasium:ID, package.module:factory, or BEHAVIOR=ENV,...", "ENV"),
+    ("num-envs", "whole", "copies of the environment, or players (default 1)", "N"),
     ("num-workers", "whole", "processes that run them; 0: this process", "N"),
-    ("timeout-wait", "whole", "seconds before a call of the environment counts as hung (default 60)", "S"),
+    ("timeout-wait", "whole", "seconds before an environment counts as hung (default 60)", "S"),
     ("max-lifetime-restarts", "whole", "restarts of one worker; -1: no limit", "N"),
     ("restarts-rate-limit-n", "whole", "restarts in one period; -1: no limit", "N"),
     ("restarts-rate-limit-period-s", "whole", "seconds of that period", "S"),
@@ -53,19 +53,20 @@ ENVIRONMENT = _flags(
 UNITY = (
     *_flags(
         "env_settings.",
-        ("base-port", "whole", "first port (default 5005)", "N"),
-        ("num-areas", "whole", "training areas in each Unity scene (default 1)", "N"),
+        ("base-port", "whole", "port of the first player (default 5005)", "N"),
+        ("num-areas", "whole", "training areas in each scene (default 1)", "N"),
     ),
     *_flags(
         "engine_settings.",
-        ("width", "whole", "window size (default 84)", "N"),
-        ("height", "whole", "window size (default 84)", "N"),
+        ("width", "whole", "of the window (default 84)", "N"),
+        ("height", "whole", "of the window (default 84)", "N"),
         ("quality-level", "whole", "graphics quality (default 5)", "N"),
         ("time-scale", "number", "speed of time (default 20)", "X"),
-        ("target-frame-rate", "whole", "frames per second (default -1: no limit)", "N"),
-        ("capture-frame-rate", "whole", "frames per second (default 60)", "N"),
+        ("target-frame-rate", "whole", "most frames per second (default -1: no limit)", "N"),
+        ("capture-frame-rate", "whole", "frames per second of simulated time (default 60)", "N"),
         ("no-graphics", "true", "without a window", ""),
-        ("no-graphics-monitor", "true", "only worker 0 opens a window", ""),
+        ("no-graphics-monitor", "true", "only the first player opens a window", ""),
     ),
+    *_flags("env_settings.", ("env-args", "rest", "arguments of the player; must be the last flag", "...")),
 )
-IN_PYTHON = (*OUTPUT, *CHECKPOINTS, *SEED, *DEVICE, *ENVIRONMENT)  # those for Unity players have no effect yet
+IN_PYTHON = (*OUTPUT, *CHECKPOINTS, *SEED, *DEVICE, *ENVIRONMENT, *UNITY)

@@ -9,7 +9,7 @@ from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import Diagnostic, KeyPath, must_be_one_of, suggest
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.environment_parameters import CurriculumSettings
-from rl_tui.engine.config.environments import kind_of
+from rl_tui.engine.config.environments import environment_names, kind_of
 from rl_tui.engine.config.plugin_settings import PluginSettings
 from rl_tui.engine.config.requirements import missing_library
 from rl_tui.engine.config.run import EnvSettings, RunConfig
@@ -17,6 +17,7 @@ from rl_tui.engine.config.types import OFF
 from rl_tui.engine.errors import ConfigError, NotSupportedError
 
 _LATER = "is not supported yet"
+_TO_THE_EDITOR = "no environment is named: it trains in the Unity Editor. For another, set env (or --env) to"
 _ONLY_UNITY = "used only with Unity players"
 _OF_PLAYERS = {"env_settings": ("env_args",), "engine_settings": ("no_graphics", "no_graphics_monitor")}
 
@@ -59,6 +60,14 @@ def find_unused(config: RunConfig) -> list[str]:
 def list_warnings(config: RunConfig) -> list[str]:
     """One line for everything that is accepted and probably not intended."""
     return [*config.source.notes, *config.source.lines(_suspicious(config)), *_unused_plugins()]
+
+
+def editor_note(config: RunConfig) -> str | None:
+    """That it trains in the Editor, and how another environment is named; None where the user has named one."""
+    settings = config.env_settings
+    if settings.env is not None or settings.env_path is not None:
+        return None
+    return f"{_TO_THE_EDITOR} {environment_names()}"
 
 
 def _unsupported(config: RunConfig) -> Iterator[Diagnostic]:
@@ -115,7 +124,9 @@ def _incomplete(config: RunConfig) -> Iterator[Diagnostic]:
     env, path = config.env_settings.environment, ("env_settings", "env")
     has_names = isinstance(env, str) and is_of_unity(env) and config.default_settings is not None  # the player's own
     if not config.behaviors and not has_names:
-        yield Diagnostic(("behaviors",), "must have a key for each behavior, got none", of_key=True)
+        text = "must have a key for each behavior, got none"
+        text += ". Only Unity players name theirs" if config.default_settings else ""
+        yield Diagnostic(("behaviors",), text, of_key=True)
     yield from _too_many_editors(config.env_settings)
     if config.checkpoint_settings.force and config.checkpoint_settings.inference:
         text = "cannot be combined with --inference, which changes no file of the run"

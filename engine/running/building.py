@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import random
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import torch
 
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.diagnostics import suggest
+from rl_tui.engine.config.environment_name import EDITOR
 from rl_tui.engine.config.run import DEVICES, RunConfig
 from rl_tui.engine.config.support import find_unsupported_defaults
 from rl_tui.engine.config.types import OFF
@@ -30,7 +32,13 @@ from rl_tui.engine.running.block_sizes import BLOCK_ROWS
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
 from rl_tui.engine.running.command_ledger import Report
 from rl_tui.engine.running.environment_worker import EnvironmentWorker
-from rl_tui.engine.running.environments import NamedEnvironment, make_pool, named_environments, settings_of
+from rl_tui.engine.running.environments import (
+    NamedEnvironment,
+    make_pool,
+    make_pool_apart,
+    named_environments,
+    settings_of,
+)
 from rl_tui.engine.running.evaluation.evaluator import Evaluator
 from rl_tui.engine.running.hooks import NO_HOOKS, Hooks
 from rl_tui.engine.running.learner import Learner
@@ -42,7 +50,6 @@ from rl_tui.engine.running.threads import Control, UiPriority
 from rl_tui.engine.running.watching.viewer import WatchTarget
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
-from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
 from rl_tui.engine.session.bus import EventBus
 from rl_tui.engine.session.messages import BehaviorStarted
@@ -126,6 +133,9 @@ class Builder:
         self._is_training = not config.checkpoint_settings.inference
         self._restorer = Restorer(config.checkpoint_settings, folder, bus)
         self._started_at = time.monotonic()
+        num_envs, env = config.env_settings.num_envs, config.env_settings.environment
+        num_trained = num_envs * (1 if isinstance(env, str) else len(env))
+        self._copies_apart = itertools.count(num_trained, num_envs)  # numbers of copies for evaluations
         self._lock = threading.Lock()
 
     @property
@@ -168,6 +178,8 @@ class Builder:
             raise ConfigError(f"behaviors.{missing[0]}: {env} has no such behavior, {found}.{advice}")
         for name in missing:
             self._restorer.require_origin(name, settings_of(self._config, name))
+        if env == EDITOR and not specs:
+            return  # it has not connected
         self._bus.log("warning", "run", f"{env} {not_there_yet(missing, has_any=bool(specs))}{hint and f'.{hint}'}")
 
     def watch_target(self, source: EnvironmentSource) -> WatchTarget:
@@ -294,15 +306,19 @@ class Builder:
         settings, source = config.evaluation, place.source
         if settings is None or settings.interval == OFF:
             return None
+        if source.env == EDITOR:
+            return None  # there is no second one, as a warning says
         if not self._is_training:
             self._bus.log("warning", spec.name, "evaluation: no effect with --inference, the policy stays as it is")
             return None
-        num_copies = min(self._config.env_settings.num_envs, settings.episodes)
+        environment = self._config.env_settings
+        num_copies = min(environment.num_envs, settings.episodes)
+        own_source = replace(source, first_copy=next(self._copies_apart))
         network = config.network_settings.model_copy(update={"deterministic": settings.deterministic})
         return Evaluator(
             settings,
             spec.name,
-            lambda: SerialPool(source.env, source.make, num_copies),
+            lambda: make_pool_apart(own_source, own_source.make, num_copies, environment.timeout_wait),
             make_policy(spec, network, config.hyperparameters.squashes_actions, derived_seed(self._seed, index, 2)),
             derived_seed(self._seed, index, 3),
             self._bus,

@@ -5,6 +5,7 @@ Shapes: N agents.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +13,16 @@ from typing import Literal
 
 import numpy as np
 
+from rl_tui.engine.config.environment_name import EDITOR, full_name, is_of_unity
 from rl_tui.engine.errors import EnvironmentFailure
 from rl_tui.engine.running.call_timeout import busy_seconds, call_with_timeout
+from rl_tui.engine.running.environments import make_pool_apart
 from rl_tui.engine.sampling.collector import Collector
 from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.observation_space import Bounded
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
-from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.sampling.pools.teams import split_name
 from rl_tui.engine.sampling.pools.worker_process import START_SECONDS
 from rl_tui.engine.specs import (
@@ -60,9 +62,13 @@ def check(
 ) -> Iterator[Finding]:
     """Make the environment, act at random and yield findings as they come. num_steps: of each agent.
 
-    timeout: seconds after which a call counts as hung; making the environment may take START_SECONDS in any case.
+    env: as in a file, also the path of a Unity player. timeout: seconds after which a call counts as hung; making the
+    environment may take START_SECONDS in any case.
     Raises ConfigError, NotSupportedError and EnvironmentFailure where training is impossible.
     """
+    env, is_player = full_name(env), is_of_unity(full_name(env))
+    if is_player:
+        kwargs = {"seed": seed, "timeout_wait": math.ceil(timeout), **kwargs}
     source = EnvironmentSource(env, BEHAVIOR, kwargs)
     made: list[Environment] = []
 
@@ -70,7 +76,9 @@ def check(
         made.extend(source.make(first, count))
         return made
 
-    pool = SerialPool(source.env, make, num_copies)
+    pool = make_pool_apart(source, make, num_copies, timeout)
+    if env == EDITOR:
+        yield Finding("about", "waiting for the Unity Editor: press Play in it")
     try:
         start = time.monotonic()
         call_with_timeout(max(START_SECONDS, timeout), pool, pool.start)
@@ -88,12 +96,14 @@ def check(
         yield from _ranges(pool.specs, played, next((each for each in made if isinstance(each, Bounded)), None))
         yield from _departures(played)
         yield from _episodes(played)
-        yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
-        yield _speed(played)
+        if not is_player:  # its seed is that of its start
+            yield call_with_timeout(timeout, pool, lambda: _repeats(pool, seed))
+        yield _speed(played, is_player)
     finally:
         if busy_seconds(pool) == 0:  # otherwise it hangs, and its thread was abandoned
             call_with_timeout(timeout, pool, pool.close)
-    yield _in_a_worker(source, seed, timeout)
+    if not is_player:  # each has one
+        yield _in_a_worker(source, seed, timeout)
 
 
 def _teams(made: Sequence[Environment], behavior: str) -> str:
@@ -283,10 +293,12 @@ def _record(pool: EnvironmentPool, seed: int, num_rounds: int = REPEATED_ROUNDS)
     return seen
 
 
-def _speed(played: _Played) -> Finding:
+def _speed(played: _Played, is_player: bool) -> Finding:
     per_step = played.seconds / max(played.num_steps, 1)
-    text = f"{1 / max(per_step, 1e-9):,.0f} steps per second in this process"
-    hint = "; num_workers, for several processes, makes that more" if per_step > SLOW_SECONDS else ""
+    where = "all players together" if is_player else "this process"
+    text = f"{1 / max(per_step, 1e-9):,.0f} steps per second in {where}"
+    advice = "num_envs, for several players" if is_player else "num_workers, for several processes"
+    hint = f"; {advice}, makes that more" if per_step > SLOW_SECONDS else ""
     return Finding("ok", f"{text}{hint}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,13 @@ from rl_tui.engine.config.diagnostics import closest, visible
 from rl_tui.engine.config.environment_name import EDITOR, is_of_unity
 from rl_tui.engine.config.run import EnvSettings, RunConfig
 from rl_tui.engine.errors import ConfigError
+from rl_tui.engine.sampling.environments.base import Environment
 from rl_tui.engine.sampling.environments.factory import EnvironmentSource
 from rl_tui.engine.sampling.environments.settings import UnitySettings
 from rl_tui.engine.sampling.pools.base import EnvironmentPool
 from rl_tui.engine.sampling.pools.process import ProcessPool
 from rl_tui.engine.sampling.pools.quota import RestartQuota
+from rl_tui.engine.sampling.pools.restarts import MakeQuota
 from rl_tui.engine.sampling.pools.serial import SerialPool
 
 PLAYER_WAITS = 4.0  # times timeout_wait: more than a start, which waits for the player three times, each limited itself
@@ -101,10 +103,7 @@ def _kwargs_of(kwargs: Mapping[str, object], behavior: str) -> Mapping[str, obje
 
 
 def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path) -> EnvironmentPool:
-    """A new pool of `num_envs` copies: in worker processes, which log to that folder, or in this process.
-
-    Each Unity player has a worker process of its own, which limits how long it waits for the player.
-    """
+    """A new pool of `num_envs` copies: in worker processes, which log to that folder, or in this process."""
     quota = partial(
         RestartQuota,
         settings.max_lifetime_restarts,
@@ -112,10 +111,33 @@ def make_pool(source: EnvironmentSource, settings: EnvSettings, run_logs: Path) 
         settings.restarts_rate_limit_period_s,
     )
     if is_of_unity(source.env):
-        is_editor = source.env == EDITOR  # a person presses Play, whenever they like
-        timeout = math.inf if is_editor else PLAYER_WAITS * settings.timeout_wait
-        return ProcessPool(source, settings.num_envs, settings.num_envs, timeout, run_logs, make_quota=quota)
+        return player_pool(source, settings.num_envs, settings.timeout_wait, run_logs, quota)
     if settings.num_workers:
         workers = min(settings.num_workers, settings.num_envs)
         return ProcessPool(source, settings.num_envs, workers, settings.timeout_wait, run_logs, make_quota=quota)
     return SerialPool(source.env, source.make, settings.num_envs)
+
+
+def make_pool_apart(
+    source: EnvironmentSource,
+    make: Callable[[int, int], Sequence[Environment]],
+    num_copies: int,
+    timeout_wait: float,
+) -> EnvironmentPool:
+    """A new pool apart from training: by `make` in this process, except for Unity players."""
+    if is_of_unity(source.env):
+        return player_pool(source, num_copies, timeout_wait)
+    return SerialPool(source.env, make, num_copies)
+
+
+def player_pool(
+    source: EnvironmentSource,
+    num_players: int,
+    timeout_wait: float,
+    run_logs: Path | None = None,
+    make_quota: MakeQuota | None = None,
+) -> ProcessPool:
+    """Unity players, each with a worker process of its own, which limits how long it waits for its player."""
+    is_editor = source.env == EDITOR  # a person presses Play, whenever they like
+    timeout = math.inf if is_editor else PLAYER_WAITS * timeout_wait
+    return ProcessPool(source, num_players, num_players, timeout, run_logs, make_quota=make_quota)

@@ -63,8 +63,8 @@ def _checks(config: RunConfig, with_modules: bool = True) -> Iterator[Callable[[
     is_resumed = settings.resume or (settings.resume_or_start and RunFolder.of(config).has_begun)
     if settings.initialize_from is not None and not is_resumed:
         yield lambda: _require_origin(settings)
-    env = config.env_settings.env
-    for name in [env] if isinstance(env, str) else dict.fromkeys((env or {}).values()):
+    env = config.env_settings.environment
+    for name in [env] if isinstance(env, str) else dict.fromkeys(env.values()):
         kind = kind_of(name)
         if kind is not None and not kind.implementation:
             continue  # refused already

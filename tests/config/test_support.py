@@ -10,7 +10,8 @@ import pytest
 from rl_tui.engine.config.behavior import BehaviorConfig
 from rl_tui.engine.config.loading import load_config, parse_config
 from rl_tui.engine.config.run import RunConfig
-from rl_tui.engine.config.support import find_unsupported, find_unused, list_warnings
+from rl_tui.engine.config.support import editor_note, find_unsupported, find_unused, list_warnings
+from rl_tui.engine.running.preflight import refusals
 
 MLAGENTS = os.environ.get("MLAGENTS_DATA")
 CARTPOLE = {"env_settings.env": "gymnasium:CartPole-v1"}
@@ -283,3 +284,77 @@ environment_parameters:
         f"21:63: {lessons}[0].completion_criteria.behavior: not a key under behaviors, the lesson never ends.",
         f"22:31: {lessons}[1].completion_criteria: ignored: nothing follows the last lesson",
     ]
+
+
+EDITOR = "no effect: the Unity Editor is started by you"
+
+
+def test_editor_is_one_and_takes_no_settings_of_players() -> None:
+    text = """\
+behaviors: {A: {evaluation: {}}}
+env_settings: {num_envs: 2, env_args: [a], base_port: 5006, timeout_wait: 9, num_areas: 2}
+engine_settings: {no_graphics: true, time_scale: 2}
+"""
+    config = parse(text)
+    refused = "must be 1 in the Unity Editor, got 2. Build a player for several: --env PATH"
+    assert find_unsupported(config) == [f"c.yaml:2:26: env_settings.num_envs: {refused}"]
+    assert find_unused(config) == [
+        (
+            "c.yaml:1:17: behaviors.A.evaluation: no effect: it needs an environment of its own, and there is one Unity"
+            " Editor"
+        ),
+        f"c.yaml:2:29: env_settings.env_args: {EDITOR}",
+        "c.yaml:2:44: env_settings.base_port: no effect: the Unity Editor uses port 5004",
+        "c.yaml:2:61: env_settings.timeout_wait: no effect: the Unity Editor is waited for",
+        f"c.yaml:3:19: engine_settings.no_graphics: {EDITOR}",
+    ]
+    assert editor_note(config) is not None
+    assert editor_note(parse(text, **{"env_settings.env": "unity:editor"})) is None
+
+
+def test_run_has_one_editor() -> None:
+    text = "behaviors: {A: {}, B: {}, C: {}}\nenv_settings: {env: {A: 'unity:editor', B: Ball, C: 'unity:editor'}}\n"
+    assert find_unsupported(parse(text)) == [
+        (
+            "c.yaml:2:53: env_settings.env.C: must be another environment than unity:editor: there is one Unity Editor"
+            " in a run"
+        )
+    ]
+
+
+def test_settings_of_players_have_an_effect_where_any_environment_is_one() -> None:
+    text = """\
+behaviors: {A: {}, B: {}}
+env_settings: {env: {A: %s, B: Ball}, num_workers: 1, num_areas: 2, env_args: [a], base_port: 5006}
+engine_settings: {time_scale: 2}
+"""
+    assert find_unused(parse(text % "'toy:line'")) == []
+    assert find_unused(parse(text % "Ball")) == [
+        ("c.yaml:2:41: env_settings.num_workers: no effect: each Unity player has a worker process of its own")
+    ]
+
+
+def test_behaviors_may_be_left_to_a_player_where_there_are_defaults() -> None:
+    defaults = "default_settings: {trainer_type: ppo}\n"
+    assert find_unsupported(parse(defaults)) == []
+    assert find_unsupported(parse(defaults, **{"env_settings.env": "builds/3DBall"})) == []
+    none = "behaviors: must have a key for each behavior, got none"
+    assert find_unsupported(parse(defaults, **CARTPOLE)) == [f"c.yaml:1:1: {none}. Only Unity players name theirs"]
+    assert find_unsupported(parse("debug: false")) == [f"c.yaml:1:1: {none}"]
+
+
+@pytest.mark.skipif(not MLAGENTS, reason="MLAGENTS_DATA names no folder of ML-Agents' files")
+def test_every_file_of_mlagents_starts_in_a_player_where_its_trainer_exists(tmp_path: Path) -> None:
+    player = tmp_path / "Ball.x86_64"
+    player.write_text("#!/bin/sh\n")
+    player.chmod(0o755)
+    folder = Path(str(MLAGENTS)) / "config"
+    starting = set()
+    for path in folder.rglob("*.yaml"):
+        overrides = {"env_settings.env": str(tmp_path / "Ball"), "checkpoint_settings.results_dir": str(tmp_path)}
+        refused = refusals(load_config(path, overrides))
+        assert [line for line in refused if "not supported yet" not in line] == [], path
+        if not refused:
+            starting.add(path.relative_to(folder).with_suffix("").as_posix())
+    every = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml")}
+    assert starting == every - (EXPECTED.keys() - {"ppo/WallJump"})

@@ -120,7 +120,8 @@ def parse_check(words: Sequence[str]) -> CheckArguments:
         "rl-tui check-env",
         description="Make an environment, take random actions in it, and report whether it can be used for training.",
     )
-    parser.add_argument("env", metavar="NAME", help="as env in a file: package.module:factory, gymnasium:ID, ...")
+    env_text = "as env in a file: package.module:factory, gymnasium:ID, the path of a Unity player, ..."
+    parser.add_argument("env", metavar="NAME", help=env_text)
     kwargs_text = "env_kwargs as JSON, e.g. '{\"length\": 12}'"
     parser.add_argument("--env-kwargs", type=_mapping, default={}, metavar="JSON", help=kwargs_text)
     copies = number("a whole number from 1 to 1024", int, 1, 1024)

@@ -41,12 +41,17 @@ def runnable_configuration(arguments: TrainArguments) -> RunConfig:
 
 
 def find_config(name: str) -> Path:
-    """The file of that name, or else the preset of that name. Raises ConfigError if there is neither."""
+    """The file of that name, or else the preset of that name. Raises ConfigError if there is neither.
+
+    name: "" for the defaults of PPO.
+    """
+    from rl_tui.engine.config.presets import DEFAULTS, preset_names, preset_path
+
+    if not name:
+        return DEFAULTS
     path = Path(name)
     if path.exists():
         return path
-    from rl_tui.engine.config.presets import preset_names, preset_path
-
     if name in preset_names():
         return preset_path(name)
     raise ConfigError(f"{visible(name, limit=LONGEST_NAME)}: no such file, preset or command. {suggest_names(name)}")

@@ -21,7 +21,7 @@ DESCRIPTION = """\
 Train the agents of a YAML file, with a live screen in this terminal.
 
 commands:
-  rl-tui CONFIG [flags]    train; CONFIG is a file or a preset like ppo/CartPole
+  rl-tui [CONFIG] [flags]  train; CONFIG is a file or a preset like ppo/CartPole
   rl-tui demo              try the screen on a made-up run; nothing is written
   rl-tui replay RUN        play a recorded run, at any speed
   rl-tui evaluate RUN      run a trained policy, and print its returns
@@ -43,6 +43,8 @@ examples:
   rl-tui ppo/CartPole --no-ui --run-id a --resume    continue that run
   rl-tui ppo/CartPole --no-ui --resume-or-start      start or continue, for jobs
   rl-tui my.yaml --env gymnasium:LunarLander-v3      choose the environment
+  rl-tui 3DBall.yaml --env builds/3DBall             train in a Unity player
+  rl-tui 3DBall.yaml                                 or in the Unity Editor
   rl-tui my.yaml --set behaviors.My.max_steps=1e6    change one setting
   rl-tui my.yaml --dry-run                           print what would run
 
@@ -59,6 +61,7 @@ DEPRECATED = {
     "torch": "--torch was removed and does nothing; PyTorch is always used",
     "tensorflow": "--tensorflow was removed and does nothing; PyTorch is always used",
 }
+NO_CONFIG = "no CONFIG: every behavior is trained by PPO with its default settings"
 SCREEN_FLAGS = {  # without --theme: the field of ScreenOptions, its value when typed, and the help
     "ascii": ("is_ascii", True, "draw with ASCII characters only"),
     "readonly": ("is_readonly", True, "no key changes the run"),
@@ -82,7 +85,10 @@ class ScreenOptions:
 
 @dataclass(frozen=True, slots=True)
 class TrainArguments:
-    """A parsed command line. overrides: dotted path of a setting -> typed value. words: the line itself."""
+    """A parsed command line.
+
+    config: "" for the defaults of PPO. overrides: dotted path of a setting -> typed value. words: the line itself.
+    """
 
     config: str
     overrides: dict[str, Setting] = field(default_factory=dict)
@@ -124,7 +130,9 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Nam
 
 
 def _warnings(typed: Mapping[str, object]) -> Iterator[str]:
-    """One line for every flag that has no effect in this command line."""
+    """One line for a missing CONFIG, and for every flag that has no effect in this command line."""
+    if not typed["config"]:
+        yield NO_CONFIG
     yield from (warning for name, warning in DEPRECATED.items() if name in typed)
     if "no_ui" in typed:
         names = [name for name in ("theme", *SCREEN_FLAGS) if name in typed]
@@ -158,18 +166,19 @@ def screen_options(typed: Mapping[str, object]) -> ScreenOptions:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rl-tui",
-        usage="rl-tui CONFIG [flags]",
+        usage="rl-tui [CONFIG] [flags]",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,  # a flag that was not typed must not override the file
     )
-    parser.add_argument("config", metavar="CONFIG", help="trainer configuration: a YAML file or the name of a preset")
+    config_text = "a YAML file or the name of a preset (default: PPO's defaults)"
+    parser.add_argument("config", nargs="?", default="", metavar="CONFIG", help=config_text)
     parser.add_argument("--version", action="version", version=f"rl-tui {VERSION}")
     _add_output_flags(parser.add_argument_group("screen and output"))
     _add_run_flags(parser.add_argument_group("the run"))
     _add_settings(parser.add_argument_group("the environment"), run_flags.ENVIRONMENT)
-    _add_unity_flags(parser.add_argument_group("Unity players (not supported yet: accepted, no effect)"))
+    _add_settings(parser.add_argument_group("Unity players"), run_flags.UNITY)
     for name in DEPRECATED:
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     return parser
@@ -192,20 +201,15 @@ def _add_run_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--set", action="append", type=_assignment, metavar="PATH=VALUE", help=set_text)
 
 
-def _add_unity_flags(group: argparse._ArgumentGroup) -> None:
-    _add_settings(group, run_flags.UNITY)
-    text, rest = "passed to the player; must be the last flag", argparse.REMAINDER
-    group.add_argument("--env-args", dest="env_settings.env_args", nargs=rest, metavar="...", help=text)
-
-
 def _add_settings(group: argparse._ArgumentGroup, flags: Iterable[run_flags.Flag]) -> None:
     """Add flags whose values are those of the settings at their paths."""
     for flag in flags:
+        value: dict[str, Any] = {"type": _KINDS.get(flag.kind, str), "metavar": flag.metavar}
         if flag.kind == "true":
-            group.add_argument(f"--{flag.name}", dest=flag.path, action="store_true", help=flag.help)
-        else:
-            kind = _KINDS[flag.kind]
-            group.add_argument(f"--{flag.name}", dest=flag.path, type=kind, metavar=flag.metavar, help=flag.help)
+            value = {"action": "store_true"}
+        elif flag.kind == "rest":
+            value["nargs"] = argparse.REMAINDER
+        group.add_argument(f"--{flag.name}", dest=flag.path, help=flag.help, **value)
 
 
 def number(
@@ -251,7 +255,6 @@ def _environment(text: str) -> Setting:
 
 
 _KINDS: Mapping[str, Callable[[str], Setting]] = {
-    "text": str,
     "whole": number("a whole number", int),
     "number": number("a number", float),
     "environment": _environment,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rl_tui.engine.config.presets import DEFAULTS
 from rl_tui.engine.errors import OutputError
 from rl_tui.engine.running.launch import Launch
 from rl_tui.engine.running.writers.console import ConsoleWriter
@@ -67,7 +68,7 @@ def train_on_screen(arguments: TrainArguments) -> int:
     subject = ScreenSubject(
         launch,
         start,
-        arguments.config,
+        arguments.config or DEFAULTS.stem,
         view,
         mail,
         runs=runs,
@@ -123,8 +124,8 @@ def prefill(view: RunView, config: RunConfig) -> None:
     for name, behavior in config.behaviors.items():
         pane = view.behavior(name)
         pane.algorithm, pane.max_steps = behavior.trainer_type, behavior.max_steps
-        env = config.env_settings.env
-        pane.environment = (env.get(name, "") if isinstance(env, dict) else env) or ""
+        env = config.env_settings.environment
+        pane.environment = env.get(name, "") if isinstance(env, dict) else env
 
 
 def save_output(shown: ScreenResult, view: RunView, *, continues: bool) -> None:

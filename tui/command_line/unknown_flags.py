@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from rl_tui.engine.config.diagnostics import closest, suggest, visible
 
 _PARAMETERS = "Parameters of an environment and curricula belong in the file, under environment_parameters"
-_ONLY_UNITY = "It applies only to Unity players, which are not supported yet"
 
 REMOVED = {
     "--multi-gpu": (
@@ -24,8 +23,8 @@ REMOVED = {
     "--curriculum": f"{_PARAMETERS}; they are not supported yet",
     "--sampler": f"{_PARAMETERS}; they are not supported yet",
     "--num-runs": "One command is one run: start several, each with its own --run-id and --seed",
-    "--worker-id": _ONLY_UNITY,
-    "--slow": _ONLY_UNITY,
+    "--worker-id": "--base-port is the port of the first player, and each further one has the next",
+    "--slow": "--time-scale 1 is real time",
     "--docker-target-name": "--results-dir names the folder of the results",
 }
 

@@ -20,12 +20,11 @@ from rl_tui.engine.learning.saved_actor import SavedActor
 from rl_tui.engine.learning.trainer import make_trainer
 from rl_tui.engine.running.building import derived_seed
 from rl_tui.engine.running.checked_trainer import CheckedTrainer
-from rl_tui.engine.running.environments import NamedEnvironment, named_environments, settings_of
+from rl_tui.engine.running.environments import NamedEnvironment, make_pool_apart, named_environments, settings_of
 from rl_tui.engine.running.evaluation.episodes import Scores, ignore_return, ignore_steps, play
 from rl_tui.engine.running.evaluation.video import VideoRecorder
 from rl_tui.engine.running.restoring import load_actor, load_trainer
 from rl_tui.engine.sampling.environments.base import Environment
-from rl_tui.engine.sampling.pools.serial import SerialPool
 from rl_tui.engine.specs import BehaviorSpec, Policy, State
 from rl_tui.engine.storage.checkpoint_format import Checkpoint
 from rl_tui.engine.storage.checkpoints import CheckpointStore
@@ -77,7 +76,7 @@ class SavedRun:
 
     def play(self, request: EvaluationRequest, on_return: Callable[[float], None] = ignore_return) -> EvaluationResult:
         """Episodes of one behavior, in the environment of the run; `on_return` gets each return. Raises RlTuiError."""
-        source = self._environment(request.behavior).source
+        source = self._environment(request.behavior, request.seed).source
         if request.record is not None:
             source = source.showing_frames()
         made: list[Environment] = []
@@ -86,7 +85,8 @@ class SavedRun:
             made.extend(source.make(first, count))
             return made
 
-        pool = SerialPool(source.env, make, min(self._config.env_settings.num_envs, request.episodes))
+        settings = self._config.env_settings
+        pool = make_pool_apart(source, make, min(settings.num_envs, request.episodes), settings.timeout_wait)
         with ExitStack() as leaving:
             leaving.callback(pool.close)
             pool.start()
@@ -110,8 +110,8 @@ class SavedRun:
         saved = [name for name in self._config.behaviors if self._folder.behavior(name).checkpoints.exists()]
         return list(dict.fromkeys([*specs, *saved]))
 
-    def _environment(self, behavior: str | None) -> NamedEnvironment:
-        environments = named_environments(self._config)
+    def _environment(self, behavior: str | None, seed: int) -> NamedEnvironment:
+        environments = named_environments(self._config, seed)
         if len(environments) == 1:
             return environments[0]
         name = _only(behavior, list(self._config.behaviors))

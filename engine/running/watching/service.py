@@ -44,6 +44,8 @@ class WatchService:
             if self._targets:
                 return f"{behavior} has not appeared in its environment{' yet' * (not self._has_training_ended)}"
             return NEVER if self._has_training_ended else NOT_YET
+        if target.source.not_drawn:
+            return target.source.not_drawn
         from rl_tui.engine.running.watching.viewer import Viewer  # imports numpy, as the run has done by now
 
         viewer = self._viewer = Viewer(target, behavior, size, self._bus, lambda: not self._has_training_ended)

@@ -64,6 +64,12 @@ class EnvironmentSource:
         kind = kind_of(self.env)
         return kind is not None and kind.has_one_behavior
 
+    @property
+    def not_drawn(self) -> str:
+        """Why it can neither be watched nor recorded; "" where it may."""
+        kind = kind_of(self.env)
+        return "" if kind is None else kind.not_drawn
+
     def showing_frames(self) -> EnvironmentSource:
         """A source of the same environment whose instances render frames, if they can."""
         return replace(self, drawn="as frames")

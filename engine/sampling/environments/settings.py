@@ -46,6 +46,10 @@ class UnitySettings(EnvironmentSettings):
     implementation: ClassVar = "rl_tui.engine.sampling.environments.unity.kind:UnityKind"
     pattern: ClassVar = "PATH"
     takes_arguments: ClassVar = False
+    not_drawn: ClassVar = (
+        "a Unity player cannot be drawn here, since it draws in a window of its own. To see a policy, run it without"
+        " --no-graphics, or use the exported .onnx file in Unity"
+    )
 
     env_args: list[str] = []
     base_port: PositiveWhole = 5005

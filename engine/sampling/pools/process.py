@@ -53,7 +53,8 @@ class ProcessPool:
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self._log_folder, self._log_name = log_folder, log_name
-        self._start_seconds = max(START_SECONDS, timeout_wait)
+        # without a limit, what a person has to do comes after the start
+        self._start_seconds = START_SECONDS if math.isinf(timeout_wait) else max(START_SECONDS, timeout_wait)
         self._workers: list[WorkerProcess] = []
         first = 0
         for index in range(num_workers):

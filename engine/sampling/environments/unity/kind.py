@@ -25,11 +25,8 @@ class UnityKind(EnvironmentKind[UnitySettings]):
         _player(name)
 
     def to_draw(self, name: str, settings: UnitySettings, *, may_be_text: bool) -> UnitySettings:
-        """Raises ConfigError: a player draws in a window of its own, and returns no frames."""
-        raise ConfigError(
-            f"{UNITY}:{name}: a Unity player cannot be drawn here, since it draws in a window of its own. To see a"
-            " policy, run it without --no-graphics, or use the exported .onnx file in Unity"
-        )
+        """Raises ConfigError: a player returns no frames."""
+        raise ConfigError(f"{UNITY}:{name}: {settings.not_drawn}")
 
 
 def _player(name: str) -> Path | None:
